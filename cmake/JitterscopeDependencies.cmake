@@ -1,0 +1,12 @@
+# All from Debian packages; CONTRIBUTING.md lists them.
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Boost REQUIRED)
+find_package(Eigen3 REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(Threads REQUIRED)
+# BUILD_INTERFACE: a consumer of the installed static library links what must be linked, no more.
+set(JITTERSCOPE_LIBRARIES
+  $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:Boost::headers>
+  $<BUILD_INTERFACE:Eigen3::Eigen> fmt::fmt DNNL::dnnl Threads::Threads ${CMAKE_DL_LIBS})

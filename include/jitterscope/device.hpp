@@ -1,0 +1,203 @@
+// Where work runs: devices, queues, marks, clock stamps and recordings. No CUDA type appears here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jitterscope/operation.hpp"
+#include "jitterscope/units.hpp"
+
+namespace jitterscope {
+
+/// What the caches hold when a launch begins.
+enum class CacheState {
+  warm,      ///< operands as the last launch left them
+  cold,      ///< no operand cached, other lines clean
+  dirty,     ///< no operand cached, other data's modified lines everywhere (what a memset leaves)
+  produced,  ///< inputs just written by another kernel, the rest dirty
+};
+/// What the operands hold. Zeros save power and are used only when asked for.
+enum class DataKind { normal, uniform, zeros, ones, sparse };
+
+std::string_view to_string(CacheState);
+std::string_view to_string(DataKind);
+
+struct InputData {
+  DataKind kind = DataKind::normal;
+  std::uint64_t seed = 1;
+};
+
+/// A device's own handle of a queue: a CUstream on CUDA, null on the CPU.
+using NativeQueue = void*;
+
+/// A stretch of memory that a workload reads or writes (a device address on CUDA).
+struct MemoryRegion {
+  void* address = nullptr;
+  Bytes size;
+};
+
+/// Work that the measuring loop launches over and over.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  /// One launch. On CUDA it enqueues on the stream and returns; on the CPU it runs to the end.
+  virtual void run(NativeQueue queue) = 0;
+  /// Writes every input anew with the values it has, by another kernel (CacheState::produced).
+  /// Returns false where the workload cannot do that.
+  virtual bool produce_inputs(NativeQueue) { return false; }
+  /// What the workload touches; empty where unknown.
+  virtual std::vector<MemoryRegion> memory() const { return {}; }
+};
+
+/// An operation with operands allocated and filled, its algorithm chosen, ready to launch.
+class PreparedOperation : public Workload {
+ public:
+  virtual const Operation& operation() const = 0;
+  virtual std::string provider() const = 0;   ///< onednn, cudnn, cublaslt, builtin
+  virtual std::string algorithm() const = 0;  ///< the provider's name of what it chose; may be empty
+  virtual Bytes workspace() const { return Bytes(0); }
+  /// Fills the outputs with NaN bit patterns, so that elements never written are found.
+  virtual void poison_outputs() = 0;
+  /// Operand `index` of operation().operands(), in its dense order, as double. Waits for the device.
+  virtual std::vector<double> read_operand(std::size_t index) = 0;
+};
+
+/// A point in queue order whose time can be read once the queue has passed it.
+struct Mark {
+  std::uint32_t slot = 0;
+};
+/// A point in queue order where the device's cycle counter and clock were read together.
+struct ClockStamp {
+  std::uint32_t slot = 0;
+};
+struct ClockReading {
+  Hertz frequency;
+  Nanoseconds window;  ///< between the two stamps
+};
+
+/// Work recorded once and replayed as one unit (a CUDA graph).
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
+/// An ordered line of work. Not thread-safe. Failures of the device are thrown as FailedError,
+/// by the call that notices them.
+class Queue {
+ public:
+  /// Marks and stamps live in rings: a slot is reused after this many further ones.
+  static constexpr std::uint32_t kRingSize = 4096;
+
+  virtual ~Queue() = default;
+  /// Later work waits until open_gate. The gate opens by itself after a time limit of at least 5 s;
+  /// the next wait() then throws FailedError.
+  virtual void close_gate() = 0;
+  virtual void open_gate() noexcept = 0;  ///< harmless when the gate is open
+  virtual void launch(Workload& workload) = 0;
+  virtual Mark mark() = 0;
+  virtual ClockStamp stamp_clock() = 0;
+  /// Puts the caches in a state, in queue order. Throws UsageError where the workload cannot.
+  virtual void set_cache(CacheState state, Workload& workload) = 0;
+  virtual std::unique_ptr<Recording> record(const std::function<void(Queue&)>& work) = 0;
+  virtual void replay(Recording& recording) = 0;
+  virtual void wait() = 0;           ///< until all work so far is done
+  virtual void wait_for(Mark) = 0;   ///< until the queue has passed the mark
+  /// Between two passed marks. 
+  virtual Nanoseconds elapsed(Mark from, Mark to) = 0;
+  /// Clock between two passed stamps; nothing where the device cannot tell.
+  virtual std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) = 0;
+  virtual NativeQueue native() = 0;
+};
+
+/// One reading of a device's sensors; what it does not have is absent.
+struct SensorReading {
+  std::optional<Hertz> sm_clock, memory_clock;
+  std::optional<Watts> power;
+  std::optional<Celsius> temperature;
+  std::optional<Joules> energy;  ///< cumulative
+  /// Cumulative time that the clock was held down, by cause.
+  std::optional<Nanoseconds> throttled_power, throttled_thermal, throttled_brake;
+  /// Names of the reasons that hold the clock now: idle, power_cap, thermal, hardware, sync_boost…
+  std::vector<std::string> clock_reasons;
+};
+
+struct Property {
+  std::string key;  ///< snake_case
+  std::string value;
+  bool operator==(const Property&) const = default;
+};
+
+/// A shared library that was looked for.
+struct LibraryInfo {
+  std::string name;     ///< cudnn, cublaslt, cupti, nvml, onednn
+  std::string version;  ///< empty where it was not found
+  std::string path;
+  std::string problem;  ///< empty, or why it was not found or is not usable
+};
+
+struct DeviceDescription {
+  std::string id;    ///< cpu, cuda:0
+  std::string name;  ///< NVIDIA H200
+  std::string uuid;  ///< empty where there is none
+  int processors = 0;  ///< SMs, or CPU cores that may be used
+  Bytes memory_total, memory_free;
+  Bytes last_level_cache;
+  std::optional<Hertz> maximum_clock;
+  std::optional<Watts> power_limit;
+  std::vector<DataType> data_types;
+  std::vector<LibraryInfo> libraries;
+  std::vector<Property> properties;  ///< driver, ecc, mig, persistence, governor, …
+};
+
+/// One line of `doctor`.
+struct Check {
+  enum class Status { good, limits, missing };
+  std::string subject;
+  Status status = Status::good;
+  std::string sentence;
+  std::string remedy;  ///< empty where nothing is to be done
+};
+
+/// Holds the clock at one frequency while it lives; restores on destruction, and on a crash.
+class ClockLock {
+ public:
+  virtual ~ClockLock() = default;
+  virtual Hertz frequency() const = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceDescription describe() = 0;
+  /// Throws UsageError where the device lacks the data type or layout, or the operands do not fit
+  /// (said before allocating), MissingError where a library is not there.
+  virtual std::unique_ptr<PreparedOperation> prepare(const Operation&, const InputData&) = 0;
+  virtual std::unique_ptr<Queue> make_queue() = 0;
+  virtual SensorReading read_sensors() = 0;
+  /// Other processes that use the device now, as "pid name"; nothing where that cannot be known.
+  virtual std::optional<std::vector<std::string>> other_processes() { return std::nullopt; }
+  virtual std::vector<Check> check() = 0;
+  /// "base", "max" or MHz. Throws UsageError without the right or where there is no such clock.
+  virtual std::unique_ptr<ClockLock> lock_clocks(std::string_view request) = 0;
+
+  /// The host's clock. A simulated device has its own, so the measuring loop uses only these two.
+  virtual Nanoseconds host_time() = 0;
+  virtual void idle(Nanoseconds) = 0;
+};
+
+/// Opens `auto`, `cpu`, `cuda` or `cuda:N`. Throws UsageError for a name that is not one,
+/// MissingError where the device is not there, with the reason.
+std::unique_ptr<Device> open_device(std::string_view name);
+
+struct DeviceListing {
+  std::string id, name;
+  std::string problem;  ///< empty, or why it cannot be used
+};
+std::vector<DeviceListing> list_devices();
+
+}  // namespace jitterscope

@@ -1,0 +1,52 @@
+// Measuring: the one loop that every number comes from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jitterscope/device.hpp"
+#include "jitterscope/measurement.hpp"
+
+namespace jitterscope {
+
+/// What a live line shows.
+struct Progress {
+  std::string operation;
+  Conditions conditions;
+  std::int64_t rounds = 0;
+  Nanoseconds median;      ///< zero until there is one
+  double precision = 0.0;  ///< infinite until there is one
+  std::optional<Hertz> clock;
+  Nanoseconds time_left;  ///< at most, for this operation
+};
+
+struct MeasureOptions {
+  std::vector<CacheState> caches = {CacheState::warm, CacheState::cold};
+  std::vector<Load> loads = {Load::burst, Load::sustained};
+  QueueMode queue = QueueMode::saturated;
+  std::optional<Instrument> instrument;  ///< nothing: graph for short warm launches, events else
+  double precision = 0.005;              ///< half-width of the 95 % interval over the median
+  std::int64_t minimum_rounds = 10;
+  Nanoseconds time_limit = seconds(3);             ///< burst, all cache states together
+  Nanoseconds sustained_time_limit = seconds(10);  ///< each cache state
+  Nanoseconds shortest_idle = milliseconds(20), longest_idle = milliseconds(80);
+  std::int64_t conditioning_launches = 2;
+  std::optional<std::int64_t> launches_per_round;  ///< nothing: 20, or as many as last 5 ms
+  bool warm_up = true;       ///< sustained: wait for the steady state
+  DataKind data = DataKind::normal;  ///< as the operands were filled; stated in the result
+  std::uint64_t seed = 1;
+  std::function<void(const Progress&)> progress;
+  std::function<bool()> interrupted;  ///< asked between rounds; true stops, and keeps what there is
+};
+
+/// A callable that launches one piece of work on the given queue (CUDA: a CUstream).
+using Launch = std::function<void(NativeQueue)>;
+
+/// Times a callable with the same conditions, rounds and statistics as every operation.
+/// Calls it once first, as the first call. Throws what the callable throws.
+Result measure(Device& device, const Launch& launch, const MeasureOptions& options = {});
+
+}  // namespace jitterscope

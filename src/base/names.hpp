@@ -1,0 +1,20 @@
+// Words that people type: the nearest known one, and lists in sentences.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace jitterscope {
+
+/// The known word nearest to `word` by edit distance, or empty where none is near (over half wrong).
+std::string nearest_name(std::string_view word, std::span<const std::string> known);
+
+/// " (did you mean 'stride'?)" or, where nothing is near, " (known: a, b, c)".
+std::string suggestion(std::string_view word, std::span<const std::string> known);
+
+/// "a, b, c"
+std::string joined(std::span<const std::string> words, std::string_view separator = ", ");
+
+}  // namespace jitterscope

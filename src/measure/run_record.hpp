@@ -1,0 +1,37 @@
+// Everything one call of the tool found out: what output prints and writes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jitterscope/device.hpp"
+#include "jitterscope/measurement.hpp"
+
+namespace jitterscope {
+
+/// The machine and the moment; properties of the host in the order shown.
+struct Environment {
+  std::string tool_version;
+  std::string command_line;
+  std::string time;  ///< ISO 8601, UTC
+  std::vector<Property> host;  ///< host_name, kernel, cpu, cpu_governor, virtualisation, container, memory_bytes…
+};
+
+/// Instrument constants as measured at the start of the run.
+struct Calibration {
+  InstrumentConstant events, graph;
+  std::string method;  ///< one sentence: what they were measured against
+};
+
+struct RunRecord {
+  Environment environment;
+  DeviceDescription device;
+  Calibration calibration;
+  Ceilings ceilings;
+  std::string title;  ///< the model or the operation that was asked for
+  std::vector<Result> results;
+  std::vector<Finding> findings;  ///< about the machine, not about one operation
+  bool interrupted = false;
+};
+
+}  // namespace jitterscope

@@ -1,0 +1,77 @@
+// Pure functions over spans of numbers: no device, no units, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace jitterscope::statistics {
+
+struct Interval {
+  double low = 0.0, high = 0.0;
+};
+
+/// Middle value; mean of the two middle ones for an even count. NaN for none.
+double median(std::span<const double> values);
+
+/// Quantiles by linear interpolation of order statistics (type 7 of Hyndman & Fan 1996), one for each
+/// probability; the probabilities may come in any order. NaN for no values. O(n) per call, not O(n log n).
+std::vector<double> quantiles(std::span<const double> values, std::span<const double> probabilities);
+
+/// Distribution-free interval of the median: the narrowest symmetric pair of order statistics
+/// [x(k), x(n+1-k)] with P(Bin(n, 1/2) < k) <= (1 - confidence)/2. Conservative; nothing where n is too
+/// small (n < 6 at 95 %).
+std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
+
+/// The fit t = a + b/f by least squares, read at one clock, with a jackknife interval.
+struct InverseClockFit {
+  double intercept = 0.0;  ///< a
+  double slope = 0.0;      ///< b
+  double at_reference = 0.0;
+  Interval interval;        ///< 95 %, Student t with n - 1 degrees of freedom
+  double clock_share = 0.0;  ///< (b/f)/t at the reference
+  double clock_share_error = 0.0;  ///< jackknife standard error of clock_share
+};
+/// Nothing where the clock varied too little for the slope to be known: fewer than 10 points, or a
+/// standard error of clock_share above 0.25.
+std::optional<InverseClockFit> fit_inverse_clock(std::span<const double> times, std::span<const double> clocks,
+                                                 double reference_clock);
+
+/// Least squares line y = intercept + slope·x with 95 % intervals of both (Student t).
+struct LinearFit {
+  double intercept = 0.0, slope = 0.0;
+  Interval intercept_interval, slope_interval;
+  double residual_deviation = 0.0;
+};
+std::optional<LinearFit> fit_line(std::span<const double> x, std::span<const double> y);
+
+/// Locations and weights of the modes of a distribution: two or more where it is clearly multimodal (a
+/// valley under half the lower of its two peaks, each mode at least 5 % of the values, modes at least
+/// `minimum_distance` apart, relative to the median), else one.
+struct ModeEstimate {
+  double location = 0.0, weight = 0.0;
+};
+std::vector<ModeEstimate> find_modes(std::span<const double> values, double minimum_distance = 0.005);
+
+/// Whether the level of two stretches of a series is equal within ±margin (relative): both one-sided 95 %
+/// limits of the shift of the logarithm inside the margin (TOST), from medians of consecutive blocks of 8.
+struct Equivalence {
+  double shift = 0.0;   ///< log(second) - log(first)
+  Interval interval;    ///< 90 % of the shift
+  bool equivalent = false;
+};
+Equivalence compare_levels(std::span<const double> first, std::span<const double> second, double margin);
+
+/// Change points of the mean of a series by PELT (Killick et al. 2012), normal cost with the noise variance
+/// from the median absolute first difference, penalty 3·log n per change. Indices where a new segment begins.
+std::vector<std::size_t> change_points(std::span<const double> values);
+
+/// What a series of times did (after Barrett et al. 2017): compares the segments with the last one.
+enum class Trend { flat, warming_up, slowing_down, never_steady };
+Trend classify_series(std::span<const double> values, double margin = 0.005);
+
+/// Lag-k sample autocorrelation; 0 for fewer than k + 2 values or no variance.
+double autocorrelation(std::span<const double> values, std::size_t lag = 1);
+
+}  // namespace jitterscope::statistics
