@@ -75,10 +75,9 @@ Json parse_json(std::string_view text, const std::string& file) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
-    // `byte` counts from one and points behind the offending character, which may be a line's end.
-    const auto last = end == text.begin() ? end : end - 1;
-    const auto line = 1 + std::count(text.begin(), last, '\n');
+    // `byte` counts from one and is that of the offending character, which may be a line's end.
+    const std::size_t before = std::min(std::max<std::size_t>(error.byte, 1) - 1, text.size());
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(before), '\n');
     const std::string message = error.what();
     const std::size_t reason = message.find("syntax error");
     throw UsageError(fmt::format("{}: line {}: not valid JSON: {}", file, line,
