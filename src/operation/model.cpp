@@ -71,6 +71,17 @@ class Field {
   std::string file_, pointer_;
 };
 
+// The library's sentence without its number and place; the tokens that it quotes may be long or binary.
+std::string reason_of(const Json::exception& error) {
+  constexpr std::size_t kLongestReason = 200;
+  const std::string_view message = error.what();
+  for (const std::string_view prefix : {": syntax error ", "] "}) {
+    const std::size_t found = message.find(prefix);
+    if (found != std::string_view::npos) return printable(message.substr(found + 2), kLongestReason);
+  }
+  return printable(message, kLongestReason);
+}
+
 Json parse_json(std::string_view text, const std::string& file) {
   try {
     return Json::parse(text);
@@ -78,10 +89,10 @@ Json parse_json(std::string_view text, const std::string& file) {
     // `byte` counts from one and is that of the offending character, which may be a line's end.
     const std::size_t before = std::min(std::max<std::size_t>(error.byte, 1) - 1, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(before), '\n');
-    const std::string message = error.what();
-    const std::size_t reason = message.find("syntax error");
-    throw UsageError(fmt::format("{}: line {}: not valid JSON: {}", file, line,
-                                 reason == std::string::npos ? message : message.substr(reason)));
+    throw UsageError(fmt::format("{}: line {}: not valid JSON: {}", file, line, reason_of(error)));
+  } catch (const Json::exception& error) {
+    // A number past the largest double, which the library reports without its place.
+    throw UsageError(fmt::format("{}: not a model: {}", file, reason_of(error)));
   }
 }
 

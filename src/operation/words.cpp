@@ -64,14 +64,18 @@ Bytes element_size(DataType type) {
   return Bytes(0);
 }
 
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  std::string result = "'";
-  for (const char character : text.substr(0, kLongest)) {
-    const bool printable = character >= ' ' && character <= '~';
-    result += printable ? character : '?';
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string result;
+  for (const char character : text.substr(0, longest)) {
+    const bool is_printable = character >= ' ' && character <= '~';
+    result += is_printable ? character : '?';
   }
-  return result + (text.size() > kLongest ? "…'" : "'");
+  return text.size() > longest ? result + "…" : result;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongestWord = 60;
+  return "'" + printable(text, kLongestWord) + "'";
 }
 
 std::string_view trimmed(std::string_view text) {

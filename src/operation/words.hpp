@@ -41,8 +41,11 @@ std::string_view printed_word(Value value) {
   return "?";
 }
 
-/// Words longer than this are cut and bytes that are not printable ASCII replaced, so that a damaged
-/// file gives a readable message.
+/// Cut after `longest` bytes, and bytes that are not printable ASCII replaced, so that a damaged file gives
+/// a readable message.
+std::string printable(std::string_view text, std::size_t longest);
+
+/// A word of the input for a message.
 std::string in_quotes(std::string_view text);
 
 /// Without the spaces and tabs at both ends.

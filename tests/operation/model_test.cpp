@@ -45,10 +45,19 @@ TEST(Model, ReadsLayersInOrderAndMergesEqualOnes) {
 
 TEST(Model, BrokenJsonNamesTheLine) {
   EXPECT_THAT(problem("{\n\n  \"format\": \n  oops}"),
-              AllOf(HasSubstr("m.json: line 4:"), HasSubstr("not valid JSON")));
+              AllOf(HasSubstr("m.json: line 4:"), HasSubstr("not valid JSON: syntax error")));
   EXPECT_THAT(problem("{\n\"a\": \"unended\n\"}"), HasSubstr("m.json: line 2:"));
   EXPECT_THAT(problem("{\n\n"), HasSubstr("m.json: line 3:"));
   EXPECT_THAT(problem(""), HasSubstr("m.json: line 1:"));
+}
+
+TEST(Model, MessagesStayReadableForDamagedFiles) {
+  EXPECT_THAT(problem(R"({"version": 1e999})"),
+              AllOf(HasSubstr("m.json: not a model"), HasSubstr("'1e999'")));
+  const std::string message = problem("{\"\xc3\xa4\x7f" + std::string(10'000, 'x'));
+  EXPECT_THAT(message, HasSubstr("line 1"));
+  EXPECT_LT(message.size(), 300u);
+  EXPECT_EQ(message.find('\x7f'), std::string::npos);
 }
 
 TEST(Model, WrongFieldsAreNamedByPointer) {
