@@ -18,17 +18,28 @@ std::vector<double> block_medians(std::span<const double> values) {
   return medians;
 }
 
+/// Nine in ten steps from one value to the next are at most this; the least spread to judge an outlier by,
+/// because a coarse timer leaves whole windows without any.
+double step_spread(std::span<const double> values) {
+  std::vector<double> steps{0.0};
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    steps.push_back(std::abs(values[i] - values[i - 1]));
+  }
+  return quantiles(steps, std::vector<double>{0.9}).front();
+}
+
 /// Replaces lone outliers by the median around them: one disturbed round is no change of level. The limits
 /// are those of Barrett et al. 2017, median ± 3·(p90 - p10), in a window that a level shift widens.
 std::vector<double> without_outliers(std::span<const double> values) {
   constexpr std::size_t kReach = 25;
   const std::vector<double> probabilities = {0.1, 0.5, 0.9};
+  const double least_spread = step_spread(values);
   std::vector<double> result(values.begin(), values.end());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t begin = i < kReach ? 0 : i - kReach;
     const std::size_t end = std::min(i + kReach + 1, values.size());
     const std::vector<double> around = quantiles(values.subspan(begin, end - begin), probabilities);
-    if (std::abs(values[i] - around[1]) > 3.0 * (around[2] - around[0])) {
+    if (std::abs(values[i] - around[1]) > 3.0 * std::max(around[2] - around[0], least_spread)) {
       result[i] = around[1];
     }
   }

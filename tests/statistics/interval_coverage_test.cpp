@@ -43,31 +43,49 @@ TEST(Coverage, MedianInterval) {
   }
 }
 
-/// Rounds until the interval of their median is narrow, looked at after each from the tenth.
-Interval interval_when_narrow(Random& random, const Draw& draw) {
+/// The 95 % interval once the interval of the rule's own confidence is narrow, looked at after each round
+/// from the tenth.
+Interval interval_when_narrow(Random& random, const Draw& draw, double rule_confidence) {
   constexpr double kPrecision = 0.005;
+  constexpr std::size_t kMostRounds = 300;
   std::vector<double> values = draws(9, random, draw);
   for (;;) {
     values.push_back(draw(random));
-    const Interval interval = median_interval(values).value();
-    if (interval.high - interval.low <= 2.0 * kPrecision * median(values) || values.size() == 300) {
-      return interval;
+    const Interval rule = median_interval(values, rule_confidence).value();
+    if (rule.high - rule.low <= 2.0 * kPrecision * median(values) || values.size() == kMostRounds) {
+      return median_interval(values).value();
     }
   }
 }
 
-TEST(Coverage, StoppingWhenNarrowKeepsIt) {
-  for (const double deviation : {0.003, 0.006, 0.01, 0.02}) {
-    const Draw symmetric = [&](Random& r) { return 1.0 + deviation * r.normal(); };
-    const Draw skewed = [&](Random& r) {
-      return 1.0 - deviation * (std::log(1.0 - r.uniform()) + std::log(2.0));
-    };
-    for (const Draw& draw : {symmetric, skewed}) {
-      EXPECT_GE(
-          share_of(kRuns, [&](Random& random) { return holds(interval_when_narrow(random, draw), 1.0); }),
-          0.94)
-          << deviation;
-    }
+double coverage_when_narrow(const Draw& draw, double rule_confidence) {
+  return share_of(
+      kRuns, [&](Random& random) { return holds(interval_when_narrow(random, draw, rule_confidence), 1.0); });
+}
+
+Draw symmetric(double deviation) {
+  return [=](Random& random) { return 1.0 + deviation * random.normal(); };
+}
+
+Draw skewed(double deviation) {
+  return [=](Random& random) { return 1.0 - deviation * (std::log(1.0 - random.uniform()) + std::log(2.0)); };
+}
+
+TEST(Coverage, StoppingWhenNarrowKeepsItInQuietRounds) {
+  for (const double deviation : {0.001, 0.003, 0.006}) {
+    EXPECT_GE(coverage_when_narrow(symmetric(deviation), 0.95), 0.94) << deviation;
+    EXPECT_GE(coverage_when_narrow(skewed(deviation), 0.95), 0.94) << deviation;
+  }
+}
+
+// Rounds that scatter by more than the precision asked for need tens of looks, and the rule then picks the
+// moments when chance made the interval narrow: 91 % at a deviation of 2 %. A rule that asks the 98 %
+// interval to be narrow keeps the 95 % one honest, for a third more rounds.
+TEST(Coverage, StoppingOnTheWiderIntervalKeepsItInNoisyRounds) {
+  EXPECT_LT(coverage_when_narrow(symmetric(0.02), 0.95), 0.94);
+  for (const double deviation : {0.003, 0.01, 0.02}) {
+    EXPECT_GE(coverage_when_narrow(symmetric(deviation), 0.98), 0.94) << deviation;
+    EXPECT_GE(coverage_when_narrow(skewed(deviation), 0.98), 0.94) << deviation;
   }
 }
 

