@@ -21,7 +21,7 @@ constexpr std::size_t kMostValues = 20000;
 constexpr double kLeastWeight = 0.05;
 constexpr double kHighestValley = 0.5;
 /// In standard errors of the difference of two counts. At 2.5 one skewed sample of 200 in 200 shows a second
-/// mode, at 3 at. one in 1,000; at 3.5 two clean modes need more than 100 values to be seen.
+/// mode, at 3 one in 1,000; at 3.5 two clean modes need more than 100 values to be seen.
 constexpr double kSignificance = 3.0;
 constexpr std::ptrdiff_t kBinsPerBandwidth = 4;
 constexpr std::ptrdiff_t kKernelBins = 4 * kBinsPerBandwidth;
