@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/operations/cublaslt.hpp"
 #include "device/cuda/operations/operations.hpp"
@@ -161,9 +159,6 @@ class CublasLtMatmul : public CudaOperation {
 std::unique_ptr<PreparedOperation> prepare_matmul(const Context& context, const Operation& operation,
                                                   const InputData& data) {
   cublaslt();  // before the operands are allocated: a missing library is the clearer reason
-  if (matmul_of(operation).batch > std::numeric_limits<std::int32_t>::max()) {
-    throw UsageError(operation.text() + ": cuBLASLt counts batches in 31 bits; ask for fewer");
-  }
   return std::make_unique<CublasLtMatmul>(context, operation, data);
 }
 
