@@ -12,11 +12,13 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
   int count = 0;
   check(driver().cuDeviceGetCount(&count), "counting the GPUs");
   if (ordinal < 0 || ordinal >= count) {
-    throw MissingError(fmt::format("there is no cuda:{}: this process sees {} GPU{} (jitterscope list shows them)", ordinal,
-                                   count, count == 1 ? "" : "s"));
+    throw MissingError(
+        fmt::format("there is no cuda:{}: this process sees {} GPU{} (jitterscope list shows them)", ordinal,
+                    count, count == 1 ? "" : "s"));
   }
   check(driver().cuDeviceGet(&device_, ordinal), fmt::format("opening cuda:{}", ordinal));
-  check(driver().cuDevicePrimaryCtxRetain(&handle_, device_), fmt::format("making a context on cuda:{}", ordinal));
+  check(driver().cuDevicePrimaryCtxRetain(&handle_, device_),
+        fmt::format("making a context on cuda:{}", ordinal));
   try {
     make_current();
     kernels_ = std::make_unique<Kernels>(*this);
@@ -32,7 +34,9 @@ Context::~Context() {
   driver().cuDevicePrimaryCtxRelease(device_);
 }
 
-void Context::make_current() const { check(driver().cuCtxSetCurrent(handle_), "making the GPU's context current"); }
+void Context::make_current() const {
+  check(driver().cuCtxSetCurrent(handle_), "making the GPU's context current");
+}
 
 int Context::attribute(CUdevice_attribute attribute) const {
   int value = 0;

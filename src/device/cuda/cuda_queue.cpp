@@ -23,9 +23,7 @@ class CudaRecording : public Recording {
   CudaRecording(const Context& context, CUgraph graph) : context_(context) {
     check(driver().cuGraphInstantiate(&executable_, graph, 0), "instantiating a recording");
   }
-  ~CudaRecording() override {
-    driver().cuGraphExecDestroy(executable_);
-  }
+  ~CudaRecording() override { driver().cuGraphExecDestroy(executable_); }
   CudaRecording(const CudaRecording&) = delete;
   CudaRecording& operator=(const CudaRecording&) = delete;
   CUgraphExec executable() const { return executable_; }
@@ -37,7 +35,8 @@ class CudaRecording : public Recording {
 
 }  // namespace
 
-CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit) : context_(context), gate_limit_(gate_limit) {
+CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit)
+    : context_(context), gate_limit_(gate_limit) {
   context_.make_current();
   gate_memory_ = PinnedMemory(Bytes(sizeof(GateWords)));
   samples_ = PinnedMemory(Bytes(sizeof(ClockSample) * kRingSize));
@@ -45,9 +44,10 @@ CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit) : context_(
   eviction_ = DeviceMemory(eviction_size(context_));
   std::memset(gate_memory_.pointer(), 0, sizeof(GateWords));
   std::memset(samples_.pointer(), 0, sizeof(ClockSample) * kRingSize);
-  check(driver().cuMemsetD8(claims_.address(), 0, sizeof(std::uint32_t) * kRingSize), "clearing the clock stamps");
-  // Lines that another library of the process made persistent would survive every eviction. A GPU without that
-  // feature answers with an error that means nothing here.
+  check(driver().cuMemsetD8(claims_.address(), 0, sizeof(std::uint32_t) * kRingSize),
+        "clearing the clock stamps");
+  // Lines that another library of the process made persistent would survive every eviction. A GPU without
+  // that feature answers with an error that means nothing here.
   driver().cuCtxResetPersistingL2Cache();
   check(driver().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
   try {
@@ -88,8 +88,8 @@ void CudaQueue::close_gate() {
   if (gate_closed_) throw std::logic_error("the gate is closed already");
   context_.make_current();
   const CUdeviceptr words = gate_memory_.device_address();
-  context_.kernels().gate(stream_, words + offsetof(GateWords, opened), words + offsetof(GateWords, timed_out),
-                          ++gate_ticket_, gate_limit_);
+  context_.kernels().gate(stream_, words + offsetof(GateWords, opened),
+                          words + offsetof(GateWords, timed_out), ++gate_ticket_, gate_limit_);
   gate_closed_ = true;
   marks_behind_gate_ = 0;
 }
@@ -131,8 +131,9 @@ void CudaQueue::set_cache(CacheState state, Workload& workload) {
   context_.kernels().evict_write(stream_, eviction_buffer());
   if (state == CacheState::cold) context_.kernels().evict_read(stream_, eviction_buffer());
   if (state == CacheState::produced && !workload.produce_inputs(stream_)) {
-    throw UsageError("cache state 'produced' is not possible here: the inputs cannot be written by another kernel; "
-                     "take warm, cold or dirty");
+    throw UsageError(
+        "cache state 'produced' is not possible here: the inputs cannot be written by another kernel; "
+        "take warm, cold or dirty");
   }
 }
 
@@ -170,7 +171,8 @@ std::unique_ptr<Recording> CudaQueue::record(const std::function<void(Queue&)>& 
 void CudaQueue::replay(Recording& recording) {
   require_not_recording("a replay");
   context_.make_current();
-  check(driver().cuGraphLaunch(dynamic_cast<CudaRecording&>(recording).executable(), stream_), "replaying a recording");
+  check(driver().cuGraphLaunch(dynamic_cast<CudaRecording&>(recording).executable(), stream_),
+        "replaying a recording");
 }
 
 void CudaQueue::wait() {
@@ -192,9 +194,10 @@ void CudaQueue::wait_for(Mark mark) {
 void CudaQueue::throw_if_gate_timed_out() {
   if (gate_words().timed_out == 0) return;
   gate_words().timed_out = 0;
-  throw FailedError(fmt::format("the gate of the queue opened by itself after {:.1f} s, so the times of this round are "
-                                "not valid: the host was stopped, or something waits for the GPU while the gate is closed",
-                                to_seconds(gate_limit_)));
+  throw FailedError(
+      fmt::format("the gate of the queue opened by itself after {:.1f} s, so the times of this round are "
+                  "not valid: the host was stopped, or something waits for the GPU while the gate is closed",
+                  to_seconds(gate_limit_)));
 }
 
 Nanoseconds CudaQueue::elapsed(Mark from, Mark to) {

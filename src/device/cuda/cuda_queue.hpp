@@ -12,8 +12,8 @@
 
 namespace jitterscope::cuda {
 
-/// A workload whose run() may wait for the stream (a copy from pageable memory does). Behind a closed gate that
-/// would last until the gate gives up, so the queue opens the gate before it launches such a workload.
+/// A workload whose run() may wait for the stream (a copy from pageable memory does). Behind a closed gate
+/// that would last until the gate gives up, so the queue opens the gate before it launches such a workload.
 class WaitsForQueue {
  public:
   virtual ~WaitsForQueue() = default;

@@ -9,8 +9,8 @@
 namespace jitterscope::cuda {
 namespace {
 
-// cuEventElapsedTime_v2 came with CUDA 12.8 and cuDeviceGetUuid_v2 with 11.4; the older functions have the same
-// parameters, so an older driver serves as well.
+// cuEventElapsedTime_v2 came with CUDA 12.8 and cuDeviceGetUuid_v2 with 11.4; the older functions have the
+// same parameters, so an older driver serves as well.
 constexpr std::string_view kVersionSuffix = "_v2";
 
 void* find_in(const SharedLibrary& library, const std::string& name) {
@@ -22,10 +22,12 @@ void* find_in(const SharedLibrary& library, const std::string& name) {
 
 std::string remedy_of(CUresult result) {
   switch (result) {
-    case CUDA_ERROR_NO_DEVICE: return "check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it";
+    case CUDA_ERROR_NO_DEVICE:
+      return "check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it";
     case CUDA_ERROR_STUB_LIBRARY: return "take the CUDA toolkit's stubs folder out of LD_LIBRARY_PATH";
     case CUDA_ERROR_SYSTEM_NOT_READY: return "start nvidia-fabricmanager";
-    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: return "reboot, so that the kernel module and libcuda.so.1 are of one version";
+    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
+      return "reboot, so that the kernel module and libcuda.so.1 are of one version";
     case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
       return "take the CUDA compat folder out of LD_LIBRARY_PATH, or install a newer driver";
     case CUDA_ERROR_UNKNOWN: return "check that /dev/nvidia-uvm is there (nvidia-modprobe -u makes it)";
@@ -46,7 +48,8 @@ void initialize(const Driver& driver) {
 Driver load() {
   std::string problem;
   auto library = SharedLibrary::open({"libcuda.so.1"}, {}, &problem);
-  if (!library) throw MissingError("no NVIDIA driver found (" + problem + "): install it, or use --device cpu");
+  if (!library)
+    throw MissingError("no NVIDIA driver found (" + problem + "): install it, or use --device cpu");
   Driver driver{.library = std::move(*library)};
   std::string missing;
   const auto find = [&](auto& function, const char* name) {
@@ -60,9 +63,10 @@ Driver load() {
 #undef JITTERSCOPE_FIND
 #undef JITTERSCOPE_TEXT
   if (!missing.empty()) {
-    throw MissingError(fmt::format("the NVIDIA driver ({}) is too old: it has no {}; install one for CUDA 11.4 or newer "
-                                   "(470 or newer)",
-                                   driver.library.path(), missing));
+    throw MissingError(
+        fmt::format("the NVIDIA driver ({}) is too old: it has no {}; install one for CUDA 11.4 or newer "
+                    "(470 or newer)",
+                    driver.library.path(), missing));
   }
   initialize(driver);
   driver.cuDriverGetVersion(&driver.version);
@@ -78,7 +82,8 @@ const Driver& driver() {
 
 void check(CUresult result, std::string_view what) {
   if (result == CUDA_SUCCESS) return;
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) throw FailedError(fmt::format("{}: the GPU is out of memory", what));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    throw FailedError(fmt::format("{}: the GPU is out of memory", what));
   const char* name = nullptr;
   const char* words = nullptr;
   driver().cuGetErrorName(result, &name);

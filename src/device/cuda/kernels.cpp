@@ -66,7 +66,8 @@ Kernels::~Kernels() { driver().cuModuleUnload(module_); }
 // cuFuncLoad came with driver 550 (CUDA 12.4); before it, cuModuleGetFunction alone loads the kernel.
 CUfunction Kernels::find(const char* name) const {
   CUfunction function = nullptr;
-  check(driver().cuModuleGetFunction(&function, module_, name), fmt::format("finding jitterscope's kernel {}", name));
+  check(driver().cuModuleGetFunction(&function, module_, name),
+        fmt::format("finding jitterscope's kernel {}", name));
   if (driver().cuFuncLoad != nullptr) {
     check(driver().cuFuncLoad(function), fmt::format("loading jitterscope's kernel {}", name));
   }
@@ -93,7 +94,8 @@ void Kernels::gate(CUstream stream, CUdeviceptr opened, CUdeviceptr timed_out, s
 }
 
 // Two blocks per SM, so that at least one lands on SM 0: 264 did on each of many launches on 132 SMs.
-void Kernels::stamp_clock(CUstream stream, CUdeviceptr sample, CUdeviceptr claim, std::uint32_t ticket) const {
+void Kernels::stamp_clock(CUstream stream, CUdeviceptr sample, CUdeviceptr claim,
+                          std::uint32_t ticket) const {
   launch(stamp_clock_, 2u * static_cast<unsigned>(processors_), 32, stream, sample, claim, ticket);
 }
 
@@ -105,35 +107,38 @@ void Kernels::spin(CUstream stream, const Spin& spin) const {
 
 void Kernels::evict_write(CUstream stream, const MemoryRegion& buffer) const {
   const std::size_t vectors = vectors_in(buffer);
-  launch(evict_write_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer), vectors);
+  launch(evict_write_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer),
+         vectors);
 }
 
 void Kernels::evict_read(CUstream stream, const MemoryRegion& buffer) const {
   const std::size_t vectors = vectors_in(buffer);
-  launch(evict_read_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer), vectors);
+  launch(evict_read_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer),
+         vectors);
 }
 
 void Kernels::touch(CUstream stream, const MemoryRegion& region) const {
   if (region.size.value() == 0) return;
-  launch(touch_, blocks_for(static_cast<std::int64_t>(vectors_in(region))), kThreads, stream, address_of(region),
-         static_cast<std::size_t>(region.size.value()));
+  launch(touch_, blocks_for(static_cast<std::int64_t>(vectors_in(region))), kThreads, stream,
+         address_of(region), static_cast<std::size_t>(region.size.value()));
 }
 
-void Kernels::elementwise(CUstream stream, ElementwiseKind kind, DataType dtype, const ElementwiseOperands& operands,
-                          std::int64_t count) const {
+void Kernels::elementwise(CUstream stream, ElementwiseKind kind, DataType dtype,
+                          const ElementwiseOperands& operands, std::int64_t count) const {
   const std::int64_t vectors = count * element_size(dtype).value() / kVectorBytes;
-  launch(elementwise_[static_cast<std::size_t>(kind)][storage_index(dtype)], blocks_for(vectors), kThreads, stream,
-         operands.out, operands.a, operands.b, static_cast<std::size_t>(count));
+  launch(elementwise_[static_cast<std::size_t>(kind)][storage_index(dtype)], blocks_for(vectors), kThreads,
+         stream, operands.out, operands.a, operands.b, static_cast<std::size_t>(count));
 }
 
 void Kernels::fill_random(CUstream stream, CUdeviceptr out, DataType dtype, std::int64_t count,
                           const InputData& data) const {
   if (count == 0) return;
-  launch(fill_random_[storage_index(dtype)], blocks_for(count), kThreads, stream, out, static_cast<std::size_t>(count),
-         static_cast<int>(data.kind), data.seed);
+  launch(fill_random_[storage_index(dtype)], blocks_for(count), kThreads, stream, out,
+         static_cast<std::size_t>(count), static_cast<int>(data.kind), data.seed);
 }
 
-void Kernels::to_double(CUstream stream, CUdeviceptr out, CUdeviceptr in, DataType dtype, std::int64_t count) const {
+void Kernels::to_double(CUstream stream, CUdeviceptr out, CUdeviceptr in, DataType dtype,
+                        std::int64_t count) const {
   if (count == 0) return;
   launch(to_double_[storage_index(dtype)], blocks_for(count), kThreads, stream, out, in,
          static_cast<std::size_t>(count));

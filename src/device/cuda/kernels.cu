@@ -21,16 +21,21 @@ __device__ __forceinline__ std::uint32_t this_sm() {
 __device__ __forceinline__ std::size_t first_index() {
   return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
-__device__ __forceinline__ std::size_t index_step() { return static_cast<std::size_t>(gridDim.x) * blockDim.x; }
+__device__ __forceinline__ std::size_t index_step() {
+  return static_cast<std::size_t>(gridDim.x) * blockDim.x;
+}
 
 // Accesses that the compiler may neither drop nor merge.
 __device__ __forceinline__ uint4 load_kept(const uint4* from) {
   uint4 v;
-  asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+  asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
   return v;
 }
 __device__ __forceinline__ void store_kept(uint4* to, uint4 v) {
-  asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+  asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
 }
 
 }  // namespace
@@ -52,8 +57,8 @@ struct ClockSample {
   std::uint64_t cycles, nanoseconds;
 };
 
-// Always SM 0, since each SM counts its own cycles. The timer steps by 32 ns on Hopper but by 1 us on others: the
-// reading waits for the step, for at most 8192 cycles (4 us), so that its error is one turn of the loop.
+// Always SM 0, since each SM counts its own cycles. The timer steps by 32 ns on Hopper but by 1 us on others:
+// the reading waits for the step, for at most 8192 cycles (4 us), so that its error is one turn of the loop.
 extern "C" __global__ void stamp_clock(ClockSample* sample, std::uint32_t* claim, std::uint32_t ticket) {
   if (threadIdx.x != 0 || this_sm() != 0) return;
   if (atomicExch(claim, ticket) == ticket) return;
@@ -104,7 +109,8 @@ extern "C" __global__ void evict_read(uint4* buffer, std::size_t vectors) {
 // Writes back what it reads: the same values, but now produced by a kernel.
 extern "C" __global__ void touch(uint4* buffer, std::size_t bytes) {
   const std::size_t vectors = bytes / sizeof(uint4);
-  for (std::size_t i = first_index(); i < vectors; i += index_step()) store_kept(buffer + i, load_kept(buffer + i));
+  for (std::size_t i = first_index(); i < vectors; i += index_step())
+    store_kept(buffer + i, load_kept(buffer + i));
   volatile unsigned char* tail = reinterpret_cast<volatile unsigned char*>(buffer + vectors);
   const std::size_t rest = bytes % sizeof(uint4);
   if (first_index() < rest) tail[first_index()] = tail[first_index()];
@@ -178,8 +184,8 @@ __device__ __forceinline__ void apply_vector(uint4* out, Vector<T> a, Vector<T> 
 
 // Four vectors in flight per thread, then one at a time, then the elements that fill no vector.
 template <class Op, class T>
-__device__ __forceinline__ void elementwise(T* __restrict__ out, const T* __restrict__ a, const T* __restrict__ b,
-                                            std::size_t count) {
+__device__ __forceinline__ void elementwise(T* __restrict__ out, const T* __restrict__ a,
+                                            const T* __restrict__ b, std::size_t count) {
   constexpr std::size_t kPerVector = sizeof(uint4) / sizeof(T);
   constexpr int kInFlight = 4;
   const auto* va = reinterpret_cast<const uint4*>(a);
@@ -205,7 +211,8 @@ __device__ __forceinline__ void elementwise(T* __restrict__ out, const T* __rest
     apply_vector<Op, T>(vout + i, x, y);
   }
   const std::size_t last = vectors * kPerVector + first_index();
-  if (last < count) out[last] = apply_to<Op, T>(Op::kInputs > 0 ? a[last] : T(), Op::kInputs > 1 ? b[last] : T());
+  if (last < count)
+    out[last] = apply_to<Op, T>(Op::kInputs > 0 ? a[last] : T(), Op::kInputs > 1 ? b[last] : T());
 }
 
 // SplitMix64's output function as a hash: element i always gets the same number, whatever the grid.
@@ -255,26 +262,27 @@ __device__ __forceinline__ void fill_random(T* out, std::size_t count, int kind,
 
 template <class T>
 __device__ __forceinline__ void convert(double* out, const T* in, std::size_t count) {
-  for (std::size_t i = first_index(); i < count; i += index_step()) out[i] = static_cast<double>(Number<T>::load(in[i]));
+  for (std::size_t i = first_index(); i < count; i += index_step())
+    out[i] = static_cast<double>(Number<T>::load(in[i]));
 }
 
 }  // namespace
 
-#define JITTERSCOPE_KERNELS(T, suffix)                                                                   \
-  extern "C" __global__ void fill_##suffix(T* out, const T* a, const T* b, std::size_t count) {          \
-    elementwise<Fill, T>(out, a, b, count);                                                              \
-  }                                                                                                      \
-  extern "C" __global__ void add_##suffix(T* out, const T* a, const T* b, std::size_t count) {           \
-    elementwise<Add, T>(out, a, b, count);                                                               \
-  }                                                                                                      \
-  extern "C" __global__ void relu_##suffix(T* out, const T* a, const T* b, std::size_t count) {          \
-    elementwise<Relu, T>(out, a, b, count);                                                              \
-  }                                                                                                      \
-  extern "C" __global__ void random_##suffix(T* out, std::size_t count, int kind, std::uint64_t seed) {  \
-    fill_random<T>(out, count, kind, seed);                                                              \
-  }                                                                                                      \
-  extern "C" __global__ void to_double_##suffix(double* out, const T* in, std::size_t count) {           \
-    convert<T>(out, in, count);                                                                          \
+#define JITTERSCOPE_KERNELS(T, suffix)                                                                  \
+  extern "C" __global__ void fill_##suffix(T* out, const T* a, const T* b, std::size_t count) {         \
+    elementwise<Fill, T>(out, a, b, count);                                                             \
+  }                                                                                                     \
+  extern "C" __global__ void add_##suffix(T* out, const T* a, const T* b, std::size_t count) {          \
+    elementwise<Add, T>(out, a, b, count);                                                              \
+  }                                                                                                     \
+  extern "C" __global__ void relu_##suffix(T* out, const T* a, const T* b, std::size_t count) {         \
+    elementwise<Relu, T>(out, a, b, count);                                                             \
+  }                                                                                                     \
+  extern "C" __global__ void random_##suffix(T* out, std::size_t count, int kind, std::uint64_t seed) { \
+    fill_random<T>(out, count, kind, seed);                                                             \
+  }                                                                                                     \
+  extern "C" __global__ void to_double_##suffix(double* out, const T* in, std::size_t count) {          \
+    convert<T>(out, in, count);                                                                         \
   }
 
 JITTERSCOPE_KERNELS(double, f64)

@@ -21,8 +21,8 @@ struct ElementwiseOperands {
   CUdeviceptr out = 0, a = 0, b = 0;
 };
 
-/// All kernels are loaded by the constructor: a kernel that loads lazily behind a closed gate waits for the GPU
-/// to be idle, which it will not be until the gate gives up. Needs the context current throughout.
+/// All kernels are loaded by the constructor: a kernel that loads lazily behind a closed gate waits for the
+/// GPU to be idle, which it will not be until the gate gives up. Needs the context current throughout.
 class Kernels {
  public:
   explicit Kernels(const Context& context);
@@ -30,8 +30,10 @@ class Kernels {
   Kernels(const Kernels&) = delete;
   Kernels& operator=(const Kernels&) = delete;
 
-  /// Holds the stream until the word at `opened` is at least `ticket`; after `limit` writes the ticket to `timed_out`.
-  void gate(CUstream, CUdeviceptr opened, CUdeviceptr timed_out, std::uint32_t ticket, Nanoseconds limit) const;
+  /// Holds the stream until the word at `opened` is at least `ticket`; after `limit` writes the ticket to
+  /// `timed_out`.
+  void gate(CUstream, CUdeviceptr opened, CUdeviceptr timed_out, std::uint32_t ticket,
+            Nanoseconds limit) const;
   /// `claim` is a word of device memory per slot; `ticket` must differ from the slot's last one.
   void stamp_clock(CUstream, CUdeviceptr sample, CUdeviceptr claim, std::uint32_t ticket) const;
   void spin(CUstream, const Spin& spin) const;

@@ -11,6 +11,8 @@ extern const std::byte jitterscope_kernels_end[];
 
 namespace jitterscope::cuda {
 
-inline std::span<const std::byte> kernels_binary() { return {jitterscope_kernels_begin, jitterscope_kernels_end}; }
+inline std::span<const std::byte> kernels_binary() {
+  return {jitterscope_kernels_begin, jitterscope_kernels_end};
+}
 
 }  // namespace jitterscope::cuda

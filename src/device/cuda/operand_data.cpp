@@ -23,8 +23,8 @@ double gigabytes(Bytes bytes) { return static_cast<double>(bytes.value()) * 1e-9
 void require_device_memory(const Context& context, const Operation& operation, Bytes needed) {
   const Bytes free = context.free_memory();
   if (needed <= free) return;
-  throw UsageError(fmt::format("{}: its operands need {:.2f} GB, and cuda:{} has {:.2f} GB free", operation.text(),
-                               gigabytes(needed), context.ordinal(), gigabytes(free)));
+  throw UsageError(fmt::format("{}: its operands need {:.2f} GB, and cuda:{} has {:.2f} GB free",
+                               operation.text(), gigabytes(needed), context.ordinal(), gigabytes(free)));
 }
 
 void fill_operand(const Context& context, CUdeviceptr address, const Operand& operand, std::size_t index,
@@ -36,7 +36,8 @@ void fill_operand(const Context& context, CUdeviceptr address, const Operand& op
 
 void poison_device_memory(const DeviceMemory& memory) {
   if (memory.size().value() == 0) return;
-  check(driver().cuMemsetD8Async(memory.address(), kPoisonByte, static_cast<std::size_t>(memory.size().value()), nullptr),
+  check(driver().cuMemsetD8Async(memory.address(), kPoisonByte,
+                                 static_cast<std::size_t>(memory.size().value()), nullptr),
         "poisoning an output");
 }
 
@@ -44,12 +45,13 @@ std::vector<double> read_as_double(const Context& context, CUdeviceptr address, 
   context.make_current();
   check(driver().cuCtxSynchronize(), "waiting for the GPU before reading " + operand.name);
   std::vector<double> values(static_cast<std::size_t>(operand.count));
-  const PinnedMemory piece(Bytes(std::min(kElementsPerPiece, operand.count) * static_cast<std::int64_t>(sizeof(double))));
+  const PinnedMemory piece(
+      Bytes(std::min(kElementsPerPiece, operand.count) * static_cast<std::int64_t>(sizeof(double))));
   for (std::int64_t first = 0; first < operand.count; first += kElementsPerPiece) {
     const std::int64_t count = std::min(kElementsPerPiece, operand.count - first);
     const std::int64_t offset = first * element_size(operand.dtype).value();
-    context.kernels().to_double(nullptr, piece.device_address(), address + static_cast<CUdeviceptr>(offset), operand.dtype,
-                                count);
+    context.kernels().to_double(nullptr, piece.device_address(), address + static_cast<CUdeviceptr>(offset),
+                                operand.dtype, count);
     check(driver().cuStreamSynchronize(nullptr), "reading " + operand.name + " back");
     std::memcpy(values.data() + first, piece.pointer(), static_cast<std::size_t>(count) * sizeof(double));
   }

@@ -19,7 +19,8 @@ namespace {
 
 class DeviceCopy : public CudaOperation {
  public:
-  using CudaOperation::CudaOperation;
+  DeviceCopy(const Context& shared, const Operation& operation, const InputData& data)
+      : CudaOperation(shared, operation, data) {}
   std::string provider() const override { return "builtin"; }
   std::string algorithm() const override { return "cuMemcpyDtoDAsync"; }
   void run(NativeQueue queue) override {
@@ -59,8 +60,8 @@ Bytes available_host_memory() {
 void require_host_memory(const Operation& operation, Bytes needed) {
   const Bytes available = available_host_memory();
   if (needed <= available) return;
-  throw UsageError(fmt::format("{}: it needs {:.2f} GB of host memory, and {:.2f} GB are free", operation.text(),
-                               static_cast<double>(needed.value()) * 1e-9,
+  throw UsageError(fmt::format("{}: it needs {:.2f} GB of host memory, and {:.2f} GB are free",
+                               operation.text(), static_cast<double>(needed.value()) * 1e-9,
                                static_cast<double>(available.value()) * 1e-9));
 }
 

@@ -19,7 +19,8 @@ class ElementwiseOperation : public CudaOperation {
   std::string provider() const override { return "builtin"; }
   std::string algorithm() const override { return "16-byte vectors"; }
   void run(NativeQueue queue) override {
-    context().kernels().elementwise(static_cast<CUstream>(queue), shape_.kind, shape_.dtype, addresses_, shape_.count);
+    context().kernels().elementwise(static_cast<CUstream>(queue), shape_.kind, shape_.dtype, addresses_,
+                                    shape_.count);
   }
 
  private:

@@ -12,12 +12,13 @@ namespace {
 void require_launchable(const Context& context, const Operation& operation, const Spin& spin) {
   const int most_threads = context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   if (spin.threads > most_threads) {
-    throw UsageError(fmt::format("{}: cuda:{} runs at most {} threads per block", operation.text(), context.ordinal(),
-                                 most_threads));
+    throw UsageError(fmt::format("{}: cuda:{} runs at most {} threads per block", operation.text(),
+                                 context.ordinal(), most_threads));
   }
   const int most_blocks = context.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
   if (spin.blocks > most_blocks) {
-    throw UsageError(fmt::format("{}: cuda:{} runs at most {} blocks", operation.text(), context.ordinal(), most_blocks));
+    throw UsageError(
+        fmt::format("{}: cuda:{} runs at most {} blocks", operation.text(), context.ordinal(), most_blocks));
   }
 }
 
