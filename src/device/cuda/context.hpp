@@ -3,9 +3,13 @@
 
 #include <cuda.h>
 
+#include <memory>
+
 #include "jitterscope/units.hpp"
 
 namespace jitterscope::cuda {
+
+class Kernels;
 
 class Context {
  public:
@@ -21,11 +25,14 @@ class Context {
   CUdevice device() const { return device_; }
   int attribute(CUdevice_attribute attribute) const;
   Bytes free_memory() const;
+  /// jitterscope's own kernels, all of them loaded already.
+  const Kernels& kernels() const { return *kernels_; }
 
  private:
   int ordinal_;
   CUdevice device_ = 0;
   CUcontext handle_ = nullptr;
+  std::unique_ptr<const Kernels> kernels_;
 };
 
 }  // namespace jitterscope::cuda

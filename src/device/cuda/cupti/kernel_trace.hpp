@@ -9,8 +9,8 @@
 namespace jitterscope::cuda {
 
 struct KernelRecord {
-  std::string name;  ///< demangled by the caller where wanted; copies are named memcpy, memsets memset
-  Nanoseconds start, end;
+  std::string name;        ///< demangled; copies are named memcpy, memsets memset
+  Nanoseconds start, end;  ///< since the start of the first record
 };
 
 /// Records every kernel, copy and memset of this process from construction to stop(). Everything slows
