@@ -7,23 +7,11 @@
 namespace jitterscope {
 namespace {
 
-std::string_view name_of(DataType dtype) {
-  switch (dtype) {
-    case DataType::f64: return "f64";
-    case DataType::f32: return "f32";
-    case DataType::tf32: return "tf32";
-    case DataType::f16: return "f16";
-    case DataType::bf16: return "bf16";
-  }
-  return "";
-}
-
-// From the text: results also hold callables, which are no operation that could be parsed. The normal form
-// may leave out the default, f32.
+// From the text: results also hold callables, which are no operation that could be parsed.
 std::string_view dtype_of(std::string_view operation) {
   constexpr std::string_view kKey = "dtype=";
   const std::size_t start = operation.find(kKey);
-  if (start == std::string_view::npos) return "f32";
+  if (start == std::string_view::npos) return {};
   const std::string_view value = operation.substr(start + kKey.size());
   return value.substr(0, value.find(','));
 }
@@ -31,7 +19,7 @@ std::string_view dtype_of(std::string_view operation) {
 std::optional<double> compute_ceiling(const Result& result, const Ceilings& ceilings) {
   const std::string_view dtype = dtype_of(result.operation);
   for (const Ceilings::Compute& compute : ceilings.compute) {
-    if (name_of(compute.dtype) == dtype && compute.flops_per_second > 0) return compute.flops_per_second;
+    if (to_string(compute.dtype) == dtype && compute.flops_per_second > 0) return compute.flops_per_second;
   }
   return std::nullopt;
 }
