@@ -23,8 +23,9 @@ constexpr std::array<Unit, 6> kBinaryUnits = {
 // Digits behind the point so that the last one is worth at most `step`.
 int decimals_for(double step) {
   constexpr int kMost = 9;
-  // The margin keeps 0.1 from becoming 0.01 where its logarithm rounds down.
-  return step > 0 ? std::clamp(static_cast<int>(-std::floor(std::log10(step) + 1e-9)), 0, kMost) : 0;
+  // 5 % of tolerance: 0.9996 of a unit needs no digit more than 1.0004 of it.
+  constexpr double kTolerance = 0.02;
+  return step > 0 ? std::clamp(static_cast<int>(-std::floor(std::log10(step) + kTolerance)), 0, kMost) : 0;
 }
 
 std::string without_trailing_zeros(std::string number) {
@@ -62,6 +63,16 @@ std::string time_text(Nanoseconds time, double precision) {
   const Unit& unit = unit_for(time.value(), usable, kTimeUnits);
   const double in_unit = time.value() / unit.size;
   return fmt::format("{:.{}f} {}", in_unit, decimals_for(std::abs(in_unit) * usable), unit.name);
+}
+
+std::string time_with_error_text(Nanoseconds time, Nanoseconds error) {
+  const double larger = std::max(std::abs(time.value()), error.value());
+  if (!std::isfinite(larger)) return std::string(kAbsent);
+  const double precision = larger > 0 ? usable_precision(error.value() / larger) : 1.0;
+  const Unit& unit = unit_for(larger, precision, kTimeUnits);
+  const int decimals = decimals_for(larger / unit.size * precision);
+  return fmt::format("{:.{}f} ± {:.{}f} {}", time.value() / unit.size, decimals, error.value() / unit.size,
+                     decimals, unit.name);
 }
 
 std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision) {

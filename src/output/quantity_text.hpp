@@ -17,6 +17,8 @@ inline constexpr std::string_view kAbsent = "–";
 std::string time_text(Nanoseconds time, double precision = 0.005);
 /// "127.8–128.1 µs", both ends in one unit.
 std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision = 0.005);
+/// "4.35 ± 0.05 µs"
+std::string time_with_error_text(Nanoseconds time, Nanoseconds error);
 /// For waiting: "4.1 s", "2 min 5 s", "1 h 2 min".
 std::string duration_text(Nanoseconds duration);
 

@@ -35,7 +35,7 @@ std::string device_line(const RunRecord& record) {
     const std::string low = clock_text(range->low), high = clock_text(range->high);
     facts.push_back("clock " + (low == high ? low : low + " to " + high));
   }
-  if (device.maximum_clock) facts.push_back("at most " + clock_text(*device.maximum_clock));
+  if (device.maximum_clock) facts.push_back("maximum " + clock_text(*device.maximum_clock));
   if (device.power_limit) facts.push_back(fmt::format("power limit {:.0f} W", device.power_limit->value()));
   std::string line = record.title.empty() ? "" : fmt::format("**{}** on ", one_line(record.title));
   line += device.name.empty() ? "this device" : one_line(device.name);
@@ -59,7 +59,8 @@ std::string ceilings_line(const Ceilings& ceilings) {
 }  // namespace
 
 std::string run_header(const RunRecord& record, const ConditionLabels& labels) {
-  std::string text = wrapped(device_line(record), kPageWidth);
+  const bool anything = !record.title.empty() || !record.device.id.empty();
+  std::string text = anything ? wrapped(device_line(record), kPageWidth) : std::string();
   if (!labels.conditions.empty()) {
     text += wrapped("Time of one launch, the median over rounds; ± is half its 95 % interval. " +
                         explain_conditions(labels) + ".",

@@ -39,14 +39,15 @@ std::vector<FindingGroup> group_findings(const RunRecord& record) {
   return groups;
 }
 
-// "1, 3–7": rows are the numbers of the table, counted from 1.
+// "#1, #3–7": rows are the numbers of the table, counted from 1.
 std::string row_list(const std::vector<std::size_t>& rows) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < rows.size();) {
     std::size_t last = i;
     while (last + 1 < rows.size() && rows[last + 1] == rows[last] + 1) ++last;
     const bool run = last > i + 1;
-    parts.push_back(run ? fmt::format("{}–{}", rows[i] + 1, rows[last] + 1) : fmt::format("{}", rows[i] + 1));
+    parts.push_back(run ? fmt::format("#{}–{}", rows[i] + 1, rows[last] + 1)
+                        : fmt::format("#{}", rows[i] + 1));
     i = run ? last + 1 : i + 1;
   }
   return joined(parts);
@@ -71,7 +72,7 @@ std::string sentence(const RunRecord& record, const FindingGroup& group,
                      const std::vector<std::string>& names) {
   const std::string text = one_line(group.finding->sentence);
   if (group.alike || group.rows.size() < 2) return text;
-  return fmt::format("{}: {}", row_name(record, group.rows.front(), names), text);
+  return fmt::format("for example {}: {}", row_name(record, group.rows.front(), names), text);
 }
 
 std::string findings_section(const RunRecord& record, const std::vector<std::string>& names) {
@@ -86,7 +87,7 @@ std::string findings_section(const RunRecord& record, const std::vector<std::str
               wrapped("Remedy: " + one_line(group.finding->remedy), kPageWidth - kListIndent, kListIndent);
     }
   }
-  return text.empty() ? text : "Findings\n\n" + text;
+  return text.empty() ? text : "Findings:\n\n" + text;
 }
 
 std::string failures_section(const RunRecord& record, const std::vector<std::string>& names) {
@@ -96,7 +97,7 @@ std::string failures_section(const RunRecord& record, const std::vector<std::str
     if (failure.empty()) continue;
     text += wrapped(fmt::format("- {}: {}", row_name(record, row, names), one_line(failure)), kPageWidth, 2);
   }
-  return text.empty() ? text : "Failed\n\n" + text;
+  return text.empty() ? text : "Failed:\n\n" + text;
 }
 
 std::string verification_failure(const Verification& verification) {

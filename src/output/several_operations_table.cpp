@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <limits>
 #include <optional>
 
 #include "output/display_text.hpp"
@@ -20,8 +21,11 @@ bool is_model(const RunRecord& record) {
   return false;
 }
 
+constexpr std::size_t kLongestName = 36;  // the number of its row identifies a layer
+
 std::string layer_text(const Result& result) {
-  std::string text = result.layers.empty() ? std::string(kAbsent) : one_line(result.layers.front());
+  std::string text = result.layers.empty() ? std::string(kAbsent)
+                                           : cut_to_width(one_line(result.layers.front()), kLongestName);
   if (result.count > 1) text += fmt::format(" ×{}", result.count);
   return text;
 }
@@ -30,13 +34,12 @@ std::string layer_text(const Result& result) {
 // instrument's constant and the clock are common to all of them.
 std::string total_text(const RunRecord& record, const Conditions& conditions) {
   TimeEstimate total;
-  total.rounds = 6;  // an interval of sums, which has no rounds of its own
-  bool interval = true;
-  std::int64_t missing = 0;
+  total.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
+  bool complete = true, interval = true;
   for (const Result& result : record.results) {
     const Measurement* measurement = find_measurement(result, conditions);
     if (!measurement || measurement->time.rounds == 0) {
-      ++missing;
+      complete = false;
       continue;
     }
     const TimeEstimate& time = measurement->time;
@@ -46,21 +49,25 @@ std::string total_text(const RunRecord& record, const Conditions& conditions) {
     total.low += count * time.low;
     total.high += count * time.high;
   }
-  const std::string text = interval ? estimate_text(total) : time_text(total.median) + ", no interval";
-  return missing == 0 ? text : fmt::format("{} ({} missing)", text, missing);
+  if (!complete) return "over " + time_text(total.median);
+  return interval ? estimate_text(total) : time_text(total.median) + ", no interval";
 }
 
 Columns key_columns(const RunRecord& record, bool model) {
   TableColumn number{"#", Align::right, {}}, layer{"layer", Align::left, {}};
-  std::int64_t launches = 0;
   for (std::size_t row = 0; row < record.results.size(); ++row) {
     number.cells.push_back(fmt::format("{}", row + 1));
     layer.cells.push_back(layer_text(record.results[row]));
-    launches += record.results[row].count;
   }
-  if (!model) return {number};
-  layer.cells.push_back(fmt::format("total ×{}", launches));
-  return {number, layer};
+  return model ? Columns{number, layer} : Columns{number};
+}
+
+// Only above the times: no other column can be added up.
+Columns with_total(Columns keys, const RunRecord& record) {
+  std::int64_t launches = 0;
+  for (const Result& result : record.results) launches += result.count;
+  keys.back().cells.push_back(fmt::format("total ×{}", launches));
+  return keys;
 }
 
 Columns time_columns(const RunRecord& record, const ConditionLabels& labels, bool model) {
@@ -81,7 +88,7 @@ Columns time_columns(const RunRecord& record, const ConditionLabels& labels, boo
 // Clock and rate are those of the first condition: a column for each would be wider than a page.
 Columns fact_columns(const RunRecord& record, const ConditionLabels& labels) {
   TableColumn clock{"clock", Align::right, {}}, rate{"rate", Align::right, {}},
-      share{"of ceiling", Align::right, {}}, launch{"launch cost", Align::right, {}},
+      share{"share", Align::right, {}}, launch{"launch", Align::right, {}},
       first{"first call", Align::right, {}};
   for (const Result& result : record.results) {
     const Measurement* measurement =
@@ -113,19 +120,25 @@ std::string several_operations_table(const RunRecord& record, const ConditionLab
   const bool model = is_model(record);
   const Columns operation = {{"operation", Align::left, names}};
   const Columns keys = key_columns(record, model) + (model ? Columns() : operation);
-  const Columns described = model ? keys + operation : keys;
+  const Columns timed_keys = model ? with_total(keys, record) : keys;
+  const Columns described = model ? operation : Columns();
   const Columns times = time_columns(record, labels, model), facts = fact_columns(record, labels);
   std::string text;
-  if (const Columns all = described + times + facts; table_width(all) <= kPageWidth) {
+  if (const Columns all = timed_keys + described + times + facts; table_width(all) <= kPageWidth) {
     text = markdown_table(all);
-  } else if (const Columns first = described + times; table_width(first) <= kPageWidth) {
+  } else if (const Columns first = timed_keys + described + times; table_width(first) <= kPageWidth) {
     text = markdown_table(first) + '\n' + markdown_table(keys + facts);
   } else {
-    text = markdown_table(keys + times) + '\n' + markdown_table(described + facts);
+    // The row's number stands for the layer where both names do not fit.
+    const Columns second = keys + described + facts;
+    text = markdown_table(timed_keys + times) + '\n' +
+           markdown_table(table_width(second) <= kPageWidth ? second : Columns{keys[0]} + operation + facts);
   }
   std::string explanation;
-  if (labels.conditions.size() > 1)
-    explanation += "Clock and rate are those of " + labels.labels.front() + ". ";
+  if (!labels.conditions.empty()) {
+    explanation += "Clock, rate and its share of the measured ceiling are those of " + labels.labels.front() +
+                   "; launch is the host's time for one launch call. ";
+  }
   if (model) {
     explanation +=
         "The total adds the layers' times and, as they share the instrument's constant and the clock, their "

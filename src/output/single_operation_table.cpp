@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/names.hpp"
@@ -49,15 +50,17 @@ std::string times_table(const RunRecord& record, const ConditionLabels& labels) 
     const TimeEstimate& time = measurement->time;
     const Distribution& launches = measurement->launches;
     const double precision = time.precision();
+    // Single launches spread more than the median is uncertain: four digits say all of it.
+    const double spread_precision = std::max(precision, 0.002);
     const auto rate = achieved_rate(result, time.median, record.ceilings);
     const bool any = launches.values > 0;
     const std::array<std::string, 8> cells = {
         labels.labels[i],
         estimate_text(time),
         has_interval(time) ? time_range_text(time.low, time.high, precision) : "",
-        any ? time_range_text(launches.p5, launches.p95, precision) : "",
-        any ? time_text(launches.minimum, precision) : "",
-        any ? time_text(launches.maximum, precision) : "",
+        any ? time_range_text(launches.p5, launches.p95, spread_precision) : "",
+        any ? time_text(launches.minimum, spread_precision) : "",
+        any ? time_text(launches.maximum, spread_precision) : "",
         rate ? rate->rate : "",
         rate ? rate->share : ""};
     for (std::size_t c = 0; c < cells.size(); ++c) columns[c].cells.push_back(known(cells[c]));
@@ -69,16 +72,15 @@ std::string reference_text(const Measurement& measurement) {
   if (!measurement.at_reference_clock) return {};
   const TimeAtReferenceClock& at = *measurement.at_reference_clock;
   const double precision = (at.high - at.low) / at.time / 2;
-  return fmt::format("{} ({}) at {}", time_text(at.time, precision),
-                     time_range_text(at.low, at.high, precision), clock_text(at.reference));
+  return fmt::format("{} ± {} at {}", time_text(at.time, precision), percent_text(precision),
+                     clock_text(at.reference));
 }
 
 std::string instrument_text(const Measurement& measurement) {
   const InstrumentConstant& constant = measurement.constant;
   std::string text(to_string(measurement.instrument));
   if (constant.value.value() != 0 || constant.uncertainty.value() != 0) {
-    text += fmt::format(", less {} ± {}", time_text(constant.value, 0.005),
-                        time_text(constant.uncertainty, 0.05));
+    text += ", less " + time_with_error_text(constant.value, constant.uncertainty);
   }
   return text;
 }

@@ -20,7 +20,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 int validate(const std::string& text) {
   const std::string path = testing::TempDir() + "record_" + std::to_string(::getpid()) + ".json";
   std::ofstream(path) << text;
-  const int status = std::system((JITTERSCOPE_VALIDATE_JSON " '" + path + "'").c_str());
+  const int status = std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str());
   ::unlink(path.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -27,9 +27,9 @@ Progress sample_progress() {
 TEST(ProgressLine, TheOperationGivesWayFirst) {
   EXPECT_EQ(progress_line(sample_progress(), {3, 35}, 200),
             "[3/35] conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop warm burst "
-            "127.9 µs ± 0.8 %, 1716 MHz, 2.1 s left");
+            "128 µs ± 0.8 %, 1716 MHz, 2.1 s left");
   EXPECT_EQ(progress_line(sample_progress(), {3, 35}, 79),
-            "[3/35] conv2d:n=32,c=64,hw… warm burst 127.9 µs ± 0.8 %, 1716 MHz, 2.1 s left");
+            "[3/35] conv2d:n=32,c=64,hw=56,… warm burst 128 µs ± 0.8 %, 1716 MHz, 2.1 s left");
 }
 
 TEST(ProgressLine, NeverWiderThanTheTerminal) {

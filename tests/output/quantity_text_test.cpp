@@ -22,7 +22,7 @@ TEST(TimeText, ShowsTheDigitsThatTheIntervalSupports) {
 
 TEST(TimeText, RoundingNeverReachesAThousand) {
   EXPECT_EQ(time_text(Nanoseconds(999960), 0.001), "1.000 ms");
-  EXPECT_EQ(time_text(Nanoseconds(999940), 0.001), "999.9 µs");
+  EXPECT_EQ(time_text(Nanoseconds(999400), 0.001), "999 µs");
   EXPECT_EQ(time_text(Nanoseconds(999.6), 0.005), "1.000 µs");
 }
 
@@ -54,6 +54,13 @@ TEST(TimeRangeText, BothEndsShareAUnit) {
   EXPECT_EQ(time_range_text(Nanoseconds(127800), Nanoseconds(128060), 0.001), "127.8–128.1 µs");
   EXPECT_EQ(time_range_text(Nanoseconds(950), Nanoseconds(1200), 0.01), "0.95–1.20 µs");
   EXPECT_EQ(time_range_text(kNan, kNan), "–");
+}
+
+TEST(TimeWithErrorText, BothInOneUnit) {
+  EXPECT_EQ(time_with_error_text(microseconds(4.35), microseconds(0.05)), "4.35 ± 0.05 µs");
+  EXPECT_EQ(time_with_error_text(Nanoseconds(-3), Nanoseconds(20)), "-3 ± 20 ns");
+  EXPECT_EQ(time_with_error_text(Nanoseconds(0), Nanoseconds(0)), "0 ± 0 ns");
+  EXPECT_EQ(time_with_error_text(kNan, kNan), "–");
 }
 
 TEST(DurationText, GrowsFromMicrosecondsToHours) {

@@ -23,9 +23,9 @@ TEST(Table, AlignsByDisplayWidth) {
 TEST(Table, EscapesWhatWouldBreakARow) {
   const std::array<TableColumn, 1> columns = {{{"a|b", Align::left, {"x\ny", "p\\|q"}}}};
   EXPECT_EQ(markdown_table(columns),
-            "| a\\|b    |\n"
-            "| ------- |\n"
-            "| x y     |\n"
+            "| a\\|b   |\n"
+            "| ------ |\n"
+            "| x y    |\n"
             "| p\\\\\\|q |\n");
 }
 
