@@ -1,0 +1,58 @@
+// A sustained load that did not settle in the time allowed.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/quantity_text.hpp"
+#include "finding/detectors.hpp"
+#include "finding/evidence.hpp"
+#include "finding/series.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::string what_it_did(Steadiness::Verdict verdict) {
+  switch (verdict) {
+    case Steadiness::Verdict::steady: return "settled";
+    case Steadiness::Verdict::warming_up: return "was still getting faster";
+    case Steadiness::Verdict::slowing_down: return "was still getting slower";
+    case Steadiness::Verdict::never_steady: return "kept changing level";
+  }
+  return "";
+}
+
+std::string remedy_of(Steadiness::Verdict verdict) {
+  if (verdict == Steadiness::Verdict::never_steady) {
+    return "Do not quote one number: quote the range, or look for what else uses the machine, then measure "
+           "with a "
+           "longer --time-limit.";
+  }
+  return "Give it a longer --time-limit; until it settles, quote this time as a bound and not as the "
+         "sustained "
+         "time.";
+}
+
+}  // namespace
+
+std::vector<Finding> find_no_steady_state(const Result& result, const FindingContext&) {
+  std::vector<Candidate> candidates;
+  for (const Measurement& measurement : result.measurements) {
+    if (!measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady) continue;
+    const Steadiness& steadiness = *measurement.steadiness;
+    const double change = change_over_record(round_times(measurement.rounds));
+    Finding finding;
+    finding.id = "no_steady_state";
+    finding.sentence = fmt::format(
+        "No steady state within {} of sustained work ({}): it {} ({} from the first to the last third).",
+        time_text(steadiness.watched, 3), conditions_text(measurement.conditions),
+        what_it_did(steadiness.verdict), change_text(change));
+    finding.remedy = remedy_of(steadiness.verdict);
+    finding.evidence = {{"verdict", std::string(to_string(steadiness.verdict))},
+                        evidence("watched", steadiness.watched),
+                        evidence_ratio("time_change", change)};
+    candidates.push_back({std::abs(change), measurement.conditions, finding});
+  }
+  return strongest(std::move(candidates));
+}
+
+}  // namespace jitterscope
