@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace jitterscope {
+namespace jitterscope::base {
 namespace {
 
 // Fixed notation with as many decimals as the digits asked for leave: no exponent, no digit more than known.
@@ -52,4 +52,4 @@ std::string change_text(double ratio) {
   return fmt::format("{:+.{}f} %", percent, std::abs(percent) < 1.0 ? 2 : 1);
 }
 
-}  // namespace jitterscope
+}  // namespace jitterscope::base

@@ -5,7 +5,7 @@
 
 #include "jitterscope/units.hpp"
 
-namespace jitterscope {
+namespace jitterscope::base {
 
 /// "1.368 ms": ns, µs, ms or s, so that one to three digits stand before the point.
 std::string time_text(Nanoseconds time, int significant_digits = 4);
@@ -19,4 +19,4 @@ std::string percent_text(double ratio, int significant_digits = 2);
 /// %".
 std::string change_text(double ratio);
 
-}  // namespace jitterscope
+}  // namespace jitterscope::base

@@ -44,8 +44,8 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
     finding.id = "no_steady_state";
     finding.sentence = fmt::format(
         "No steady state within {} of sustained work ({}): it {} ({} from the first to the last third).",
-        time_text(steadiness.watched, 3), conditions_text(measurement.conditions),
-        what_it_did(steadiness.verdict), change_text(change));
+        base::time_text(steadiness.watched, 3), conditions_text(measurement.conditions),
+        what_it_did(steadiness.verdict), base::change_text(change));
     finding.remedy = remedy_of(steadiness.verdict);
     finding.evidence = {{"verdict", std::string(to_string(steadiness.verdict))},
                         evidence("watched", steadiness.watched),

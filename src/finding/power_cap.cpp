@@ -23,7 +23,7 @@ bool is_active(const Throttling& throttling) {
 }
 
 std::string cap_text(const DeviceDescription& device) {
-  return device.power_limit ? "the power cap of " + power_text(*device.power_limit) : "the power cap";
+  return device.power_limit ? "the power cap of " + base::power_text(*device.power_limit) : "the power cap";
 }
 
 struct Comparison {
@@ -41,10 +41,11 @@ bool is_slower_by_clock(const Comparison& pair) {
 
 Finding describe(const Comparison& pair, const Throttling& power, const FindingContext& context) {
   const bool by_power = is_active(power);
-  const std::string from = clock_text(pair.burst.clock->median),
-                    to = clock_text(pair.sustained.clock->median);
-  const std::string times = fmt::format("{} in bursts, {} sustained ({})", time_text(pair.burst.time.median),
-                                        time_text(pair.sustained.time.median), change_text(pair.time_change));
+  const std::string from = base::clock_text(pair.burst.clock->median),
+                    to = base::clock_text(pair.sustained.clock->median);
+  const std::string times =
+      fmt::format("{} in bursts, {} sustained ({})", base::time_text(pair.burst.time.median),
+                  base::time_text(pair.sustained.time.median), base::change_text(pair.time_change));
   const std::string_view clock = clock_word(context.on_gpu);
   Finding finding;
   finding.id = "power_cap";
@@ -78,9 +79,7 @@ Finding describe(const Comparison& pair, const Throttling& power, const FindingC
 const Measurement* burst_counterpart(const Result& result, const Measurement& sustained) {
   Conditions wanted = sustained.conditions;
   wanted.load = Load::burst;
-  const auto found = std::ranges::find_if(result.measurements, [&](const Measurement& measurement) {
-    return measurement.conditions == wanted && measurement.instrument == sustained.instrument;
-  });
+  const auto found = std::ranges::find(result.measurements, wanted, &Measurement::conditions);
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
@@ -111,9 +110,9 @@ std::vector<Candidate> capped_in_bursts(const Result& result, const FindingConte
     if (power.rounds < kShareOfRounds) continue;
     Finding finding;
     finding.id = "power_cap";
-    finding.sentence =
-        fmt::format("Even in bursts {} holds the {} down: {} in {} of the rounds.", cap_text(context.device),
-                    clock_word(context.on_gpu), clock_text(burst.clock->median), percent_text(power.rounds));
+    finding.sentence = fmt::format("Even in bursts {} holds the {} down: {} in {} of the rounds.",
+                                   cap_text(context.device), clock_word(context.on_gpu),
+                                   base::clock_text(burst.clock->median), base::percent_text(power.rounds));
     finding.remedy =
         "Put more idle between rounds or fewer launches in each, or use the time at the reference clock when "
         "comparing.";

@@ -12,8 +12,8 @@
 namespace jitterscope {
 namespace {
 
-// A thousandth of the time: the counters of a device that is cool do not move at all.
-constexpr double kActiveShare = 0.001;
+// The counters of a cool device do not move at all; below these, it is one blip and no regime.
+constexpr double kActiveShare = 0.001, kActiveRounds = 0.1;
 
 std::optional<Celsius> hottest(const Measurement& measurement) {
   std::optional<Celsius> highest;
@@ -29,10 +29,12 @@ Finding describe(const Measurement& measurement, const Throttling& heat, const F
   Finding finding;
   finding.id = "thermal";
   finding.sentence =
-      fmt::format("Heat or a hardware brake held the {} down for {} of the time ({}), after {} of the rounds",
-                  clock_word(context.on_gpu), percent_text(heat.share),
-                  conditions_text(measurement.conditions), percent_text(heat.rounds));
-  if (temperature) finding.sentence += fmt::format("; at up to {:.0f} °C", temperature->value());
+      fmt::format("Heat or a hardware brake held the {} down ({}): ", clock_word(context.on_gpu),
+                  conditions_text(measurement.conditions));
+  if (heat.share > 0.0)
+    finding.sentence += fmt::format("for {} of the time, ", base::percent_text(heat.share));
+  finding.sentence += fmt::format("in {} of the rounds", base::percent_text(heat.rounds));
+  if (temperature) finding.sentence += fmt::format(", at up to {:.0f} °C", temperature->value());
   finding.sentence += ".";
   finding.remedy =
       "Let the device cool or improve its cooling, then measure again; these times hold only while it is "
@@ -51,7 +53,7 @@ std::vector<Finding> find_thermal(const Result& result, const FindingContext& co
   std::vector<Candidate> candidates;
   for (const Measurement& measurement : result.measurements) {
     const Throttling heat = throttling(measurement.rounds, ThrottleCause::heat);
-    if (heat.share <= kActiveShare && heat.rounds == 0.0) continue;
+    if (heat.share <= kActiveShare && heat.rounds < kActiveRounds) continue;
     candidates.push_back(
         {std::max(heat.share, heat.rounds), measurement.conditions, describe(measurement, heat, context)});
   }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace jitterscope {
+namespace jitterscope::base {
 namespace {
 
 TEST(QuantityText, TimesTakeTheUnitThatFits) {
@@ -34,4 +34,4 @@ TEST(QuantityText, ClocksAndPowers) {
 }
 
 }  // namespace
-}  // namespace jitterscope
+}  // namespace jitterscope::base

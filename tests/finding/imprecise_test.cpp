@@ -60,6 +60,27 @@ TEST(Imprecise, NamesDrift) {
   EXPECT_EQ(dominated_by(record), "drift");
 }
 
+TEST(Imprecise, NamesModesThatTheClockDoesNotExplain) {
+  simulated::Record record;
+  record.effect = [](const simulated::RoundPosition& at) {
+    return simulated::RoundEffect{.time = scattered(at.index) > 0 ? 1.0 : 1.05};
+  };
+  Measurement measurement = simulated::measure(record, 3);
+  measurement.modes = {{milliseconds(1.368), 0.5}, {milliseconds(1.436), 0.5}};
+  const auto findings = imprecise(measurement);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(simulated::evidence_text(findings[0], "dominated_by"), "modes");
+}
+
+TEST(Imprecise, ALoadThatNeverSettledIsLeftToItsOwnFinding) {
+  simulated::Record record{.rounds = 4};
+  record.conditions.load = Load::sustained;
+  Measurement measurement = simulated::measure(record, 3);
+  ASSERT_THAT(imprecise(measurement), SizeIs(1));
+  measurement.steadiness->verdict = Steadiness::Verdict::never_steady;
+  EXPECT_THAT(imprecise(measurement), IsEmpty());
+}
+
 TEST(Imprecise, NamesTooFewRounds) {
   const auto findings = imprecise(simulated::measure({.rounds = 4}, 3));
   ASSERT_THAT(findings, SizeIs(1));

@@ -37,6 +37,15 @@ TEST(Thermal, ANamedReasonIsEnough) {
               SizeIs(1));
 }
 
+TEST(Thermal, ASingleBlipIsNone) {
+  simulated::Record record;
+  record.effect = [](const simulated::RoundPosition& at) {
+    return simulated::RoundEffect{.throttled_thermal = Nanoseconds(at.index == 7 ? 1000 : 0)};
+  };
+  const Result result = simulated::result_of({simulated::measure(record, 1)});
+  EXPECT_THAT(simulated::with_id(find_all(result, simulated::context()), "thermal"), ::testing::IsEmpty());
+}
+
 TEST(Thermal, ACounterThatStandsStillIsQuietWhateverItsLevel) {
   EXPECT_THAT(find_all(heated(Nanoseconds(0), false, 1), simulated::context()), ::testing::IsEmpty());
 }
