@@ -25,7 +25,7 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
   for (const Measurement& burst : result.measurements) {
     if (burst.conditions.load != Load::burst || !burst.clock || is_explained(burst)) continue;
     const double share = burst.clock->median / maximum;
-    if (share >= kLowShare) continue;
+    if (!(share < kLowShare)) continue;
     Finding finding;
     finding.id = "clock_below_maximum";
     finding.sentence = fmt::format(

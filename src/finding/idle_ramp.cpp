@@ -45,7 +45,7 @@ std::optional<IdleEffect> follows_idle(const Measurement& measurement) {
   for (const Round& round : measurement.rounds) idle.push_back(round.idle_before.value());
   const std::optional<std::vector<double>> clocks = round_clocks(measurement.rounds);
   const std::optional<double> change = change_along(idle, clocks ? *clocks : round_times(measurement.rounds));
-  if (!change || (clocks ? -*change : *change) < kMaterial) return std::nullopt;
+  if (!change || !((clocks ? -*change : *change) > kMaterial)) return std::nullopt;
   return IdleEffect{*change, clocks.has_value()};
 }
 

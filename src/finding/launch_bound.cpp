@@ -16,7 +16,7 @@ std::vector<Finding> find_launch_bound(const Result& result, const FindingContex
     // An eager time holds the launch cost already, and says nothing of how long the GPU works.
     if (measurement.conditions.queue == QueueMode::eager || time <= Nanoseconds(0)) continue;
     const double factor = result.launch_cost / time;
-    if (factor <= 1.0) continue;
+    if (!(factor > 1.0)) continue;
     Finding finding;
     finding.id = "launch_bound";
     finding.sentence = fmt::format(

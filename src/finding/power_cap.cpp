@@ -41,8 +41,8 @@ bool is_slower_by_clock(const Comparison& pair) {
 
 Finding describe(const Comparison& pair, const Throttling& power, const FindingContext& context) {
   const bool by_power = is_active(power);
-  const std::string from = base::clock_text(pair.burst.clock->median),
-                    to = base::clock_text(pair.sustained.clock->median);
+  const std::string clocks = fmt::format("from {:.0f} to {}", pair.burst.clock->median.value() * 1e-6,
+                                         base::clock_text(pair.sustained.clock->median));
   const std::string times =
       fmt::format("{} in bursts, {} sustained ({})", base::time_text(pair.burst.time.median),
                   base::time_text(pair.sustained.time.median), base::change_text(pair.time_change));
@@ -50,16 +50,15 @@ Finding describe(const Comparison& pair, const Throttling& power, const FindingC
   Finding finding;
   finding.id = "power_cap";
   if (by_power) {
-    finding.sentence = fmt::format("Under sustained load {} lowers the {} from {} to {}: {}.",
-                                   cap_text(context.device), clock, from, to, times);
+    finding.sentence = fmt::format("Under sustained load {} lowers the {} {}: {}.", cap_text(context.device),
+                                   clock, clocks, times);
     finding.remedy =
         "Quote the sustained time for training or serving at full load and the burst time for an occasional "
         "call; to narrow the gap, draw fewer watts (smaller data types, less data movement).";
   } else {
-    finding.sentence =
-        fmt::format("Under sustained load the {} falls from {} to {}: {}. {}.", clock, from, to, times,
-                    power.readable ? "No sensor names the cause"
-                                   : "The sensor that would tell the cause is not readable");
+    finding.sentence = fmt::format("Under sustained load the {} falls {}: {}. {}.", clock, clocks, times,
+                                   power.readable ? "No sensor names the cause"
+                                                  : "The sensor that would tell the cause is not readable");
     finding.remedy =
         "Quote the sustained time for continuous work and the burst time for an occasional call, each with "
         "its "

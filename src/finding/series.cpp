@@ -1,6 +1,7 @@
 #include "finding/series.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
@@ -41,11 +42,9 @@ std::optional<std::vector<double>> round_clocks(std::span<const Round> rounds) {
 
 double relative_spread(std::span<const double> values) {
   if (values.size() < 2) return 0.0;
-  const double center = statistics::median(values);
-  std::vector<double> deviations;
-  for (const double value : values) deviations.push_back(std::abs(value - center));
-  // 1.4826 makes the median absolute deviation of a normal distribution its standard deviation.
-  return 1.4826 * statistics::median(deviations) / center;
+  const std::vector<double> q = statistics::quantiles(values, std::array{0.1, 0.5, 0.9});
+  // A normal distribution has 2.563 standard deviations between its 10th and its 90th percentile.
+  return (q[2] - q[0]) / 2.563 / q[1];
 }
 
 std::optional<double> change_along(std::span<const double> x, std::span<const double> y) {
@@ -63,8 +62,8 @@ std::optional<double> change_along(std::span<const double> x, std::span<const do
   const double unexplained = std::max(0.0, 1.0 - xy * xy / (xx * yy));
   // Two-sided 99.8 %: an operation has up to four series, and one false alarm in a hundred is allowed to all.
   const double critical = boost::math::quantile(boost::math::students_t(freedom), 0.999);
-  const bool chance = xy * xy / (xx * yy) * freedom < critical * critical * unexplained;
-  if (chance) return std::nullopt;
+  const bool significant = xy * xy / (xx * yy) * freedom > critical * critical * unexplained;
+  if (!significant) return std::nullopt;
   const auto [lowest, highest] = std::ranges::minmax(x);
   return xy / xx * (highest - lowest) / statistics::median(y);
 }

@@ -15,7 +15,8 @@ std::span<const Round> settled_rounds(const Measurement& measurement);
 std::vector<double> round_times(std::span<const Round> rounds);
 /// Round clocks in hertz; nothing unless every round has one.
 std::optional<std::vector<double>> round_clocks(std::span<const Round> rounds);
-/// Standard deviation over median, from the median absolute deviation: one outlier does not move it.
+/// Standard deviation over median, from the 10th and 90th percentile: one outlier does not move it, and a
+/// second mode of a fifth of the values does.
 double relative_spread(std::span<const double> values);
 
 /// Change of y, relative to its median, from the lowest to the highest x by a straight line. Nothing

@@ -35,6 +35,9 @@ Finding describe(const Measurement& measurement, const Throttling& heat, const F
     finding.sentence += fmt::format("for {} of the time, ", base::percent_text(heat.share));
   finding.sentence += fmt::format("in {} of the rounds", base::percent_text(heat.rounds));
   if (temperature) finding.sentence += fmt::format(", at up to {:.0f} °C", temperature->value());
+  if (measurement.clock) {
+    finding.sentence += fmt::format(", which ran at {}", base::clock_text(measurement.clock->median));
+  }
   finding.sentence += ".";
   finding.remedy =
       "Let the device cool or improve its cooling, then measure again; these times hold only while it is "

@@ -19,7 +19,7 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
   for (const Measurement& measurement : result.measurements) {
     if (!is_timed_one_by_one(measurement) || measurement.time.median <= Nanoseconds(0)) continue;
     const double share = measurement.constant.grain / measurement.time.median;
-    if (share <= measurement.precision_asked / 3.0) continue;
+    if (!(share > measurement.precision_asked / 3.0)) continue;
     Finding finding;
     finding.id = "timer_grain";
     finding.sentence =

@@ -36,6 +36,14 @@ TEST(Imprecise, NamesTheClockWhereCyclesScatterLess) {
   EXPECT_THAT(findings[0].remedy, HasSubstr("would take about"));
 }
 
+TEST(Imprecise, NamesTheClockWhereItHasTwoStates) {
+  simulated::Record record{.clock_share = 1.0};
+  record.effect = [](const simulated::RoundPosition& at) {
+    return simulated::RoundEffect{.clock = at.index * 7 % 25 < 9 ? 0.95 : 1.0};
+  };
+  EXPECT_EQ(dominated_by(record), "clock");
+}
+
 TEST(Imprecise, NamesRoundsWhereTheClockDoesNotExplainThem) {
   simulated::Record record;
   record.effect = [](const simulated::RoundPosition& at) {

@@ -36,7 +36,7 @@ TEST(NoSteadyState, EachVerdictHasItsWords) {
   EXPECT_THAT(with_verdict(Steadiness::Verdict::warming_up, -0.06).at(0).sentence,
               HasSubstr("getting faster (-"));
   const Finding never = with_verdict(Steadiness::Verdict::never_steady).at(0);
-  EXPECT_THAT(never.sentence, HasSubstr("kept changing level"));
+  EXPECT_THAT(never.sentence, HasSubstr("kept changing level (nine rounds in ten between 1.3"));
   EXPECT_THAT(never.remedy, HasSubstr("quote the range"));
 }
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <map>
 
 #include "finding/simulated.hpp"
@@ -27,6 +28,18 @@ TEST(Quiet, ResultsWithoutSensorsClocksOrRoundsAreNoFindings) {
               ::testing::IsEmpty());
   EXPECT_THAT(find_all(simulated::result_of({Measurement{}}), simulated::context()), ::testing::IsEmpty());
   EXPECT_THAT(find_all(Result{}, simulated::context()), ::testing::IsEmpty());
+}
+
+TEST(Quiet, ValuesThatAreNotNumbersAreNoFindings) {
+  Measurement measurement = simulated::measure({}, 1);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  measurement.time.median = Nanoseconds(none);
+  measurement.clock->median = Hertz(none);
+  for (Round& round : measurement.rounds) round.clock = Hertz(none);
+  Measurement sustained = measurement;
+  sustained.conditions.load = Load::sustained;
+  EXPECT_THAT(find_all(simulated::result_of({measurement, sustained}), simulated::context()),
+              ::testing::IsEmpty());
 }
 
 TEST(Quiet, AFindingHasASentenceARemedyAndEvidence) {

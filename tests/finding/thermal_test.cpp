@@ -23,6 +23,7 @@ TEST(Thermal, AGrowingCounterIsFoundWithShareAndTemperature) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].sentence, HasSubstr("SM clock"));
   EXPECT_THAT(findings[0].sentence, HasSubstr("52 °C"));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("ran at 161"));
   EXPECT_NEAR(simulated::evidence_number(findings[0], "throttled_thermal_s"), 0.24, 1e-9);
   EXPECT_NEAR(simulated::evidence_number(findings[0], "throttled_share_ratio"), 10 / (20 * 1.368), 0.01);
 }
