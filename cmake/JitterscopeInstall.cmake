@@ -7,15 +7,10 @@ install(TARGETS jitterscope EXPORT jitterscopeTargets ARCHIVE DESTINATION ${CMAK
 install(TARGETS jitterscope_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/jitterscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp")
-foreach(pair "models:jitterscope/models" "docs/schema:jitterscope/schema")
-  string(REPLACE ":" ";" pair ${pair})
-  list(GET pair 0 source)
-  list(GET pair 1 destination)
-  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/${source})
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${source}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination}
-      FILES_MATCHING PATTERN "*.json")
-  endif()
-endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models DESTINATION ${CMAKE_INSTALL_DATADIR}/jitterscope OPTIONAL
+  FILES_MATCHING PATTERN "*.json")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/jitterscope/schema
+  FILES_MATCHING PATTERN "*.schema.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT jitterscopeTargets NAMESPACE jitterscope:: DESTINATION ${package_folder})
