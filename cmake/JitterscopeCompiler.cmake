@@ -9,3 +9,7 @@ if(JITTERSCOPE_SANITIZE)
     -fsanitize=${JITTERSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(jitterscope_compiler INTERFACE -fsanitize=${JITTERSCOPE_SANITIZE})
 endif()
+if(JITTERSCOPE_FUZZ)
+  # libFuzzer follows the coverage of what it calls; only the fuzzers themselves link its main().
+  target_compile_options(jitterscope_compiler INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()

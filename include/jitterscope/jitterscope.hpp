@@ -1,0 +1,10 @@
+// All of jitterscope's C++ interface.
+#pragma once
+
+#include "jitterscope/device.hpp"
+#include "jitterscope/error.hpp"
+#include "jitterscope/measure.hpp"
+#include "jitterscope/measurement.hpp"
+#include "jitterscope/operation.hpp"
+#include "jitterscope/units.hpp"
+#include "jitterscope/version.hpp"
