@@ -100,7 +100,8 @@ void CacheControl::set(CacheState state, Workload& workload) {
     case CacheState::produced:
       dirty(workload);
       if (!workload.produce_inputs(nullptr)) {
-        throw UsageError("the cache state 'produced' needs a workload that can write its own inputs: use cold or dirty");
+        throw UsageError(
+            "the cache state 'produced' needs a workload that can write its own inputs: use cold or dirty");
       }
   }
 }
@@ -108,7 +109,8 @@ void CacheControl::set(CacheState state, Workload& workload) {
 void CacheControl::evict(Workload& workload) {
   const std::vector<MemoryRegion> regions = workload.memory();
   for (const MemoryRegion& region : regions) flush_lines(region);
-  // A prepared operation says all that it touches (a spin touches nothing); another callable may touch anything.
+  // A prepared operation says all that it touches (a spin touches nothing); another callable may touch
+  // anything.
   if (!regions.empty() || dynamic_cast<PreparedOperation*>(&workload) != nullptr) return;
   read_all(buffer(std::min(kLargestSweep, last_level_cache_ * 2)));
 }

@@ -30,9 +30,7 @@ void CpuQueue::close_gate() {
 // What waits runs in the next call that may throw, since a workload may.
 void CpuQueue::open_gate() noexcept { gate_closed_ = false; }
 
-void CpuQueue::launch(Workload& workload) {
-  enqueue({.kind = Command::Kind::launch, .workload = &workload});
-}
+void CpuQueue::launch(Workload& workload) { enqueue({.kind = Command::Kind::launch, .workload = &workload}); }
 
 Mark CpuQueue::mark() {
   const Mark mark{next_mark_++ % kRingSize};
@@ -83,10 +81,12 @@ void CpuQueue::wait() {
 
 void CpuQueue::wait_for(Mark) { wait(); }
 
-Nanoseconds CpuQueue::elapsed(Mark from, Mark to) { return passed(marks_, to.slot) - passed(marks_, from.slot); }
+Nanoseconds CpuQueue::elapsed(Mark from, Mark to) {
+  return passed(marks_, to.slot) - passed(marks_, from.slot);
+}
 
 std::optional<ClockReading> CpuQueue::clock_between(ClockStamp from, ClockStamp to) {
-  return counter_.between(passed(stamps_, from.slot), passed(stamps_, to.slot));
+  return CycleCounter::between(passed(stamps_, from.slot), passed(stamps_, to.slot));
 }
 
 void CpuQueue::enqueue(const Command& command) {

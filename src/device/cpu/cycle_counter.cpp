@@ -67,9 +67,9 @@ CycleCounter::Reading CycleCounter::read() const {
   return reading;
 }
 
-std::optional<ClockReading> CycleCounter::between(const Reading& from, const Reading& to) const {
+std::optional<ClockReading> CycleCounter::between(const Reading& from, const Reading& to) {
   const Nanoseconds window = to.wall - from.wall;
-  if (event_ < 0) return ClockReading{0.5 * (from.frequency + to.frequency), window};
+  if (from.frequency && to.frequency) return ClockReading{0.5 * (*from.frequency + *to.frequency), window};
   const double cycles = to.cycles - from.cycles;
   const Nanoseconds running = to.running - from.running;
   if (cycles <= 0 || running <= Nanoseconds(0)) return std::nullopt;

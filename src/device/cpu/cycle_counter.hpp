@@ -14,9 +14,9 @@ namespace jitterscope::cpu {
 class CycleCounter {
  public:
   struct Reading {
-    Nanoseconds wall, running;  ///< running: time that this thread had a core
-    double cycles = 0.0;        ///< by perf events; unused otherwise
-    Hertz frequency;            ///< by known cycles; unused otherwise
+    Nanoseconds wall, running;       ///< running: time that this thread had a core
+    double cycles = 0.0;             ///< by perf events
+    std::optional<Hertz> frequency;  ///< by known cycles
   };
 
   CycleCounter();
@@ -25,7 +25,7 @@ class CycleCounter {
   CycleCounter& operator=(const CycleCounter&) = delete;
 
   Reading read() const;
-  std::optional<ClockReading> between(const Reading& from, const Reading& to) const;
+  static std::optional<ClockReading> between(const Reading& from, const Reading& to);
   /// "perf_events" or "known_cycles".
   std::string_view source() const;
 

@@ -140,7 +140,8 @@ void read_cpuinfo(MachineFacts& facts, const fs::path& root) {
     facts.model = "CPU part " + part->second;
   }
   const auto flags = pairs.find("flags");
-  if (flags != pairs.end()) facts.hypervisor = (flags->second + ' ').find(" hypervisor ") != std::string::npos;
+  if (flags != pairs.end())
+    facts.hypervisor = (' ' + flags->second + ' ').find(" hypervisor ") != std::string::npos;
 }
 
 }  // namespace

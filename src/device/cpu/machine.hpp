@@ -12,13 +12,13 @@
 namespace jitterscope::cpu {
 
 struct MachineFacts {
-  std::string model;                  ///< "Intel(R) Xeon(R) Processor"
-  int cores = 1;                      ///< that the affinity mask allows
-  std::optional<double> core_quota;   ///< of the control group, in cores
-  Bytes memory_total, memory_free;    ///< within the control group's limit
-  Bytes last_level_cache;             ///< zero where unknown
+  std::string model;                 ///< "Intel(R) Xeon(R) Processor"
+  int cores = 1;                     ///< that the affinity mask allows
+  std::optional<double> core_quota;  ///< of the control group, in cores
+  Bytes memory_total, memory_free;   ///< within the control group's limit
+  Bytes last_level_cache;            ///< zero where unknown
   std::optional<Hertz> maximum_clock;
-  std::string governor;               ///< empty where the kernel has no cpufreq
+  std::string governor;  ///< empty where the kernel has no cpufreq
   std::optional<bool> turbo, simultaneous_threads;
   bool hypervisor = false;
   std::optional<double> steal_share;  ///< of the CPU time since boot

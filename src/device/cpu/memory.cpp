@@ -20,8 +20,8 @@ AlignedMemory::AlignedMemory(Bytes size) : size_((size.value() + kLine - 1) / kL
   if (size_ == Bytes(0)) return;
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, static_cast<std::size_t>(size_.value()))));
   if (data_ == nullptr) {
-    throw FailedError(fmt::format("the system refused {:.3f} GiB of memory: free some, or take a smaller operation",
-                                  gibibytes(size_)));
+    throw FailedError(fmt::format(
+        "the system refused {:.3f} GiB of memory: free some, or take a smaller operation", gibibytes(size_)));
   }
 }
 
