@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <type_traits>
-
 #include "device/cpu/number_formats.hpp"
 #include "device/cpu/operations/prepare.hpp"
 #include "jitterscope/error.hpp"
@@ -12,11 +10,7 @@ namespace {
 // Below this many elements starting the threads takes longer than the loop.
 constexpr std::int64_t kParallel = 1 << 15;
 
-// 16-bit types compute in float and round once, as hardware does.
-template <class Element>
-using Computed = std::conditional_t<std::is_floating_point_v<Element>, Element, float>;
-
-template <class Element>
+template <class Format>
 class ElementwiseOperation final : public CpuOperation {
  public:
   ElementwiseOperation(const Operation& operation, const InputTable& inputs)
@@ -24,35 +18,32 @@ class ElementwiseOperation final : public CpuOperation {
 
   void run(NativeQueue) override {
     switch (elementwise_.kind) {
-      case ElementwiseKind::fill: return fill(data<Element>(0));
-      case ElementwiseKind::add: return add(data<const Element>(0), data<const Element>(1), data<Element>(2));
-      case ElementwiseKind::relu: return relu(data<const Element>(0), data<Element>(1));
+      case ElementwiseKind::fill: return fill(data<Stored>(0));
+      case ElementwiseKind::add: return add(data<const Stored>(0), data<const Stored>(1), data<Stored>(2));
+      case ElementwiseKind::relu: return relu(data<const Stored>(0), data<Stored>(1));
     }
   }
 
  private:
-  using Value = Computed<Element>;
+  using Stored = typename Format::Stored;
+  using Value = typename Format::Value;
 
-  void fill(Element* y) const {
+  void fill(Stored* y) const {
     const std::int64_t count = elementwise_.count;
-    const Element one = Element(Value(1));
+    const Stored one = Format::write(Value(1));
 #pragma omp parallel for simd schedule(static) if (count > kParallel)
     for (std::int64_t i = 0; i < count; ++i) y[i] = one;
   }
-  void add(const Element* a, const Element* b, Element* y) const {
+  void add(const Stored* a, const Stored* b, Stored* y) const {
     const std::int64_t count = elementwise_.count;
 #pragma omp parallel for simd schedule(static) if (count > kParallel)
-    for (std::int64_t i = 0; i < count; ++i)
-      y[i] = Element(static_cast<Value>(a[i]) + static_cast<Value>(b[i]));
+    for (std::int64_t i = 0; i < count; ++i) y[i] = Format::write(Format::read(a[i]) + Format::read(b[i]));
   }
   // Written so that a NaN stays a NaN.
-  void relu(const Element* x, Element* y) const {
+  void relu(const Stored* x, Stored* y) const {
     const std::int64_t count = elementwise_.count;
 #pragma omp parallel for simd schedule(static) if (count > kParallel)
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Value value = static_cast<Value>(x[i]);
-      y[i] = Element(value < Value(0) ? Value(0) : value);
-    }
+    for (std::int64_t i = 0; i < count; ++i) y[i] = Format::read(x[i]) < Value(0) ? Stored(0) : x[i];
   }
 
   Elementwise elementwise_;
@@ -62,8 +53,8 @@ class ElementwiseOperation final : public CpuOperation {
 
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Operation& operation, const InputTable& inputs) {
   switch (operation.dtype()) {
-    case DataType::f64: return std::make_unique<ElementwiseOperation<double>>(operation, inputs);
-    case DataType::f32: return std::make_unique<ElementwiseOperation<float>>(operation, inputs);
+    case DataType::f64: return std::make_unique<ElementwiseOperation<Native<double>>>(operation, inputs);
+    case DataType::f32: return std::make_unique<ElementwiseOperation<Native<float>>>(operation, inputs);
     case DataType::f16: return std::make_unique<ElementwiseOperation<Half>>(operation, inputs);
     case DataType::bf16: return std::make_unique<ElementwiseOperation<BFloat16>>(operation, inputs);
     case DataType::tf32: break;

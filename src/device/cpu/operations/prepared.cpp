@@ -27,31 +27,35 @@ double draw(DataKind kind, Random& random) {
   return 0.0;
 }
 
-template <class Element>
-Element converted(double value) {
-  if constexpr (std::is_floating_point_v<Element>) return static_cast<Element>(value);
-  return Element(static_cast<float>(value));
-}
-
-template <class Element>
-void fill_runs(Element* elements, std::int64_t count, const std::vector<double>& table, std::uint64_t seed) {
+template <class Format>
+void fill_runs(std::byte* memory, std::int64_t count, const std::vector<double>& table, std::uint64_t seed) {
+  auto* elements = reinterpret_cast<typename Format::Stored*>(memory);
 #pragma omp parallel for schedule(static) if (count > 16 * kRun)
   for (std::int64_t first = 0; first < count; first += kRun) {
     Random random(seed + static_cast<std::uint64_t>(first));
     const double* values = table.data() + random.below(kTableSize - kRun);
     const std::int64_t length = std::min(kRun, count - first);
-    for (std::int64_t i = 0; i < length; ++i) elements[first + i] = converted<Element>(values[i]);
+    for (std::int64_t i = 0; i < length; ++i) {
+      elements[first + i] = Format::write(static_cast<typename Format::Value>(values[i]));
+    }
   }
 }
 
-template <class Element>
-void read_all(std::vector<double>& values, const Element* elements) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if constexpr (std::is_floating_point_v<Element>) {
-      values[i] = elements[i];
-    } else {
-      values[i] = static_cast<float>(elements[i]);
-    }
+template <class Format>
+void read_all(std::vector<double>& values, const std::byte* memory) {
+  const auto* elements = reinterpret_cast<const typename Format::Stored*>(memory);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Format::read(elements[i]);
+}
+
+// Calls the function with the format of a type, as in function(Half()).
+template <class Function>
+void with_format(DataType dtype, const Function& function) {
+  switch (dtype) {
+    case DataType::f64: return function(Native<double>());
+    case DataType::f32:
+    case DataType::tf32: return function(Native<float>());
+    case DataType::f16: return function(Half());
+    case DataType::bf16: return function(BFloat16());
   }
 }
 
@@ -64,13 +68,7 @@ InputTable::InputTable(const InputData& data) : seed_(data.seed), values_(kTable
 
 void InputTable::fill(std::byte* memory, std::int64_t count, DataType dtype, std::uint64_t stream) const {
   const std::uint64_t seed = Random(seed_ ^ (stream << 48)).next();
-  switch (dtype) {
-    case DataType::f64: return fill_runs(reinterpret_cast<double*>(memory), count, values_, seed);
-    case DataType::f32:
-    case DataType::tf32: return fill_runs(reinterpret_cast<float*>(memory), count, values_, seed);
-    case DataType::f16: return fill_runs(reinterpret_cast<Half*>(memory), count, values_, seed);
-    case DataType::bf16: return fill_runs(reinterpret_cast<BFloat16*>(memory), count, values_, seed);
-  }
+  with_format(dtype, [&]<class Format>(Format) { fill_runs<Format>(memory, count, values_, seed); });
 }
 
 Bytes operand_memory(const Operation& operation) {
@@ -119,13 +117,7 @@ void CpuOperation::poison_outputs() {
 std::vector<double> CpuOperation::read_operand(std::size_t index) {
   const Operand& operand = operands_.at(index);
   std::vector<double> values(static_cast<std::size_t>(operand.count));
-  switch (operand.dtype) {
-    case DataType::f64: read_all(values, data<double>(index)); break;
-    case DataType::f32:
-    case DataType::tf32: read_all(values, data<float>(index)); break;
-    case DataType::f16: read_all(values, data<Half>(index)); break;
-    case DataType::bf16: read_all(values, data<BFloat16>(index)); break;
-  }
+  with_format(operand.dtype, [&]<class Format>(Format) { read_all<Format>(values, memory_[index].data()); });
   return values;
 }
 
