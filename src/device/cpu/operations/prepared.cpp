@@ -85,7 +85,7 @@ CpuOperation::CpuOperation(const Operation& operation, const InputTable& inputs)
     const std::uint64_t stream = memory_.size();
     if (operand.role == OperandRole::input) inputs.fill(memory.data(), operand.count, operand.dtype, stream);
   }
-  poison_outputs();
+  CpuOperation::poison_outputs();
 }
 
 // Rewriting one word makes a whole line modified in the cache of the core that did it, which is all that a
