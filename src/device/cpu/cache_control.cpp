@@ -18,9 +18,9 @@ constexpr std::int64_t kMebibyte = 1 << 20;
 // sysfs may name the cache of a whole host, shared by many virtual machines: 2 x 260 MiB on one. Beyond
 // 1 GiB nothing is gained.
 constexpr Bytes kLargestSweep(1024 * kMebibyte);
-// The dirty state is set before each launch; a write of 520 MiB would take 50 ms each time, and what a
-// launch meets is what is in its own cores' caches and the part of the shared one that it can hold. 64 MiB
-// is 2 x the last-level cache of most CPUs, and 16 x the private 2 MiB of two cores where it is not.
+// The dirty state is set before each launch, and what a launch meets is what its own cores' caches and
+// their part of the shared one hold. 64 MiB take 2.4 ms (520 MiB would take 20), are 2 x the last-level
+// cache of most CPUs, and 16 x the private 2 MiB of two cores where that is far larger.
 constexpr Bytes kLargestDirty(64 * kMebibyte);
 constexpr Bytes kAssumedCache(32 * kMebibyte);
 

@@ -175,8 +175,9 @@ std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, co
     return std::make_unique<OnednnOperation>(operation, inputs, engine, plan);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) {
-      throw UsageError(fmt::format("oneDNN has no {} for this cpu and shape in {}: try dtype=f32",
-                                   operation.kind(), to_string(operation.dtype())));
+      throw UsageError(
+          fmt::format("oneDNN has no kernel on this cpu for {}: try {}", operation.text(),
+                      operation.dtype() == DataType::f32 ? "dtype=f64, which needs none" : "dtype=f32"));
     }
     throw FailedError(fmt::format("oneDNN failed to prepare {}: {}", operation.text(), error.what()));
   }
