@@ -65,6 +65,9 @@ class CpuDevice final : public Device {
 
   std::vector<Check> check() override { return checks_of(read_machine(), cpu_libraries()); }
 
+  std::unique_ptr<KernelTracer> trace_kernels() override {
+    throw MissingError("a CPU has no kernels to trace; use --instrument events");
+  }
   std::unique_ptr<ClockLock> lock_clocks(std::string_view) override {
     throw UsageError(
         "the cpu's clock cannot be locked from here: leave out --lock-clocks, or set the governor "
