@@ -1,0 +1,100 @@
+#include "cli/measure_flags.hpp"
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "cli/interruption.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+template <class Enum>
+Enum read_word(const std::string& flag, const std::string& word, const std::vector<Enum>& values) {
+  std::vector<std::string> known;
+  for (const Enum value : values) {
+    if (to_string(value) == word) return value;
+    known.emplace_back(to_string(value));
+  }
+  throw UsageError(fmt::format("{}: unknown word '{}'{}", flag, word, suggestion(word, known)));
+}
+
+const std::vector<CacheState> kCaches = {CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
+const std::vector<Load> kLoads = {Load::burst, Load::sustained};
+const std::vector<QueueMode> kQueues = {QueueMode::saturated, QueueMode::eager, QueueMode::graph};
+const std::vector<Instrument> kInstruments = {Instrument::events, Instrument::graph, Instrument::cupti,
+                                              Instrument::host};
+const std::vector<DataKind> kData = {DataKind::normal, DataKind::uniform, DataKind::zeros, DataKind::ones,
+                                     DataKind::sparse};
+
+void require(bool condition, const std::string& message) {
+  if (!condition) throw UsageError(message);
+}
+
+}  // namespace
+
+void MeasureFlags::add_to(CLI::App& command) {
+  command.add_option("--device", device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  command.add_option("--cache", caches, "cache states: warm, cold, dirty, produced (default: warm,cold)")->delimiter(',');
+  command.add_option("--load", loads,
+                     "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
+                     "default: both, for several operations burst")
+      ->delimiter(',');
+  command.add_option("--queue", queue, "saturated (behind a gate), eager (as a program launches), graph")
+      ->capture_default_str();
+  command.add_option("--instrument", instrument, "auto, events, graph, cupti or host")->capture_default_str();
+  command.add_option("--data", data, "what operands hold: normal, uniform, zeros, ones, sparse")->capture_default_str();
+  command.add_option("--precision", precision_percent, "stop at this half-width of the 95 % interval, in percent")
+      ->capture_default_str();
+  command.add_option("--time-limit", time_limit_seconds, "seconds for the bursts of one operation")
+      ->capture_default_str();
+  command.add_option("--sustained-time-limit", sustained_time_limit_seconds,
+                     "seconds for each sustained measurement")
+      ->capture_default_str();
+  command.add_option("--min-rounds", minimum_rounds, "rounds before the precision is looked at")->capture_default_str();
+  command.add_option("--idle", idle_milliseconds, "shortest and longest random idle before a round, ms")
+      ->expected(2)
+      ->delimiter(',')
+      ->default_str("20,80");
+  command.add_option("--conditioning", conditioning_launches, "untimed launches at the start of a round")
+      ->capture_default_str();
+  command.add_option("--launches-per-round", launches_per_round, "timed launches in a round (default: 5 ms or 20)");
+  command.add_flag("--no-warm-up", no_warm_up, "sustained: do not wait for the steady state");
+  command.add_option("--seed", seed, "of the random idles and orders")->capture_default_str();
+  command.add_option("--lock-clocks", lock_clocks,
+                     "hold the SM clock at MHZ, base or max while measuring (needs the right; restored on every way out)");
+}
+
+MeasureOptions MeasureFlags::options() const {
+  MeasureOptions options;
+  if (!caches.empty()) options.caches.clear();
+  for (const std::string& word : caches) options.caches.push_back(read_word("--cache", word, kCaches));
+  if (!loads.empty()) options.loads.clear();
+  for (const std::string& word : loads) options.loads.push_back(read_word("--load", word, kLoads));
+  options.queue = read_word("--queue", queue, kQueues);
+  if (instrument != "auto") options.instrument = read_word("--instrument", instrument, kInstruments);
+  options.data = read_word("--data", data, kData);
+  require(precision_percent > 0 && precision_percent < 100, "--precision: a percentage above 0 and below 100");
+  require(time_limit_seconds > 0, "--time-limit: more than 0 seconds");
+  require(sustained_time_limit_seconds > 0, "--sustained-time-limit: more than 0 seconds");
+  require(minimum_rounds >= 1, "--min-rounds: at least 1");
+  require(conditioning_launches >= 0 && conditioning_launches <= 100, "--conditioning: 0 to 100");
+  // More would not fit the queue of a GPU (1,024 entries), and the gate would never open.
+  require(launches_per_round >= 0 && launches_per_round <= 200, "--launches-per-round: 1 to 200");
+  require(idle_milliseconds[0] >= 0 && idle_milliseconds[0] <= idle_milliseconds[1],
+          "--idle: the shortest comes first, as in --idle 20,80");
+  options.precision = precision_percent / 100;
+  options.time_limit = seconds(time_limit_seconds);
+  options.sustained_time_limit = seconds(sustained_time_limit_seconds);
+  options.minimum_rounds = minimum_rounds;
+  options.shortest_idle = milliseconds(idle_milliseconds[0]);
+  options.longest_idle = milliseconds(idle_milliseconds[1]);
+  options.conditioning_launches = conditioning_launches;
+  if (launches_per_round > 0) options.launches_per_round = launches_per_round;
+  options.warm_up = !no_warm_up;
+  options.seed = seed;
+  options.interrupted = is_interrupted;
+  return options;
+}
+
+}  // namespace jitterscope::cli

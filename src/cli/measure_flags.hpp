@@ -1,0 +1,30 @@
+// The flags by which every measuring command says under which conditions, how precisely and how long.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jitterscope/measure.hpp"
+
+namespace jitterscope::cli {
+
+struct MeasureFlags {
+  std::string device = "auto";
+  std::vector<std::string> caches, loads;  ///< empty: the command's own default
+  std::string queue = "saturated", instrument = "auto", data = "normal";
+  double precision_percent = 0.5;
+  double time_limit_seconds = 3, sustained_time_limit_seconds = 10;
+  std::int64_t minimum_rounds = 10, conditioning_launches = 2, launches_per_round = 0;
+  std::vector<double> idle_milliseconds = {20, 80};
+  bool no_warm_up = false;
+  std::uint64_t seed = 1;
+  std::string lock_clocks;
+
+  void add_to(CLI::App& command);
+  /// Throws UsageError with the nearest known word.
+  MeasureOptions options() const;
+};
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/hidden_commands.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/plan.hpp"
+#include "cli/run_loop.hpp"
+#include "measure/environment.hpp"
+#include "output/csv.hpp"
+#include "output/json.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "output/run_table.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+struct RunFlags {
+  std::vector<std::string> targets;
+  MeasureFlags measure;
+  std::string json, csv;
+  bool verify = false, dry_run = false, no_ceilings = false;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  jitterscope run resnet18
+  jitterscope run matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
+  jitterscope run conv2d:n=1..64*2,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --cache cold
+  jitterscope run add:count=64Ki --load burst --json result.json
+  jitterscope run spin:ns=10000 --instrument host --dry-run
+
+Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing,
+4 measured but not to the precision asked, 5 the operation failed, 130 interrupted.)";
+
+// Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
+MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
+  MeasureOptions options = flags.measure.options();
+  if (flags.measure.loads.empty() && work.items.size() > 1) options.loads = {Load::burst};
+  return options;
+}
+
+class RunCommand {
+ public:
+  RunCommand(const RunFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    request_.work = read_targets(flags_.targets);
+    request_.options = options_for(flags_, request_.work);
+    request_.verify = flags_.verify;
+    request_.ceilings = !flags_.no_ceilings;
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    if (!flags_.csv.empty()) csv_.emplace(flags_.csv);
+    const std::unique_ptr<Device> device = open_device(flags_.measure.device);
+    record_.device = device->describe();
+    record_.environment = read_environment(invocation_.command_line);
+    fit_to_device(request_.work, record_.device);
+    record_.title = request_.work.title;
+    if (flags_.dry_run) {
+      fmt::print("{}", plan_text(request_.work, request_.options, record_.device));
+      return;
+    }
+    measure(*device);
+  }
+
+ private:
+  void measure(Device& device) {
+    std::unique_ptr<ClockLock> lock;
+    if (!flags_.measure.lock_clocks.empty()) lock = device.lock_clocks(flags_.measure.lock_clocks);
+    ProgressLine line(stderr, [&] { return device.host_time(); });
+    PlanPosition position{1, request_.work.items.size()};
+    request_.options.progress = [&](const Progress& progress) { line.show(progress, position); };
+    const StageListener stage = [&](const std::string& what, std::size_t number, std::size_t) {
+      position.number = std::max<std::size_t>(1, number);
+      Progress progress;
+      progress.operation = what;
+      line.show(progress, position);
+    };
+    stage("calibrating the instruments", 0, 0);
+    std::string problem;
+    Session session(device, calibration_reference(device, invocation_.executable, &problem));
+    record_.calibration = session.calibration();
+    if (!problem.empty()) record_.calibration.method += " (" + problem + ")";
+    invocation_.exit_code = run_all(session, request_, record_, stage, [&](const RunRecord& record) {
+      if (json_) json_->save(run_json(record));
+    });
+    line.clear();
+    print();
+  }
+
+  void print() {
+    const bool stdout_is_taken = flags_.json == "-" || flags_.csv == "-";
+    if (!stdout_is_taken) {
+      fmt::print("{}", run_table(record_));
+      for (const std::string& note : request_.work.notes) fmt::print("\n{}\n", note);
+    }
+    if (json_) json_->commit(run_json(record_));
+    if (csv_) csv_->commit(run_csv(record_));
+  }
+
+  const RunFlags& flags_;
+  Invocation& invocation_;
+  RunRequest request_;
+  RunRecord record_;
+  std::optional<OutputFile> json_, csv_;
+};
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "time operations, sweeps of them, or all layers of a model");
+  command->add_option("targets", flags->targets, "operations (KIND:name=value,…), models by name, or model files")
+      ->required();
+  flags->measure.add_to(*command);
+  command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
+  command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
+  command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
+  command->add_option("--csv", flags->csv, "write one line per launch to PATH or - (stdout)");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->footer(kExamples);
+  command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli

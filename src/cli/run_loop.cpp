@@ -1,0 +1,121 @@
+#include "cli/run_loop.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "cli/interruption.hpp"
+#include "measure/ceilings.hpp"
+#include "measure/measure_operation.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+constexpr int kFailuresInARow = 3;
+
+std::vector<DataType> multiplied_types(const WorkList& work) {
+  std::set<DataType> types;
+  for (const WorkItem& item : work.items) {
+    const auto& parameters = item.operation.parameters();
+    const bool multiplies = std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
+                            std::holds_alternative<Linear>(parameters);
+    if (multiplies) types.insert(item.operation.dtype());
+  }
+  return {types.begin(), types.end()};
+}
+
+bool asks_for_cold(const MeasureOptions& options) {
+  return std::any_of(options.caches.begin(), options.caches.end(),
+                     [](CacheState state) { return state != CacheState::warm; });
+}
+
+bool is_imprecise(const Result& result) {
+  return std::any_of(result.measurements.begin(), result.measurements.end(), [](const Measurement& measurement) {
+    const bool unsteady = measurement.steadiness && measurement.steadiness->verdict != Steadiness::Verdict::steady;
+    return unsteady || measurement.time.precision() > measurement.precision_asked;
+  });
+}
+
+class RunLoop {
+ public:
+  RunLoop(Session& session, const RunRequest& request, RunRecord& record, const StageListener& stage,
+          const RecordListener& saved)
+      : session_(session), request_(request), record_(record), stage_(stage), saved_(saved) {}
+
+  ExitCode run() {
+    prepare_context();
+    const FindingContext context = finding_context();
+    record_.findings = machine_findings(context);
+    const std::size_t total = request_.work.items.size();
+    for (std::size_t i = 0; i < total && !is_interrupted() && failures_in_a_row_ < kFailuresInARow; ++i) {
+      stage_(request_.work.items[i].operation.text(), i + 1, total);
+      Result result = measure_item(request_.work.items[i]);
+      if (result.failure.empty()) result.findings = find_all(result, context);
+      record_.results.push_back(std::move(result));
+      saved_(record_);
+    }
+    record_.interrupted = is_interrupted();
+    return exit_code();
+  }
+
+ private:
+  void prepare_context() {
+    if (asks_for_cold(request_.options) && !is_interrupted()) {
+      stage_("proving that eviction evicts", 0, request_.work.items.size());
+      cache_proof_ = prove_cold(session_);
+    }
+    if (request_.ceilings && !is_interrupted()) {
+      stage_("measuring this device's ceilings", 0, request_.work.items.size());
+      record_.ceilings = measure_ceilings(session_, multiplied_types(request_.work));
+    }
+  }
+
+  FindingContext finding_context() {
+    return {record_.device,  record_.calibration, record_.ceilings, session_.device().other_processes(),
+            cache_proof_, record_.device.id != "cpu"};
+  }
+
+  Result measure_item(const WorkItem& item) {
+    Result result;
+    try {
+      result = measure_operation(session_, item.operation, request_.options, request_.verify);
+      failures_in_a_row_ = 0;
+    } catch (const Error& error) {
+      result.failure = error.what();
+      if (failure_ == ExitCode::done) failure_ = error.exit_code();
+      failures_in_a_row_ = error.kind() == ErrorKind::failed ? failures_in_a_row_ + 1 : 0;
+    }
+    result.operation = item.operation.text();
+    result.layers = item.layers;
+    result.count = std::max<std::int64_t>(1, std::ssize(item.layers));
+    return result;
+  }
+
+  ExitCode exit_code() const {
+    if (record_.interrupted) return ExitCode::interrupted;
+    if (failure_ != ExitCode::done) return failure_;
+    const auto& results = record_.results;
+    const bool wrong = std::any_of(results.begin(), results.end(), [](const Result& result) {
+      return result.verification && !result.verification->passed;
+    });
+    if (wrong) return ExitCode::check_failed;
+    return std::any_of(results.begin(), results.end(), is_imprecise) ? ExitCode::imprecise : ExitCode::done;
+  }
+
+  Session& session_;
+  const RunRequest& request_;
+  RunRecord& record_;
+  const StageListener& stage_;
+  const RecordListener& saved_;
+  std::optional<CacheProof> cache_proof_;
+  ExitCode failure_ = ExitCode::done;
+  int failures_in_a_row_ = 0;
+};
+
+}  // namespace
+
+ExitCode run_all(Session& session, const RunRequest& request, RunRecord& record, const StageListener& stage,
+                 const RecordListener& saved) {
+  return RunLoop(session, request, record, stage, saved).run();
+}
+
+}  // namespace jitterscope::cli
