@@ -20,7 +20,7 @@ Bytes eviction_size(const Context& context) {
 
 class CudaRecording : public Recording {
  public:
-  CudaRecording(const Context& context, CUgraph graph) : context_(context) {
+  explicit CudaRecording(CUgraph graph) {
     check(driver().cuGraphInstantiate(&executable_, graph, 0), "instantiating a recording");
   }
   ~CudaRecording() override { driver().cuGraphExecDestroy(executable_); }
@@ -29,7 +29,6 @@ class CudaRecording : public Recording {
   CUgraphExec executable() const { return executable_; }
 
  private:
-  const Context& context_;
   CUgraphExec executable_ = nullptr;
 };
 
@@ -61,6 +60,10 @@ CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit)
 
 CudaQueue::~CudaQueue() {
   open_gate();
+  try {
+    context_.make_current();
+  } catch (const Error&) {  // a GPU that is lost: nothing is left to free
+  }
   driver().cuStreamSynchronize(stream_);
   release();
 }
@@ -158,7 +161,7 @@ std::unique_ptr<Recording> CudaQueue::record(const std::function<void(Queue&)>& 
   check(end(), "ending a recording");
   std::unique_ptr<CudaRecording> recording;
   try {
-    recording = std::make_unique<CudaRecording>(context_, graph);
+    recording = std::make_unique<CudaRecording>(graph);
     check(driver().cuGraphUpload(recording->executable(), stream_), "uploading a recording");
   } catch (...) {
     driver().cuGraphDestroy(graph);

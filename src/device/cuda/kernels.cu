@@ -182,12 +182,13 @@ __device__ __forceinline__ void apply_vector(uint4* out, Vector<T> a, Vector<T> 
   *out = result.whole;
 }
 
-// Four vectors in flight per thread, then one at a time, then the elements that fill no vector.
+// Two vectors per input in flight for each thread (more would take over 32 registers and so leave part of the
+// SM empty), then one at a time, then the elements that fill no vector.
 template <class Op, class T>
 __device__ __forceinline__ void elementwise(T* __restrict__ out, const T* __restrict__ a,
                                             const T* __restrict__ b, std::size_t count) {
   constexpr std::size_t kPerVector = sizeof(uint4) / sizeof(T);
-  constexpr int kInFlight = 4;
+  constexpr int kInFlight = 2;
   const auto* va = reinterpret_cast<const uint4*>(a);
   const auto* vb = reinterpret_cast<const uint4*>(b);
   auto* vout = reinterpret_cast<uint4*>(out);
@@ -223,17 +224,13 @@ __device__ __forceinline__ std::uint64_t hash(std::uint64_t seed, std::uint64_t 
   return z ^ (z >> 31);
 }
 
-template <class C>
-__device__ __forceinline__ C normal(std::uint64_t seed, std::uint64_t index);
-template <>
-__device__ __forceinline__ float normal<float>(std::uint64_t seed, std::uint64_t index) {
+__device__ __forceinline__ float normal(float, std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t bits = hash(seed, index);
   const float u = (static_cast<float>(bits >> 40) + 0.5f) * 0x1p-24f;  // in (0, 1)
   const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
   return sqrtf(-2.0f * logf(u)) * cospif(2.0f * v);
 }
-template <>
-__device__ __forceinline__ double normal<double>(std::uint64_t seed, std::uint64_t index) {
+__device__ __forceinline__ double normal(double, std::uint64_t seed, std::uint64_t index) {
   const double u = (static_cast<double>(hash(seed, 2 * index) >> 11) + 0.5) * 0x1p-53;
   const double v = static_cast<double>(hash(seed, 2 * index + 1) >> 11) * 0x1p-53;
   return sqrt(-2.0 * log(u)) * cospi(2.0 * v);
@@ -245,10 +242,10 @@ enum Kind { kNormal, kUniform, kZeros, kOnes, kSparse };
 template <class C>
 __device__ __forceinline__ C random_value(int kind, std::uint64_t seed, std::uint64_t index) {
   switch (kind) {
-    case kNormal: return normal<C>(seed, index);
+    case kNormal: return normal(C(), seed, index);
     case kUniform: return static_cast<C>(static_cast<double>(hash(seed, index) >> 11) * 0x1p-52 - 1.0);
     case kOnes: return C(1);
-    case kSparse: return (hash(~seed, index) >> 63) != 0 ? normal<C>(seed, index) : C(0);
+    case kSparse: return (hash(~seed, index) >> 63) != 0 ? normal(C(), seed, index) : C(0);
     default: return C(0);
   }
 }
@@ -268,14 +265,25 @@ __device__ __forceinline__ void convert(double* out, const T* in, std::size_t co
 
 }  // namespace
 
+// Blocks of 256 threads that one SM can hold. Registers are kept low enough for that many, since the grid is
+// sized to be resident at once (nvcc otherwise takes up to 80 of them for sm_100).
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
+#define JITTERSCOPE_BLOCKS_PER_SM 8
+#elif __CUDA_ARCH__ == 750
+#define JITTERSCOPE_BLOCKS_PER_SM 4
+#else
+#define JITTERSCOPE_BLOCKS_PER_SM 6
+#endif
+#define JITTERSCOPE_ELEMENTWISE extern "C" __global__ void __launch_bounds__(256, JITTERSCOPE_BLOCKS_PER_SM)
+
 #define JITTERSCOPE_KERNELS(T, suffix)                                                                  \
-  extern "C" __global__ void fill_##suffix(T* out, const T* a, const T* b, std::size_t count) {         \
+  JITTERSCOPE_ELEMENTWISE fill_##suffix(T* out, const T* a, const T* b, std::size_t count) {            \
     elementwise<Fill, T>(out, a, b, count);                                                             \
   }                                                                                                     \
-  extern "C" __global__ void add_##suffix(T* out, const T* a, const T* b, std::size_t count) {          \
+  JITTERSCOPE_ELEMENTWISE add_##suffix(T* out, const T* a, const T* b, std::size_t count) {             \
     elementwise<Add, T>(out, a, b, count);                                                              \
   }                                                                                                     \
-  extern "C" __global__ void relu_##suffix(T* out, const T* a, const T* b, std::size_t count) {         \
+  JITTERSCOPE_ELEMENTWISE relu_##suffix(T* out, const T* a, const T* b, std::size_t count) {            \
     elementwise<Relu, T>(out, a, b, count);                                                             \
   }                                                                                                     \
   extern "C" __global__ void random_##suffix(T* out, std::size_t count, int kind, std::uint64_t seed) { \

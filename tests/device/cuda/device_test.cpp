@@ -5,6 +5,9 @@
 namespace jitterscope {
 namespace {
 
+// What the driver may keep or another process may take; ten leaks of a queue would be over 600 MB.
+constexpr Bytes kMargin(64 << 20);
+
 class CudaDeviceTest : public CudaTest {
  protected:
   void expect_usage_error(const std::string& text, const std::string& words) {
@@ -63,7 +66,7 @@ TEST_F(CudaDeviceTest, OperandsThatDoNotFitAreRefusedBeforeAllocating) {
   const std::int64_t count = before.memory_total.value() / element_size(DataType::f32).value();
   expect_usage_error(fmt::format("add:count={},dtype=f32", count), "GB free");
   expect_usage_error(fmt::format("copy:bytes={},kind=d2h", 4 * count), "GB free");
-  EXPECT_EQ(device().describe().memory_free, before.memory_free);
+  EXPECT_GT(device().describe().memory_free, before.memory_free - kMargin);
 }
 
 TEST_F(CudaDeviceTest, WhatTheGpuCannotDoIsRefused) {
@@ -82,7 +85,7 @@ TEST_F(CudaDeviceTest, ManyQueuesAndOperationsLeaveNoMemoryBehind) {
   once();
   const Bytes before = device().describe().memory_free;
   for (int i = 0; i < 10; ++i) once();
-  EXPECT_EQ(device().describe().memory_free, before);
+  EXPECT_GT(device().describe().memory_free, before - kMargin);
 }
 
 }  // namespace

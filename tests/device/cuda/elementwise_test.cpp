@@ -7,14 +7,14 @@
 namespace jitterscope {
 namespace {
 
-// Half a unit in the last place, relative.
+// Half a unit in the last place, relative; the sum is rounded to f32 before it is rounded to 16 bits.
 double rounding(DataType dtype) {
   switch (dtype) {
-    case DataType::f64: return 0x1p-53;
+    case DataType::f64: return 0;
     case DataType::f32:
     case DataType::tf32: return 0x1p-24;
-    case DataType::f16: return 0x1p-11;
-    case DataType::bf16: return 0x1p-8;
+    case DataType::f16: return 0x1p-11 + 0x1p-24;
+    case DataType::bf16: return 0x1p-8 + 0x1p-24;
   }
   return 0;
 }
