@@ -107,7 +107,7 @@ class Queue {
   virtual void replay(Recording& recording) = 0;
   virtual void wait() = 0;           ///< until all work so far is done
   virtual void wait_for(Mark) = 0;   ///< until the queue has passed the mark
-  /// Between two passed marks. 
+  /// Between two passed marks.
   virtual Nanoseconds elapsed(Mark from, Mark to) = 0;
   /// Clock between two passed stamps; nothing where the device cannot tell.
   virtual std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) = 0;
@@ -163,6 +163,20 @@ struct Check {
   std::string remedy;  ///< empty where nothing is to be done
 };
 
+/// One kernel, copy or memset as a tracing library reports it.
+struct KernelTime {
+  std::string name;
+  Nanoseconds start, end;
+};
+/// Traces every kernel of the workloads between its construction and stop(); the device's own helper
+/// kernels (gate, clock stamp, eviction) are left out. Everything slows while it lives.
+class KernelTracer {
+ public:
+  virtual ~KernelTracer() = default;
+  /// In order of their start. The device must be idle.
+  virtual std::vector<KernelTime> stop() = 0;
+};
+
 /// Holds the clock at one frequency while it lives; restores on destruction, and on a crash.
 class ClockLock {
  public:
@@ -184,6 +198,9 @@ class Device {
   virtual std::vector<Check> check() = 0;
   /// "base", "max" or MHz. Throws UsageError without the right or where there is no such clock.
   virtual std::unique_ptr<ClockLock> lock_clocks(std::string_view request) = 0;
+
+  /// Throws MissingError where the device cannot be traced, with the reason.
+  virtual std::unique_ptr<KernelTracer> trace_kernels() = 0;
 
   /// The host's clock. A simulated device has its own, so the measuring loop uses only these two.
   virtual Nanoseconds host_time() = 0;

@@ -1,4 +1,6 @@
-// Pure functions over spans of numbers: no device, no units, no I/O.
+// Pure functions over spans of numbers: no device, no units, no I/O. Any length, none included, and equal
+// values are fine. Values must be finite; then every result is free of NaN, but for median and quantiles of
+// no values.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +31,17 @@ struct InverseClockFit {
   double intercept = 0.0;  ///< a
   double slope = 0.0;      ///< b
   double at_reference = 0.0;
-  Interval interval;        ///< 95 %, Student t with n - 1 degrees of freedom
-  double clock_share = 0.0;  ///< (b/f)/t at the reference
+  Interval interval;               ///< 95 %, Student t with n - 1 degrees of freedom
+  double clock_share = 0.0;        ///< (b/f)/t at the reference
   double clock_share_error = 0.0;  ///< jackknife standard error of clock_share
 };
 /// Nothing where the clock varied too little for the slope to be known: fewer than 10 points, or a
-/// standard error of clock_share above 0.25.
-std::optional<InverseClockFit> fit_inverse_clock(std::span<const double> times, std::span<const double> clocks,
-                                                 double reference_clock);
+/// standard error of clock_share above 0.25. Throws std::invalid_argument where the lengths differ.
+std::optional<InverseClockFit> fit_inverse_clock(std::span<const double> times,
+                                                 std::span<const double> clocks, double reference_clock);
 
-/// Least squares line y = intercept + slope·x with 95 % intervals of both (Student t).
+/// Least squares line y = intercept + slope·x with 95 % intervals of both (Student t). Nothing for fewer than
+/// 3 points or equal x. Throws std::invalid_argument where the lengths differ.
 struct LinearFit {
   double intercept = 0.0, slope = 0.0;
   Interval intercept_interval, slope_interval;
@@ -47,8 +50,9 @@ struct LinearFit {
 std::optional<LinearFit> fit_line(std::span<const double> x, std::span<const double> y);
 
 /// Locations and weights of the modes of a distribution: two or more where it is clearly multimodal (a
-/// valley under half the lower of its two peaks, each mode at least 5 % of the values, modes at least
-/// `minimum_distance` apart, relative to the median), else one.
+/// valley under half the lower of its two peaks and deeper than counting noise, each mode at least 5 % of the
+/// values, modes at least `minimum_distance` apart, relative to the median), else one; none for no values. By
+/// ascending location, which is the median of the mode's values; the weights sum to 1.
 struct ModeEstimate {
   double location = 0.0, weight = 0.0;
 };
@@ -56,18 +60,25 @@ std::vector<ModeEstimate> find_modes(std::span<const double> values, double mini
 
 /// Whether the level of two stretches of a series is equal within ±margin (relative): both one-sided 95 %
 /// limits of the shift of the logarithm inside the margin (TOST), from medians of consecutive blocks of 8.
+/// Not equivalent, with an infinite interval, below 16 values on either side or where a level is not
+/// positive.
 struct Equivalence {
-  double shift = 0.0;   ///< log(second) - log(first)
-  Interval interval;    ///< 90 % of the shift
+  double shift = 0.0;  ///< log(second) - log(first)
+  Interval interval;   ///< 90 % of the shift
   bool equivalent = false;
 };
 Equivalence compare_levels(std::span<const double> first, std::span<const double> second, double margin);
 
 /// Change points of the mean of a series by PELT (Killick et al. 2012), normal cost with the noise variance
-/// from the median absolute first difference, penalty 3·log n per change. Indices where a new segment begins.
+/// from the median absolute first difference (times 1 + 20/n: few values know it badly), penalty 3·log n per
+/// change. Indices where a new segment begins. Above 2,048 values the search is over means of blocks, and
+/// each change is then placed within its block.
 std::vector<std::size_t> change_points(std::span<const double> values);
 
-/// What a series of times did (after Barrett et al. 2017): compares the segments with the last one.
+/// What a series of times did (after Barrett et al. 2017): segments between change points are compared with
+/// the last one, lone outliers apart. Slower first: warming_up; faster first: slowing_down; never_steady
+/// where the level at the end (±margin, relative) holds for less than a fifth of the series, or was left
+/// before, or was approached from both sides.
 enum class Trend { flat, warming_up, slowing_down, never_steady };
 Trend classify_series(std::span<const double> values, double margin = 0.005);
 

@@ -1,0 +1,38 @@
+// One GPU's primary context, shared with every library of the process (PyTorch among them).
+#pragma once
+
+#include <cuda.h>
+
+#include <memory>
+
+#include "jitterscope/units.hpp"
+
+namespace jitterscope::cuda {
+
+class Kernels;
+
+class Context {
+ public:
+  /// Throws MissingError where there is no such GPU.
+  explicit Context(int ordinal);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  /// Makes it the calling thread's context; every entry point from outside calls this first.
+  void make_current() const;
+  int ordinal() const { return ordinal_; }
+  CUdevice device() const { return device_; }
+  int attribute(CUdevice_attribute attribute) const;
+  Bytes free_memory() const;
+  /// jitterscope's own kernels, all of them loaded already.
+  const Kernels& kernels() const { return *kernels_; }
+
+ private:
+  int ordinal_;
+  CUdevice device_ = 0;
+  CUcontext handle_ = nullptr;
+  std::unique_ptr<const Kernels> kernels_;
+};
+
+}  // namespace jitterscope::cuda

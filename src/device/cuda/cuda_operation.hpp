@@ -1,0 +1,39 @@
+// What every operation on a GPU shares: operands in device memory, filled, poisoned, read back.
+#pragma once
+
+#include <vector>
+
+#include "device/cuda/context.hpp"
+#include "device/cuda/memory.hpp"
+#include "jitterscope/device.hpp"
+
+namespace jitterscope::cuda {
+
+/// Base of the operations whose operands all live on the GPU. A provider derives, chooses its algorithm
+/// in the constructor and implements provider(), algorithm() and run().
+class CudaOperation : public PreparedOperation {
+ public:
+  const Operation& operation() const override { return operation_; }
+  bool produce_inputs(NativeQueue queue) override;
+  std::vector<MemoryRegion> memory() const override;
+  void poison_outputs() override;
+  std::vector<double> read_operand(std::size_t index) override;
+
+ protected:
+  /// Checks that operands fit into free memory (UsageError with both numbers), allocates them, fills the
+  /// inputs as `data` says and poisons the outputs. Leaves the context current.
+  CudaOperation(const Context& context, const Operation& operation, const InputData& data);
+
+  const Context& context() const { return context_; }
+  /// Device address of operation().operands()[index].
+  CUdeviceptr operand(std::size_t index) const { return operands_[index].address(); }
+  void* operand_pointer(std::size_t index) const { return operands_[index].pointer(); }
+
+ private:
+  const Context& context_;
+  Operation operation_;
+  std::vector<Operand> descriptions_;
+  std::vector<DeviceMemory> operands_;
+};
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,74 @@
+// A CUDA stream with a gate, marks, clock stamps and cache states.
+#pragma once
+
+#include <cuda.h>
+
+#include <vector>
+
+#include "device/cuda/context.hpp"
+#include "device/cuda/kernels.hpp"
+#include "device/cuda/memory.hpp"
+#include "jitterscope/device.hpp"
+
+namespace jitterscope::cuda {
+
+/// A workload whose run() may wait for the stream (a copy from pageable memory does). Behind a closed gate
+/// that would last until the gate gives up, so the queue opens the gate before it launches such a workload.
+class WaitsForQueue {
+ public:
+  virtual ~WaitsForQueue() = default;
+};
+
+/// The context must outlive the queue. Everything that may wait for the GPU or allocate happens in the
+/// constructor, so that nothing of it happens behind a closed gate.
+class CudaQueue : public Queue {
+ public:
+  static constexpr Nanoseconds kGateLimit = seconds(10);
+
+  explicit CudaQueue(const Context& context, Nanoseconds gate_limit = kGateLimit);
+  ~CudaQueue() override;
+  CudaQueue(const CudaQueue&) = delete;
+  CudaQueue& operator=(const CudaQueue&) = delete;
+
+  void close_gate() override;
+  void open_gate() noexcept override;
+  void launch(Workload& workload) override;
+  Mark mark() override;
+  ClockStamp stamp_clock() override;
+  void set_cache(CacheState state, Workload& workload) override;
+  std::unique_ptr<Recording> record(const std::function<void(Queue&)>& work) override;
+  void replay(Recording& recording) override;
+  void wait() override;
+  void wait_for(Mark mark) override;
+  Nanoseconds elapsed(Mark from, Mark to) override;
+  std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
+  NativeQueue native() override { return stream_; }
+
+ private:
+  // Words of page-locked memory that the host and the gate's kernel both see.
+  struct GateWords {
+    std::uint32_t opened = 0, timed_out = 0;
+  };
+
+  void create_events();
+  void release() noexcept;
+  void require_not_recording(const char* what) const;
+  void throw_if_gate_timed_out();
+  volatile GateWords& gate_words() const { return *static_cast<GateWords*>(gate_memory_.pointer()); }
+  volatile ClockSample& sample(std::uint32_t slot) const {
+    return static_cast<ClockSample*>(samples_.pointer())[slot];
+  }
+  MemoryRegion eviction_buffer() const { return {eviction_.pointer(), eviction_.size()}; }
+
+  const Context& context_;
+  Nanoseconds gate_limit_;
+  PinnedMemory gate_memory_, samples_;
+  DeviceMemory claims_, eviction_;
+  CUstream stream_ = nullptr;
+  std::vector<CUevent> events_;
+  std::uint32_t gate_ticket_ = 0, stamp_ticket_ = 0, next_mark_ = 0;
+  std::uint32_t marks_behind_gate_ = 0;
+  bool gate_closed_ = false, recording_ = false;
+};
+
+}  // namespace jitterscope::cuda

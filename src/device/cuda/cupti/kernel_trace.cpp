@@ -1,0 +1,223 @@
+#include "device/cuda/cupti/kernel_trace.hpp"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "device/cuda/cupti/cupti.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+// NVIDIA recommends 1 to 10 MB: 8 MiB hold about 38,000 kernels of 216 bytes.
+constexpr std::size_t kBufferSize = std::size_t{8} << 20;
+
+constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                               CUPTI_ACTIVITY_KIND_MEMSET};
+
+// Records only ever grow at their tail, so the oldest layout reads every version's.
+using Kernel = CUpti_ActivityKernel4;
+using Copy = CUpti_ActivityMemcpy;
+using Set = CUpti_ActivityMemset;
+static_assert(offsetof(Kernel, name) == offsetof(CUpti_ActivityKernel9, name));
+static_assert(offsetof(Copy, end) == offsetof(CUpti_ActivityMemcpy5, end));
+static_assert(offsetof(Set, end) == offsetof(CUpti_ActivityMemset4, end));
+
+struct Freed {
+  void operator()(std::uint8_t* memory) const { std::free(memory); }
+};
+struct Buffer {
+  std::unique_ptr<std::uint8_t, Freed> memory;
+  std::size_t size = 0;  // of the records in it
+};
+
+// CUPTI's callbacks carry no user data, and its recording is of the whole process.
+struct Recorder {
+  std::mutex mutex;
+  const KernelTrace* owner = nullptr;  // the trace that is recording
+  CUpti_SubscriberHandle subscriber = nullptr;
+  std::vector<Buffer> completed;
+  bool lost = false;  // a buffer could not be kept
+};
+Recorder& recorder() {
+  // Never destroyed: CUPTI may complete a buffer while the process ends.
+  static auto* instance = new Recorder;
+  return *instance;
+}
+
+void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  *buffer = static_cast<std::uint8_t*>(std::malloc(kBufferSize));
+  *size = *buffer == nullptr ? 0 : kBufferSize;
+  *most_records = 0;  // as many as fit
+}
+
+// Parsing waits for stop(): it would take its time from the program that is being recorded.
+void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* memory, std::size_t, std::size_t size) {
+  Buffer buffer{.memory = std::unique_ptr<std::uint8_t, Freed>(memory), .size = size};
+  if (size == 0) return;
+  const std::lock_guard lock(recorder().mutex);
+  try {
+    recorder().completed.push_back(std::move(buffer));
+  } catch (const std::bad_alloc&) {
+    recorder().lost = true;  // an exception must not pass through CUPTI
+  }
+}
+
+// Only holds the place: CUPTI has one subscriber per process, and subscribing is how another shows.
+void CUPTIAPI ignore_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+
+std::string demangled(const char* name) {
+  if (name == nullptr) return "(unnamed kernel)";
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                                         &std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+// In CUPTI's own time: nanoseconds since 1970, of which a double would keep only multiples of 256.
+struct RawRecord {
+  std::string name;
+  std::uint64_t start, end;
+};
+
+void read_record(const CUpti_Activity* record, std::vector<RawRecord>& records) {
+  const auto add = [&](std::string name, const auto& activity) {
+    records.push_back({.name = std::move(name), .start = activity.start, .end = activity.end});
+  };
+  switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+      const auto& kernel = *reinterpret_cast<const Kernel*>(record);
+      add(demangled(kernel.name), kernel);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY: add("memcpy", *reinterpret_cast<const Copy*>(record)); break;
+    case CUPTI_ACTIVITY_KIND_MEMSET: add("memset", *reinterpret_cast<const Set*>(record)); break;
+    default: break;
+  }
+}
+
+std::vector<RawRecord> read_records(const std::vector<Buffer>& buffers) {
+  std::vector<RawRecord> records;
+  for (const Buffer& buffer : buffers) {
+    CUpti_Activity* record = nullptr;
+    CUptiResult result = CUPTI_SUCCESS;
+    while ((result = cupti().cuptiActivityGetNextRecord(buffer.memory.get(), buffer.size, &record)) ==
+           CUPTI_SUCCESS) {
+      read_record(record, records);
+    }
+    if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) check_cupti(result, "cuptiActivityGetNextRecord");
+  }
+  return records;
+}
+
+// An incomplete record of the run is no reference to judge others by.
+void check_complete(const std::vector<RawRecord>& records) {
+  std::size_t dropped = 0;
+  check_cupti(cupti().cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped),
+              "cuptiActivityGetNumDroppedRecords");
+  if (dropped > 0) throw FailedError(fmt::format("CUPTI dropped {} records: record fewer launches", dropped));
+  const auto untimed =
+      std::count_if(records.begin(), records.end(), [](const RawRecord& record) { return record.end == 0; });
+  if (untimed > 0) {
+    throw FailedError(
+        fmt::format("CUPTI gave {} of {} records no time: record fewer launches", untimed, records.size()));
+  }
+}
+
+// In order of start, counted from the first.
+std::vector<KernelRecord> from_first_start(std::vector<RawRecord> raw) {
+  std::stable_sort(raw.begin(), raw.end(),
+                   [](const RawRecord& a, const RawRecord& b) { return a.start < b.start; });
+  std::vector<KernelRecord> records;
+  records.reserve(raw.size());
+  for (RawRecord& record : raw) {
+    const auto since_first = [&](std::uint64_t time) {
+      return Nanoseconds(static_cast<double>(time - raw.front().start));
+    };
+    records.push_back(
+        {.name = std::move(record.name), .start = since_first(record.start), .end = since_first(record.end)});
+  }
+  return records;
+}
+
+void disable_all() noexcept {
+  for (const CUpti_ActivityKind kind : kKinds) cupti().cuptiActivityDisable(kind);
+}
+
+void end_recording() noexcept {
+  disable_all();
+  cupti().cuptiUnsubscribe(recorder().subscriber);
+  const std::lock_guard lock(recorder().mutex);
+  recorder().owner = nullptr;
+  recorder().completed.clear();
+}
+
+// Flushes, and gives what was recorded as CUPTI wrote it.
+std::vector<RawRecord> collect() {
+  // Forced: the buffers that are not yet full too. Not under the lock, which the callback takes.
+  check_cupti(cupti().cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
+  disable_all();
+  std::vector<Buffer> buffers;
+  {
+    const std::lock_guard lock(recorder().mutex);
+    buffers.swap(recorder().completed);
+    if (std::exchange(recorder().lost, false)) throw FailedError("no memory for CUPTI's records");
+  }
+  std::vector<RawRecord> records = read_records(buffers);
+  check_complete(records);
+  return records;
+}
+
+}  // namespace
+
+KernelTrace::KernelTrace() {
+  cupti();
+  {
+    const std::lock_guard lock(recorder().mutex);
+    if (recorder().owner != nullptr) {
+      throw FailedError("a kernel trace is running already: stop it before the next");
+    }
+    check_cupti(cupti().cuptiSubscribe(&recorder().subscriber, &ignore_callback, nullptr),
+                "cannot record kernels");
+    recorder().owner = this;
+  }
+  try {
+    check_cupti(cupti().cuptiActivityRegisterCallbacks(&request_buffer, &complete_buffer),
+                "cuptiActivityRegisterCallbacks");
+    for (const CUpti_ActivityKind kind : kKinds) {
+      check_cupti(cupti().cuptiActivityEnable(kind), "cannot record kernels");
+    }
+  } catch (...) {
+    end_recording();
+    throw;
+  }
+}
+
+KernelTrace::~KernelTrace() {
+  if (recorder().owner == this) end_recording();
+}
+
+std::vector<KernelRecord> KernelTrace::stop() {
+  if (recorder().owner != this) return {};
+  std::vector<RawRecord> records;
+  try {
+    records = collect();
+  } catch (...) {
+    end_recording();
+    throw;
+  }
+  end_recording();
+  return from_first_start(std::move(records));
+}
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,22 @@
+// Stands in where the build found no cupti.h.
+#include "device/cuda/cupti/kernel_trace.hpp"
+#include "device/cuda/operations/operations.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+constexpr const char* kProblem = "this jitterscope was built without CUPTI's headers";
+
+}  // namespace
+
+KernelTrace::KernelTrace() {
+  throw MissingError(std::string(kProblem) +
+                     ", so it cannot record kernels; install cupti.h of the CUDA toolkit and build anew");
+}
+KernelTrace::~KernelTrace() = default;
+std::vector<KernelRecord> KernelTrace::stop() { return {}; }
+
+LibraryInfo cupti_library() { return {.name = "cupti", .version = "", .path = "", .problem = kProblem}; }
+
+}  // namespace jitterscope::cuda

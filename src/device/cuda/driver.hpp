@@ -1,0 +1,45 @@
+// The CUDA driver API, opened at run time: nothing from NVIDIA is linked.
+#pragma once
+
+#include <cuda.h>
+
+#include <string_view>
+
+#include "base/shared_library.hpp"
+
+namespace jitterscope::cuda {
+
+/// The driver's functions, each under its own name: driver().cuMemAlloc(...). Those missing in an old
+/// driver are null.
+struct Driver;
+
+/// Opens libcuda.so.1 and calls cuInit on first use. Throws MissingError with the reason.
+const Driver& driver();
+
+/// Throws FailedError "WHAT: CUDA_ERROR_X (description)" unless success; out of memory says so plainly.
+void check(CUresult result, std::string_view what);
+
+// Names go through the macros of cuda.h, so that cuMemAlloc is looked up as cuMemAlloc_v2.
+#define JITTERSCOPE_CUDA_FUNCTIONS(X)                                                                       \
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                     \
+  X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceGetAttribute)          \
+  X(cuDeviceTotalMem) X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)       \
+  X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache)                  \
+  X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemAllocHost) X(cuMemHostAlloc) X(cuMemFreeHost)           \
+  X(cuMemHostGetDevicePointer) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync)    \
+  X(cuMemcpyDtoDAsync) X(cuMemsetD8) X(cuMemsetD8Async) X(cuMemsetD32Async)                                 \
+  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncLoad) X(cuLaunchKernel)              \
+  X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamBeginCapture)      \
+  X(cuStreamEndCapture) X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize)           \
+  X(cuEventQuery) X(cuEventElapsedTime) X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphUpload)             \
+  X(cuGraphExecDestroy) X(cuGraphDestroy)
+
+struct Driver {
+  SharedLibrary library;
+  int version = 0;  ///< 13000 for 13.0
+#define JITTERSCOPE_DECLARE(name) decltype(&::name) name = nullptr;
+  JITTERSCOPE_CUDA_FUNCTIONS(JITTERSCOPE_DECLARE)
+#undef JITTERSCOPE_DECLARE
+};
+
+}  // namespace jitterscope::cuda

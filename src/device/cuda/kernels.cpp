@@ -1,0 +1,147 @@
+#include "device/cuda/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "device/cuda/driver.hpp"
+#include "device/cuda/kernels_binary.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr std::int64_t kVectorBytes = 16;
+
+template <class... Arguments>
+void launch(CUfunction function, unsigned blocks, unsigned threads, CUstream stream, Arguments... arguments) {
+  void* pointers[] = {&arguments...};
+  check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, pointers, nullptr),
+        "launching a kernel of jitterscope");
+}
+
+std::size_t storage_index(DataType dtype) {
+  switch (dtype) {
+    case DataType::f64: return 0;
+    case DataType::f32:
+    case DataType::tf32: return 1;
+    case DataType::f16: return 2;
+    case DataType::bf16: return 3;
+  }
+  return 0;
+}
+
+CUdeviceptr address_of(const MemoryRegion& region) { return reinterpret_cast<CUdeviceptr>(region.address); }
+std::size_t vectors_in(const MemoryRegion& region) {
+  return static_cast<std::size_t>(region.size.value() / kVectorBytes);
+}
+
+}  // namespace
+
+Kernels::Kernels(const Context& context)
+    : processors_(context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)),
+      blocks_per_processor_(context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
+                            static_cast<int>(kThreads)) {
+  check(driver().cuModuleLoadData(&module_, kernels_binary().data()), "loading jitterscope's kernels");
+  try {
+    gate_ = find("gate");
+    stamp_clock_ = find("stamp_clock");
+    spin_nanoseconds_ = find("spin_nanoseconds");
+    spin_cycles_ = find("spin_cycles");
+    evict_write_ = find("evict_write");
+    evict_read_ = find("evict_read");
+    touch_ = find("touch");
+    elementwise_ = {find_per_type("fill"), find_per_type("add"), find_per_type("relu")};
+    fill_random_ = find_per_type("random");
+    to_double_ = find_per_type("to_double");
+  } catch (...) {
+    driver().cuModuleUnload(module_);
+    throw;
+  }
+}
+
+Kernels::~Kernels() { driver().cuModuleUnload(module_); }
+
+// cuFuncLoad came with driver 550 (CUDA 12.4); before it, cuModuleGetFunction alone loads the kernel.
+CUfunction Kernels::find(const char* name) const {
+  CUfunction function = nullptr;
+  check(driver().cuModuleGetFunction(&function, module_, name),
+        fmt::format("finding jitterscope's kernel {}", name));
+  if (driver().cuFuncLoad != nullptr) {
+    check(driver().cuFuncLoad(function), fmt::format("loading jitterscope's kernel {}", name));
+  }
+  return function;
+}
+
+Kernels::PerType Kernels::find_per_type(const char* name) const {
+  PerType functions{};
+  const std::array<const char*, kStorageTypes> suffixes = {"f64", "f32", "f16", "bf16"};
+  std::transform(suffixes.begin(), suffixes.end(), functions.begin(),
+                 [&](const char* suffix) { return find(fmt::format("{}_{}", name, suffix).c_str()); });
+  return functions;
+}
+
+unsigned Kernels::blocks_for(std::int64_t work) const {
+  const std::int64_t needed = (work + kThreads - 1) / kThreads;
+  const std::int64_t filling = static_cast<std::int64_t>(processors_) * blocks_per_processor_;
+  return static_cast<unsigned>(std::clamp<std::int64_t>(needed, 1, filling));
+}
+
+void Kernels::gate(CUstream stream, CUdeviceptr opened, CUdeviceptr timed_out, std::uint32_t ticket,
+                   Nanoseconds limit) const {
+  launch(gate_, 1, 1, stream, opened, timed_out, ticket, static_cast<std::uint64_t>(limit.value()));
+}
+
+// Two blocks per SM, so that at least one lands on SM 0: 264 did on each of many launches on 132 SMs.
+void Kernels::stamp_clock(CUstream stream, CUdeviceptr sample, CUdeviceptr claim,
+                          std::uint32_t ticket) const {
+  launch(stamp_clock_, 2u * static_cast<unsigned>(processors_), 32, stream, sample, claim, ticket);
+}
+
+void Kernels::spin(CUstream stream, const Spin& spin) const {
+  const bool in_time = spin.unit == Spin::Unit::nanoseconds;
+  launch(in_time ? spin_nanoseconds_ : spin_cycles_, static_cast<unsigned>(spin.blocks),
+         static_cast<unsigned>(spin.threads), stream, static_cast<std::uint64_t>(spin.amount));
+}
+
+void Kernels::evict_write(CUstream stream, const MemoryRegion& buffer) const {
+  const std::size_t vectors = vectors_in(buffer);
+  launch(evict_write_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer),
+         vectors);
+}
+
+void Kernels::evict_read(CUstream stream, const MemoryRegion& buffer) const {
+  const std::size_t vectors = vectors_in(buffer);
+  launch(evict_read_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer),
+         vectors);
+}
+
+void Kernels::touch(CUstream stream, const MemoryRegion& region) const {
+  if (region.size.value() == 0) return;
+  launch(touch_, blocks_for(static_cast<std::int64_t>(vectors_in(region))), kThreads, stream,
+         address_of(region), static_cast<std::size_t>(region.size.value()));
+}
+
+void Kernels::elementwise(CUstream stream, ElementwiseKind kind, DataType dtype,
+                          const ElementwiseOperands& operands, std::int64_t count) const {
+  const std::int64_t vectors = count * element_size(dtype).value() / kVectorBytes;
+  launch(elementwise_[static_cast<std::size_t>(kind)][storage_index(dtype)], blocks_for(vectors), kThreads,
+         stream, operands.out, operands.a, operands.b, static_cast<std::size_t>(count));
+}
+
+void Kernels::fill_random(CUstream stream, CUdeviceptr out, DataType dtype, std::int64_t count,
+                          const InputData& data) const {
+  if (count == 0) return;
+  launch(fill_random_[storage_index(dtype)], blocks_for(count), kThreads, stream, out,
+         static_cast<std::size_t>(count), static_cast<int>(data.kind), data.seed);
+}
+
+void Kernels::to_double(CUstream stream, CUdeviceptr out, CUdeviceptr in, DataType dtype,
+                        std::int64_t count) const {
+  if (count == 0) return;
+  launch(to_double_[storage_index(dtype)], blocks_for(count), kThreads, stream, out, in,
+         static_cast<std::size_t>(count));
+}
+
+}  // namespace jitterscope::cuda

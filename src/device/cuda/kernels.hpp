@@ -1,0 +1,66 @@
+// jitterscope's own kernels in one context, with typed launches.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstdint>
+
+#include "device/cuda/context.hpp"
+#include "jitterscope/device.hpp"
+
+namespace jitterscope::cuda {
+
+/// Where a clock stamp lands: both read back to back on SM 0; zeros until then.
+struct ClockSample {
+  std::uint64_t cycles, nanoseconds;
+};
+
+/// Addresses of an elementwise operation; inputs that it does not have are zero.
+struct ElementwiseOperands {
+  CUdeviceptr out = 0, a = 0, b = 0;
+};
+
+/// All kernels are loaded by the constructor: a kernel that loads lazily behind a closed gate waits for the
+/// GPU to be idle, which it will not be until the gate gives up. Needs the context current throughout.
+class Kernels {
+ public:
+  explicit Kernels(const Context& context);
+  ~Kernels();
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+
+  /// Holds the stream until the word at `opened` is at least `ticket`; after `limit` writes the ticket to
+  /// `timed_out`.
+  void gate(CUstream, CUdeviceptr opened, CUdeviceptr timed_out, std::uint32_t ticket,
+            Nanoseconds limit) const;
+  /// `claim` is a word of device memory per slot; `ticket` must differ from the slot's last one.
+  void stamp_clock(CUstream, CUdeviceptr sample, CUdeviceptr claim, std::uint32_t ticket) const;
+  void spin(CUstream, const Spin& spin) const;
+  void evict_write(CUstream, const MemoryRegion& buffer) const;
+  /// Reads a buffer that evict_write wrote.
+  void evict_read(CUstream, const MemoryRegion& buffer) const;
+  /// Reads and writes back every byte of a region that is aligned to 16 bytes.
+  void touch(CUstream, const MemoryRegion& region) const;
+  void elementwise(CUstream, ElementwiseKind, DataType, const ElementwiseOperands&, std::int64_t count) const;
+  void fill_random(CUstream, CUdeviceptr out, DataType, std::int64_t count, const InputData& data) const;
+  void to_double(CUstream, CUdeviceptr out, CUdeviceptr in, DataType, std::int64_t count) const;
+
+ private:
+  static constexpr std::size_t kStorageTypes = 4;  // f64, f32 (tf32 too), f16, bf16
+  using PerType = std::array<CUfunction, kStorageTypes>;
+
+  CUfunction find(const char* name) const;
+  PerType find_per_type(const char* name) const;
+  /// As many blocks as `work` threads need, and no more than fill the GPU.
+  unsigned blocks_for(std::int64_t work) const;
+
+  int processors_;
+  int blocks_per_processor_;
+  CUmodule module_ = nullptr;
+  CUfunction gate_, stamp_clock_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_;
+  std::array<PerType, 3> elementwise_;  // by ElementwiseKind
+  PerType fill_random_, to_double_;
+};
+
+}  // namespace jitterscope::cuda

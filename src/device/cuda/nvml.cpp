@@ -1,0 +1,256 @@
+#include "device/cuda/nvml.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+namespace jitterscope::cuda {
+namespace {
+
+using namespace nvml;
+
+// A function that the library lacks answers as one that the GPU does not support.
+template <class Function, class... Arguments>
+int call(Function* function, Arguments... arguments) {
+  return function == nullptr ? static_cast<int>(kFunctionNotFound) : function(arguments...);
+}
+
+template <class Value, class Function, class... Arguments>
+std::optional<Value> read(Function* function, Arguments... arguments) {
+  Value value{};
+  if (call(function, arguments..., &value) != kSuccess) return std::nullopt;
+  return value;
+}
+
+std::optional<Hertz> as_clock(std::optional<unsigned> mhz) {
+  if (!mhz || *mhz == 0) return std::nullopt;
+  return megahertz(*mhz);
+}
+std::optional<Watts> as_power(std::optional<unsigned> milliwatts) {
+  if (!milliwatts) return std::nullopt;
+  return Watts(*milliwatts * 1e-3);
+}
+
+std::optional<double> number_in(const FieldValue& field) {
+  if (field.result != kSuccess) return std::nullopt;
+  switch (field.type) {
+    case kDouble: return field.value.real;
+    case kUint32: return field.value.u32;
+    case kUlong:
+    case kUint64: return static_cast<double>(field.value.u64);
+    case kInt64: return static_cast<double>(field.value.i64);
+    case kInt32: return field.value.i32;
+    case kUint16: return field.value.u16;
+    default: return std::nullopt;
+  }
+}
+
+std::string text_of(int (*function)(char*, unsigned)) {
+  std::array<char, 96> text{};
+  if (call(function, text.data(), static_cast<unsigned>(text.size())) != kSuccess) return {};
+  return text.data();
+}
+
+// Asks for the count, then for that many; some functions answer the first question with success.
+template <class Item, class Ask>
+std::optional<std::vector<Item>> read_list(Ask ask) {
+  constexpr unsigned kSpare = 16;  // the list may grow between the two calls
+  unsigned count = 0;
+  int result = ask(&count, static_cast<Item*>(nullptr));
+  if (result != kSuccess && result != kInsufficientSize) return std::nullopt;
+  if (count == 0) return std::vector<Item>();
+  count += kSpare;
+  std::vector<Item> items(count);
+  result = ask(&count, items.data());
+  if (result != kSuccess) return std::nullopt;
+  items.resize(count);
+  return items;
+}
+
+}  // namespace
+
+Nvml::Nvml(SharedLibrary library) : library_(std::move(library)) {
+#define JITTERSCOPE_FIND(name, parameters) functions_.name = library_.find_function<int parameters>(#name);
+  JITTERSCOPE_NVML_FUNCTIONS(JITTERSCOPE_FIND)
+#undef JITTERSCOPE_FIND
+  functions_.nvmlErrorString = library_.find_function<const char*(int)>("nvmlErrorString");
+}
+
+std::shared_ptr<const Nvml> Nvml::open(std::string* problem) {
+  const char* chosen = std::getenv("JITTERSCOPE_NVML");
+  auto library = SharedLibrary::open({chosen != nullptr ? chosen : "libnvidia-ml.so.1"}, {}, problem);
+  if (!library) return nullptr;
+  std::shared_ptr<const Nvml> nvml(new Nvml(std::move(*library)));
+  const int result = call(nvml->functions_.nvmlInit_v2);
+  if (result == kSuccess) return nvml;
+  if (problem != nullptr) *problem = nvml->path() + ": nvmlInit_v2 answers '" + nvml->words(result) + "'";
+  return nullptr;
+}
+
+std::string Nvml::version() const { return text_of(functions_.nvmlSystemGetNVMLVersion); }
+std::string Nvml::driver_version() const { return text_of(functions_.nvmlSystemGetDriverVersion); }
+
+std::string Nvml::words(int result) const {
+  if (functions_.nvmlErrorString != nullptr) return functions_.nvmlErrorString(result);
+  return result == kFunctionNotFound ? "function not found" : "error " + std::to_string(result);
+}
+
+std::optional<NvmlDevice> NvmlDevice::find(const std::string& uuid, std::string* problem) {
+  auto library = Nvml::open(problem);
+  if (!library) return std::nullopt;
+  Handle handle = nullptr;
+  const int result = call(library->functions().nvmlDeviceGetHandleByUUID, uuid.c_str(), &handle);
+  if (result == kSuccess) return NvmlDevice(std::move(library), handle);
+  if (problem != nullptr) *problem = "NVML does not know " + uuid + ": " + library->words(result);
+  return std::nullopt;
+}
+
+SensorReading NvmlDevice::read_sensors() const {
+  SensorReading reading;
+  reading.sm_clock = as_clock(read<unsigned>(functions().nvmlDeviceGetClockInfo, handle_, kSmClock));
+  reading.memory_clock = as_clock(read<unsigned>(functions().nvmlDeviceGetClockInfo, handle_, kMemoryClock));
+  if (const auto celsius = read<unsigned>(functions().nvmlDeviceGetTemperature, handle_, kGpuTemperature)) {
+    reading.temperature = Celsius(*celsius);
+  }
+  read_fields(reading);
+  if (!reading.power) reading.power = as_power(read<unsigned>(functions().nvmlDeviceGetPowerUsage, handle_));
+  if (!reading.energy) {
+    const auto energy = read<unsigned long long>(functions().nvmlDeviceGetTotalEnergyConsumption, handle_);
+    if (energy) reading.energy = Joules(static_cast<double>(*energy) * 1e-3);
+  }
+  read_clock_reasons(reading);
+  return reading;
+}
+
+void NvmlDevice::read_fields(SensorReading& reading) const {
+  std::array<FieldValue, 6> fields{};
+  const std::array<Field, 6> wanted = {kInstantPower,
+                                       kEnergy,
+                                       kThrottledByPowerCap,
+                                       kThrottledBySoftwareThermal,
+                                       kThrottledByHardwareThermal,
+                                       kThrottledByPowerBrake};
+  for (std::size_t i = 0; i < fields.size(); ++i) fields[i].field = wanted[i];
+  if (call(functions().nvmlDeviceGetFieldValues, handle_, static_cast<int>(fields.size()), fields.data()) !=
+      kSuccess) {
+    return;
+  }
+  if (const auto milliwatts = number_in(fields[0])) reading.power = Watts(*milliwatts * 1e-3);
+  if (const auto millijoules = number_in(fields[1])) reading.energy = Joules(*millijoules * 1e-3);
+  if (const auto time = number_in(fields[2])) reading.throttled_power = Nanoseconds(*time);
+  const auto software = number_in(fields[3]);
+  const auto hardware = number_in(fields[4]);
+  if (software || hardware)
+    reading.throttled_thermal = Nanoseconds(software.value_or(0) + hardware.value_or(0));
+  if (const auto time = number_in(fields[5])) reading.throttled_brake = Nanoseconds(*time);
+}
+
+void NvmlDevice::read_clock_reasons(SensorReading& reading) const {
+  auto reasons = read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksEventReasons, handle_);
+  // The name before driver 535.
+  if (!reasons)
+    reasons = read<unsigned long long>(functions().nvmlDeviceGetCurrentClocksThrottleReasons, handle_);
+  if (!reasons) return;
+  constexpr std::array<std::pair<unsigned long long, const char*>, 9> kNames = {{
+      {0x1, "idle"},
+      {0x2, "applications_clocks"},
+      {0x4, "power_cap"},
+      {0x8, "hardware"},
+      {0x10, "sync_boost"},
+      {0x20, "thermal"},
+      {0x40, "hardware_thermal"},
+      {0x80, "power_brake"},
+      {0x100, "display"},
+  }};
+  for (const auto& [bit, name] : kNames) {
+    if ((*reasons & bit) != 0) reading.clock_reasons.emplace_back(name);
+  }
+}
+
+std::optional<Hertz> NvmlDevice::maximum_clock(Clock clock) const {
+  return as_clock(read<unsigned>(functions().nvmlDeviceGetMaxClockInfo, handle_, static_cast<int>(clock)));
+}
+
+std::optional<Hertz> NvmlDevice::default_sm_clock() const {
+  const auto clock =
+      read<unsigned>(functions().nvmlDeviceGetDefaultApplicationsClock, handle_, kGraphicsClock);
+  if (clock) return as_clock(clock);
+  return as_clock(
+      read<unsigned>(functions().nvmlDeviceGetClock, handle_, kGraphicsClock, kDefaultApplicationsClock));
+}
+
+std::optional<Watts> NvmlDevice::power_limit() const {
+  return as_power(read<unsigned>(functions().nvmlDeviceGetEnforcedPowerLimit, handle_));
+}
+std::optional<Watts> NvmlDevice::default_power_limit() const {
+  return as_power(read<unsigned>(functions().nvmlDeviceGetPowerManagementDefaultLimit, handle_));
+}
+
+std::optional<bool> NvmlDevice::persistence() const {
+  const auto mode = read<int>(functions().nvmlDeviceGetPersistenceMode, handle_);
+  return mode ? std::optional(*mode != 0) : std::nullopt;
+}
+
+std::optional<bool> NvmlDevice::ecc() const {
+  int current = 0, pending = 0;
+  if (call(functions().nvmlDeviceGetEccMode, handle_, &current, &pending) != kSuccess) return std::nullopt;
+  return current != 0;
+}
+
+std::optional<bool> NvmlDevice::mig() const {
+  unsigned current = 0, pending = 0;
+  if (call(functions().nvmlDeviceGetMigMode, handle_, &current, &pending) != kSuccess) return std::nullopt;
+  return current != 0;
+}
+
+std::optional<std::string> NvmlDevice::virtualisation() const {
+  const auto mode = read<int>(functions().nvmlDeviceGetVirtualizationMode, handle_);
+  if (!mode) return std::nullopt;
+  switch (*mode) {
+    case 0: return "none";
+    case 1: return "passthrough";
+    case 2: return "vgpu";
+    default: return "host";
+  }
+}
+
+std::optional<std::vector<GpuProcess>> NvmlDevice::processes() const {
+  const auto list = read_list<ProcessInfo>([&](unsigned* count, ProcessInfo* items) {
+    return call(functions().nvmlDeviceGetComputeRunningProcesses_v3, handle_, count, items);
+  });
+  if (!list) return std::nullopt;
+  std::vector<GpuProcess> processes;
+  for (const ProcessInfo& info : *list) {
+    std::array<char, 256> name{};
+    const int result =
+        call(functions().nvmlSystemGetProcessName, info.pid, name.data(), static_cast<unsigned>(name.size()));
+    processes.push_back({info.pid, result == kSuccess ? name.data() : ""});
+  }
+  return processes;
+}
+
+std::vector<Hertz> NvmlDevice::supported_sm_clocks() const {
+  const auto memory_clocks = read_list<unsigned>([&](unsigned* count, unsigned* items) {
+    return call(functions().nvmlDeviceGetSupportedMemoryClocks, handle_, count, items);
+  });
+  if (!memory_clocks || memory_clocks->empty()) return {};
+  // The fastest memory clock is the one that work runs at, and it has the most SM clocks.
+  const unsigned fastest = *std::max_element(memory_clocks->begin(), memory_clocks->end());
+  const auto sm_clocks = read_list<unsigned>([&](unsigned* count, unsigned* items) {
+    return call(functions().nvmlDeviceGetSupportedGraphicsClocks, handle_, fastest, count, items);
+  });
+  if (!sm_clocks) return {};
+  std::vector<Hertz> clocks;
+  for (const unsigned mhz : *sm_clocks) clocks.push_back(megahertz(mhz));
+  std::sort(clocks.begin(), clocks.end());
+  return clocks;
+}
+
+int NvmlDevice::lock_sm_clock(Hertz clock) const {
+  const auto mhz = static_cast<unsigned>(clock.value() * 1e-6 + 0.5);
+  return call(functions().nvmlDeviceSetGpuLockedClocks, handle_, mhz, mhz);
+}
+int NvmlDevice::reset_sm_clock() const { return call(functions().nvmlDeviceResetGpuLockedClocks, handle_); }
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,102 @@
+// NVML's stable binary interface, declared here: nvml.h is part of no driver package, and each function may
+// be missing in an older one. Names, numbers and layouts follow nvml.h.
+#pragma once
+
+#include <cstdint>
+
+namespace jitterscope::cuda::nvml {
+
+using Handle = struct NvmlDeviceHandle*;
+
+enum Result : int {
+  kSuccess = 0,
+  kInvalidArgument = 2,
+  kNotSupported = 3,
+  kNoPermission = 4,
+  kInsufficientSize = 7,
+  kFunctionNotFound = 13,
+};
+
+enum Clock : int { kGraphicsClock = 0, kSmClock = 1, kMemoryClock = 2 };
+inline constexpr int kGpuTemperature = 0;
+inline constexpr int kDefaultApplicationsClock = 2;  // of nvmlDeviceGetClock
+
+enum Field : std::uint32_t {
+  kThrottledByPowerCap = 74,  // all throttle fields: cumulative nanoseconds
+  kEnergy = 83,               // millijoules
+  kInstantPower = 186,  // milliwatts; nvmlDeviceGetPowerUsage averages over 1 s on most GPUs since Ampere
+  kThrottledBySoftwareThermal = 269,
+  kThrottledByHardwareThermal = 270,
+  kThrottledByPowerBrake = 271,
+};
+
+enum ValueType : int {
+  kDouble = 0,
+  kUint32 = 1,
+  kUlong = 2,
+  kUint64 = 3,
+  kInt64 = 4,
+  kInt32 = 5,
+  kUint16 = 6
+};
+
+struct FieldValue {
+  std::uint32_t field = 0, scope = 0;
+  std::int64_t timestamp = 0, latency = 0;
+  int type = 0;
+  int result = kNotSupported;
+  union {
+    double real;
+    std::uint32_t u32;
+    std::uint64_t u64;
+    std::int64_t i64;
+    std::int32_t i32;
+    std::uint16_t u16;
+  } value{};
+};
+static_assert(sizeof(FieldValue) == 40);
+
+struct ProcessInfo {  // as of nvmlDeviceGetComputeRunningProcesses_v3
+  std::uint32_t pid = 0;
+  std::uint64_t memory = 0;
+  std::uint32_t gpu_instance = 0, compute_instance = 0;
+};
+static_assert(sizeof(ProcessInfo) == 24);
+
+// X(name, parameters)
+#define JITTERSCOPE_NVML_FUNCTIONS(X)                                               \
+  X(nvmlInit_v2, ())                                                                \
+  X(nvmlSystemGetDriverVersion, (char*, unsigned))                                  \
+  X(nvmlSystemGetNVMLVersion, (char*, unsigned))                                    \
+  X(nvmlSystemGetProcessName, (unsigned, char*, unsigned))                          \
+  X(nvmlDeviceGetHandleByUUID, (const char*, Handle*))                              \
+  X(nvmlDeviceGetClockInfo, (Handle, int, unsigned*))                               \
+  X(nvmlDeviceGetMaxClockInfo, (Handle, int, unsigned*))                            \
+  X(nvmlDeviceGetClock, (Handle, int, int, unsigned*))                              \
+  X(nvmlDeviceGetDefaultApplicationsClock, (Handle, int, unsigned*))                \
+  X(nvmlDeviceGetPowerUsage, (Handle, unsigned*))                                   \
+  X(nvmlDeviceGetEnforcedPowerLimit, (Handle, unsigned*))                           \
+  X(nvmlDeviceGetPowerManagementDefaultLimit, (Handle, unsigned*))                  \
+  X(nvmlDeviceGetTemperature, (Handle, int, unsigned*))                             \
+  X(nvmlDeviceGetTotalEnergyConsumption, (Handle, unsigned long long*))             \
+  X(nvmlDeviceGetCurrentClocksEventReasons, (Handle, unsigned long long*))          \
+  X(nvmlDeviceGetCurrentClocksThrottleReasons, (Handle, unsigned long long*))       \
+  X(nvmlDeviceGetFieldValues, (Handle, int, FieldValue*))                           \
+  X(nvmlDeviceGetComputeRunningProcesses_v3, (Handle, unsigned*, ProcessInfo*))     \
+  X(nvmlDeviceGetPersistenceMode, (Handle, int*))                                   \
+  X(nvmlDeviceGetEccMode, (Handle, int*, int*))                                     \
+  X(nvmlDeviceGetMigMode, (Handle, unsigned*, unsigned*))                           \
+  X(nvmlDeviceGetVirtualizationMode, (Handle, int*))                                \
+  X(nvmlDeviceGetSupportedMemoryClocks, (Handle, unsigned*, unsigned*))             \
+  X(nvmlDeviceGetSupportedGraphicsClocks, (Handle, unsigned, unsigned*, unsigned*)) \
+  X(nvmlDeviceSetGpuLockedClocks, (Handle, unsigned, unsigned))                     \
+  X(nvmlDeviceResetGpuLockedClocks, (Handle))
+
+struct Functions {
+#define JITTERSCOPE_DECLARE(name, parameters) int(*name) parameters = nullptr;
+  JITTERSCOPE_NVML_FUNCTIONS(JITTERSCOPE_DECLARE)
+#undef JITTERSCOPE_DECLARE
+  const char* (*nvmlErrorString)(int) = nullptr;
+};
+
+}  // namespace jitterscope::cuda::nvml

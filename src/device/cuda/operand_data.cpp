@@ -1,0 +1,61 @@
+#include "device/cuda/operand_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/cuda/driver.hpp"
+#include "device/cuda/kernels.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+constexpr int kPoisonByte = 0xff;
+// Doubles that pass through page-locked memory at once: 32 MiB of it.
+constexpr std::int64_t kElementsPerPiece = std::int64_t{4} << 20;
+
+double gigabytes(Bytes bytes) { return static_cast<double>(bytes.value()) * 1e-9; }
+
+}  // namespace
+
+void require_device_memory(const Context& context, const Operation& operation, Bytes needed) {
+  const Bytes free = context.free_memory();
+  if (needed <= free) return;
+  throw UsageError(fmt::format("{}: its operands need {:.2f} GB, and cuda:{} has {:.2f} GB free",
+                               operation.text(), gigabytes(needed), context.ordinal(), gigabytes(free)));
+}
+
+void fill_operand(const Context& context, CUdeviceptr address, const Operand& operand, std::size_t index,
+                  const InputData& data) {
+  // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
+  const std::uint64_t seed = data.seed + 0xd1342543de82ef95u * (index + 1);
+  context.kernels().fill_random(nullptr, address, operand.dtype, operand.count, {data.kind, seed});
+}
+
+void poison_device_memory(const DeviceMemory& memory) {
+  if (memory.size().value() == 0) return;
+  check(driver().cuMemsetD8Async(memory.address(), kPoisonByte,
+                                 static_cast<std::size_t>(memory.size().value()), nullptr),
+        "poisoning an output");
+}
+
+std::vector<double> read_as_double(const Context& context, CUdeviceptr address, const Operand& operand) {
+  context.make_current();
+  check(driver().cuCtxSynchronize(), "waiting for the GPU before reading " + operand.name);
+  std::vector<double> values(static_cast<std::size_t>(operand.count));
+  const PinnedMemory piece(
+      Bytes(std::min(kElementsPerPiece, operand.count) * static_cast<std::int64_t>(sizeof(double))));
+  for (std::int64_t first = 0; first < operand.count; first += kElementsPerPiece) {
+    const std::int64_t count = std::min(kElementsPerPiece, operand.count - first);
+    const std::int64_t offset = first * element_size(operand.dtype).value();
+    context.kernels().to_double(nullptr, piece.device_address(), address + static_cast<CUdeviceptr>(offset),
+                                operand.dtype, count);
+    check(driver().cuStreamSynchronize(nullptr), "reading " + operand.name + " back");
+    std::memcpy(values.data() + first, piece.pointer(), static_cast<std::size_t>(count) * sizeof(double));
+  }
+  return values;
+}
+
+}  // namespace jitterscope::cuda

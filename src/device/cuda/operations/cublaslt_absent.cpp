@@ -1,0 +1,22 @@
+// Stands in where the build found no cublasLt.h.
+#include "device/cuda/operations/operations.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+constexpr const char* kProblem = "this jitterscope was built without cuBLASLt's headers";
+
+}  // namespace
+
+std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operation&, const InputData&) {
+  throw MissingError(
+      std::string(kProblem) +
+      ", so it has no products of matrices on a GPU; install cublasLt.h of the CUDA toolkit and build anew");
+}
+
+LibraryInfo cublaslt_library() {
+  return {.name = "cublaslt", .version = "", .path = "", .problem = kProblem};
+}
+
+}  // namespace jitterscope::cuda

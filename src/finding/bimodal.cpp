@@ -1,0 +1,113 @@
+// Several modes in place of one level, and whether the clock tells them apart.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "finding/detectors.hpp"
+#include "finding/evidence.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+struct Split {
+  std::vector<double> fast, slow;  ///< clocks of the rounds nearest to the fastest and to the slowest mode
+};
+
+std::optional<Split> clocks_by_mode(const Measurement& measurement, const Mode& fastest,
+                                    const Mode& slowest) {
+  constexpr std::size_t kFewest = 2;
+  Split split;
+  for (const Round& round : measurement.rounds) {
+    if (!round.clock || round.launches.empty()) continue;
+    const double time = round.time().value();
+    const auto nearest =
+        std::ranges::min_element(measurement.modes, std::ranges::less(),
+                                 [time](const Mode& mode) { return std::abs(mode.location.value() - time); });
+    if (nearest->location == fastest.location) split.fast.push_back(round.clock->value());
+    if (nearest->location == slowest.location) split.slow.push_back(round.clock->value());
+  }
+  if (split.fast.size() < kFewest || split.slow.size() < kFewest) return std::nullopt;
+  return split;
+}
+
+// The clock explains the modes where nine pairs in ten are in order and its step is half of the time's or
+// more.
+bool clock_explains(const Split& split, double time_step) {
+  std::size_t in_order = 0;
+  for (const double fast : split.fast) {
+    in_order += static_cast<std::size_t>(
+        std::ranges::count_if(split.slow, [fast](double slow) { return slow < fast; }));
+  }
+  const double pairs = static_cast<double>(split.fast.size() * split.slow.size());
+  const double clock_step = statistics::median(split.fast) / statistics::median(split.slow) - 1.0;
+  return static_cast<double>(in_order) >= 0.9 * pairs && clock_step >= 0.5 * time_step;
+}
+
+std::string modes_text(const std::vector<Mode>& modes) {
+  std::string text;
+  for (const Mode& mode : modes) {
+    text += fmt::format("{}{} near {}", text.empty() ? "" : ", ", base::percent_text(mode.weight),
+                        base::time_text(mode.location));
+  }
+  return text;
+}
+
+void explain(Finding& finding, const std::optional<Split>& split, double time_step, std::string_view clock) {
+  if (!split) {
+    finding.sentence += " They alternate within rounds, where the clock is not known.";
+    finding.remedy =
+        "Look at the single launches (--json holds them); quote the modes with their weights, not one "
+        "number.";
+    return;
+  }
+  const Hertz fast(statistics::median(split->fast)), slow(statistics::median(split->slow));
+  finding.evidence.push_back(evidence("fast_clock", fast));
+  finding.evidence.push_back(evidence("slow_clock", slow));
+  const bool explained = clock_explains(*split, time_step);
+  finding.evidence.push_back({"clock_explains", explained ? "true" : "false"});
+  if (explained) {
+    finding.sentence +=
+        fmt::format(" The {} explains it: {} and {}.", clock, base::clock_text(fast), base::clock_text(slow));
+    finding.remedy = "Compare by the time at the reference clock, or hold the clock with --lock-clocks.";
+  } else {
+    finding.sentence += fmt::format(" The {} does not explain it: {} and {}.", clock, base::clock_text(fast),
+                                    base::clock_text(slow));
+    finding.remedy =
+        "Repeat in fresh processes: where memory lands, the algorithm chosen or another process decide which "
+        "mode "
+        "one gets; quote the modes with their weights.";
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> find_bimodal(const Result& result, const FindingContext& context) {
+  std::vector<Candidate> candidates;
+  for (const Measurement& measurement : result.measurements) {
+    if (measurement.modes.size() < 2) continue;
+    const auto [fastest, slowest] =
+        std::ranges::minmax_element(measurement.modes, std::ranges::less(), &Mode::location);
+    const double step = slowest->location / fastest->location - 1.0;
+    Finding finding;
+    finding.id = "bimodal";
+    finding.sentence = fmt::format("The times have {} modes, {} apart ({}): {}.", measurement.modes.size(),
+                                   base::percent_text(step), conditions_text(measurement.conditions),
+                                   modes_text(measurement.modes));
+    for (std::size_t i = 0; i < measurement.modes.size(); ++i) {
+      finding.evidence.push_back(evidence(fmt::format("mode_{}", i + 1), measurement.modes[i].location));
+      finding.evidence.push_back(
+          evidence_ratio(fmt::format("mode_{}_weight", i + 1), measurement.modes[i].weight));
+    }
+    explain(finding, clocks_by_mode(measurement, *fastest, *slowest), step, clock_word(context.on_gpu));
+    candidates.push_back({step, measurement.conditions, finding});
+  }
+  return strongest(std::move(candidates));
+}
+
+}  // namespace jitterscope

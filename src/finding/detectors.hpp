@@ -1,0 +1,28 @@
+// One detector for each cause; finding.cpp holds the tables that run them.
+#pragma once
+
+#include <vector>
+
+#include "finding/finding.hpp"
+
+namespace jitterscope {
+
+using Detector = std::vector<Finding> (*)(const Result&, const FindingContext&);
+using MachineDetector = std::vector<Finding> (*)(const FindingContext&);
+
+std::vector<Finding> find_power_cap(const Result& result, const FindingContext& context);
+std::vector<Finding> find_thermal(const Result& result, const FindingContext& context);
+std::vector<Finding> find_clock_below_maximum(const Result& result, const FindingContext& context);
+std::vector<Finding> find_idle_ramp(const Result& result, const FindingContext& context);
+std::vector<Finding> find_drift(const Result& result, const FindingContext& context);
+std::vector<Finding> find_no_steady_state(const Result& result, const FindingContext& context);
+std::vector<Finding> find_bimodal(const Result& result, const FindingContext& context);
+std::vector<Finding> find_imprecise(const Result& result, const FindingContext& context);
+std::vector<Finding> find_timer_grain(const Result& result, const FindingContext& context);
+std::vector<Finding> find_launch_bound(const Result& result, const FindingContext& context);
+std::vector<Finding> find_zeros(const Result& result, const FindingContext& context);
+
+std::vector<Finding> find_other_process(const FindingContext& context);
+std::vector<Finding> find_cold_not_proven(const FindingContext& context);
+
+}  // namespace jitterscope

@@ -1,0 +1,42 @@
+#include "finding/finding.hpp"
+
+#include <array>
+
+#include "finding/detectors.hpp"
+
+namespace jitterscope {
+namespace {
+
+// In the order of the list that people read: what moves the time most comes first.
+constexpr std::array<Detector, 11> kDetectors = {find_no_steady_state,
+                                                 find_power_cap,
+                                                 find_thermal,
+                                                 find_drift,
+                                                 find_idle_ramp,
+                                                 find_bimodal,
+                                                 find_imprecise,
+                                                 find_zeros,
+                                                 find_timer_grain,
+                                                 find_launch_bound,
+                                                 find_clock_below_maximum};
+constexpr std::array<MachineDetector, 2> kMachineDetectors = {find_other_process, find_cold_not_proven};
+
+void append(std::vector<Finding>& all, std::vector<Finding> found) {
+  for (Finding& finding : found) all.push_back(std::move(finding));
+}
+
+}  // namespace
+
+std::vector<Finding> find_all(const Result& result, const FindingContext& context) {
+  std::vector<Finding> all;
+  for (const Detector detector : kDetectors) append(all, detector(result, context));
+  return all;
+}
+
+std::vector<Finding> machine_findings(const FindingContext& context) {
+  std::vector<Finding> all;
+  for (const MachineDetector detector : kMachineDetectors) append(all, detector(context));
+  return all;
+}
+
+}  // namespace jitterscope

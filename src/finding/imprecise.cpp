@@ -1,0 +1,185 @@
+// Why an interval is wider than asked for, or narrower than it may honestly be.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "finding/detectors.hpp"
+#include "finding/evidence.hpp"
+#include "finding/series.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+/// Relative standard deviations: what a round's time is made of.
+struct Components {
+  double between = 0.0;               ///< of round medians
+  std::optional<double> cycles = {};  ///< of round time × clock
+  double within = 0.0;                ///< what the scatter of launches adds to a round median
+  double grain = 0.0;                 ///< timer step over time, where launches are timed one by one
+};
+
+Components components_of(const Measurement& measurement) {
+  const std::span<const Round> rounds = settled_rounds(measurement);
+  const std::vector<double> times = round_times(rounds);
+  Components components{.between = relative_spread(times)};
+  const std::optional<std::vector<double>> clocks = round_clocks(rounds);
+  if (clocks && clocks->size() == times.size()) {
+    std::vector<double> cycles;
+    for (std::size_t i = 0; i < times.size(); ++i) cycles.push_back(times[i] * (*clocks)[i]);
+    components.cycles = relative_spread(cycles);
+  }
+  std::vector<double> within;
+  for (const Round& round : rounds) {
+    std::vector<double> launches;
+    for (const Nanoseconds launch : round.launches) launches.push_back(launch.value());
+    if (launches.size() < 2) continue;
+    // The median of n normal values scatters 1.2533 times as much as their mean.
+    within.push_back(1.2533 * relative_spread(launches) / std::sqrt(static_cast<double>(launches.size())));
+  }
+  if (!within.empty()) components.within = statistics::median(within);
+  if (!rounds.empty() && rounds.front().launches_per_value == 1) {
+    components.grain = measurement.constant.grain / measurement.time.median;
+  }
+  return components;
+}
+
+struct Cause {
+  std::string name, clause, remedy;
+};
+
+Cause from_components(const Measurement& measurement, const Components& parts, std::string_view clock) {
+  if (parts.cycles && *parts.cycles < 0.5 * parts.between) {
+    return {"clock",
+            fmt::format("the {} moves between rounds (times scatter by {}, cycles by {})", clock,
+                        base::percent_text(parts.between), base::percent_text(*parts.cycles)),
+            "Compare by cycles or by the time at the reference clock, or hold the clock with --lock-clocks."};
+  }
+  if (measurement.modes.size() > 1) {
+    return {"modes", fmt::format("the times have {} modes", measurement.modes.size()),
+            "Quote the modes with their weights; more rounds do not bring them together."};
+  }
+  if (parts.grain > measurement.precision_asked && parts.grain > parts.between) {
+    return {"grain", fmt::format("one step of the timer is {} of the time", base::percent_text(parts.grain)),
+            "Time launches in groups (--instrument graph)."};
+  }
+  if (parts.within > 0.7 * parts.between) {
+    return {"within_rounds",
+            fmt::format("launches within a round scatter by {}",
+                        base::percent_text(
+                            parts.within / 1.2533 *
+                            std::sqrt(static_cast<double>(measurement.rounds.front().launches.size())))),
+            "Put more launches into a round, or allow more rounds with a longer --time-limit."};
+  }
+  return {"between_rounds",
+          fmt::format("whole rounds differ by {}{}, more than their launches do",
+                      base::percent_text(parts.between),
+                      parts.cycles ? fmt::format(", which the {} does not explain", clock) : ""),
+          "Look for other work on the machine, then allow more rounds with a longer --time-limit."};
+}
+
+Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
+  if (!std::isfinite(measurement.time.precision())) {
+    return {"few_rounds",
+            fmt::format("only {} rounds fitted into the time limit, and an interval needs 6",
+                        settled_rounds(measurement).size()),
+            "Give it a longer --time-limit."};
+  }
+  if (const std::optional<double> change = drift_of(measurement)) {
+    return {"drift", fmt::format("the level drifted by {} over the record", base::change_text(*change)),
+            "Measure until the level holds: a longer --time-limit after a warm-up."};
+  }
+  return from_components(measurement, components_of(measurement), clock);
+}
+
+// An interval shrinks with the square root of the number of rounds.
+std::string needed_time(const Measurement& measurement) {
+  const double ratio = measurement.time.precision() / measurement.precision_asked;
+  if (!std::isfinite(ratio) || measurement.duration <= Nanoseconds(0)) return "";
+  return fmt::format(" As it scatters now, {} would take about {}.",
+                     base::percent_text(measurement.precision_asked),
+                     base::time_text(measurement.duration * (ratio * ratio), 2));
+}
+
+Finding too_wide(const Measurement& measurement, std::string_view clock) {
+  const Cause cause = dominant_cause(measurement, clock);
+  const double reached = measurement.time.precision();
+  Finding finding;
+  finding.id = "imprecise";
+  finding.sentence =
+      std::isfinite(reached)
+          ? fmt::format("±{} was reached and ±{} asked for ({}): {}.", base::percent_text(reached),
+                        base::percent_text(measurement.precision_asked),
+                        conditions_text(measurement.conditions), cause.clause)
+          : fmt::format("No interval could be given ({}): {}.", conditions_text(measurement.conditions),
+                        cause.clause);
+  const bool time_helps = cause.name != "drift" && cause.name != "modes";
+  finding.remedy = cause.remedy + (time_helps ? needed_time(measurement) : "");
+  const Components parts = components_of(measurement);
+  finding.evidence = {{"dominated_by", cause.name},
+                      evidence_ratio("precision_asked", measurement.precision_asked),
+                      evidence_ratio("between_rounds", parts.between),
+                      evidence_ratio("within_rounds", parts.within)};
+  if (std::isfinite(reached)) finding.evidence.push_back(evidence_ratio("precision_reached", reached));
+  if (parts.cycles) finding.evidence.push_back(evidence_ratio("cycles_between_rounds", *parts.cycles));
+  if (parts.grain > 0) finding.evidence.push_back(evidence_ratio("grain", parts.grain));
+  return finding;
+}
+
+// Rounds that remember their predecessor count for fewer than they are: by (1 - r)/(1 + r) for a first-order
+// memory of r. Chance alone gives r a standard deviation of about 1/√n, so three of those are asked for.
+std::optional<Finding> too_narrow(const Measurement& measurement) {
+  constexpr double kStrong = 0.5;
+  const std::vector<double> times = round_times(settled_rounds(measurement));
+  const double memory = statistics::autocorrelation(times);
+  const double chance = 3.0 / std::sqrt(static_cast<double>(std::max<std::size_t>(times.size(), 1)));
+  if (memory < std::max(kStrong, chance) || drift_of(measurement)) return std::nullopt;
+  const double honest =
+      measurement.time.precision() * std::sqrt((1.0 + memory) / (1.0 - std::min(memory, 0.99)));
+  if (honest <= measurement.precision_asked) return std::nullopt;
+  Finding finding;
+  finding.id = "imprecise";
+  finding.sentence = fmt::format(
+      "Rounds are not independent (autocorrelation {:.2f}; {}), so the interval of ±{} is too narrow: about "
+      "±{} "
+      "would be honest.",
+      memory, conditions_text(measurement.conditions), base::percent_text(measurement.time.precision()),
+      base::percent_text(honest));
+  finding.remedy =
+      "Measure for longer and in several processes, and take the spread between them as the interval.";
+  finding.evidence = {{"dominated_by", "autocorrelation"},
+                      evidence_ratio("autocorrelation", memory),
+                      evidence_ratio("precision_reached", measurement.time.precision()),
+                      evidence_ratio("precision_honest", honest),
+                      evidence_ratio("precision_asked", measurement.precision_asked)};
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> find_imprecise(const Result& result, const FindingContext& context) {
+  std::vector<Candidate> wide, narrow;
+  for (const Measurement& measurement : result.measurements) {
+    // Without a steady state there is no one level to be precise about; that is a finding of its own.
+    const bool settled =
+        !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
+    if (measurement.rounds.empty() || !settled) continue;
+    const double reached = measurement.time.precision();
+    if (measurement.stop_reason == StopReason::time_limit && reached > measurement.precision_asked) {
+      const Finding finding = too_wide(measurement, clock_word(context.on_gpu));
+      wide.push_back({reached / measurement.precision_asked, measurement.conditions, finding});
+    } else if (const std::optional<Finding> finding = too_narrow(measurement)) {
+      narrow.push_back({reached, measurement.conditions, *finding});
+    }
+  }
+  std::vector<Finding> findings = strongest(std::move(wide));
+  for (Finding& finding : strongest(std::move(narrow))) findings.push_back(std::move(finding));
+  return findings;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,73 @@
+// A sustained load that did not settle in the time allowed.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/quantity_text.hpp"
+#include "finding/detectors.hpp"
+#include "finding/evidence.hpp"
+#include "finding/series.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::string what_it_did(Steadiness::Verdict verdict) {
+  switch (verdict) {
+    case Steadiness::Verdict::steady: return "settled";
+    case Steadiness::Verdict::warming_up: return "was still getting faster";
+    case Steadiness::Verdict::slowing_down: return "was still getting slower";
+    case Steadiness::Verdict::never_steady: return "kept changing level";
+  }
+  return "";
+}
+
+// Levels that come and go cancel out between the ends of a record, so their range is given instead.
+std::string how_much(const Measurement& measurement) {
+  const std::vector<double> times = round_times(measurement.rounds);
+  if (measurement.steadiness->verdict != Steadiness::Verdict::never_steady) {
+    return base::change_text(change_over_record(times)) + " from the first to the last third";
+  }
+  const std::vector<double> q = statistics::quantiles(times, std::array{0.05, 0.95});
+  return fmt::format("nine rounds in ten between {} and {}", base::time_text(Nanoseconds(q[0])),
+                     base::time_text(Nanoseconds(q[1])));
+}
+
+std::string remedy_of(Steadiness::Verdict verdict) {
+  if (verdict == Steadiness::Verdict::never_steady) {
+    return "Do not quote one number: quote the range, or look for what else uses the machine, then measure "
+           "with a "
+           "longer --time-limit.";
+  }
+  return "Give it a longer --time-limit; until it settles, quote this time as a bound and not as the "
+         "sustained "
+         "time.";
+}
+
+}  // namespace
+
+std::vector<Finding> find_no_steady_state(const Result& result, const FindingContext&) {
+  std::vector<Candidate> candidates;
+  for (const Measurement& measurement : result.measurements) {
+    if (!measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady) continue;
+    const Steadiness& steadiness = *measurement.steadiness;
+    const double change = change_over_record(round_times(measurement.rounds));
+    Finding finding;
+    finding.id = "no_steady_state";
+    finding.sentence =
+        fmt::format("No steady state within {} of sustained work ({}): it {} ({}).",
+                    base::time_text(steadiness.watched, 3), conditions_text(measurement.conditions),
+                    what_it_did(steadiness.verdict), how_much(measurement));
+    finding.remedy = remedy_of(steadiness.verdict);
+    finding.evidence = {{"verdict", std::string(to_string(steadiness.verdict))},
+                        evidence("watched", steadiness.watched),
+                        evidence_ratio("time_change", change)};
+    candidates.push_back({std::abs(change), measurement.conditions, finding});
+  }
+  return strongest(std::move(candidates));
+}
+
+}  // namespace jitterscope

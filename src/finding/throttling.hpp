@@ -1,0 +1,20 @@
+// How much of a record the clock was held down, by cause, from the sensors read after each round.
+#pragma once
+
+#include <span>
+
+#include "jitterscope/measurement.hpp"
+
+namespace jitterscope {
+
+enum class ThrottleCause { power, heat };
+
+struct Throttling {
+  bool readable = false;  ///< a sensor that would tell was read
+  Nanoseconds held;       ///< growth of the counter from the first to the last reading
+  double share = 0.0;     ///< of the host time between those readings
+  double rounds = 0.0;    ///< share of rounds after which the counter had grown or the cause was named
+};
+Throttling throttling(std::span<const Round> rounds, ThrottleCause cause);
+
+}  // namespace jitterscope

@@ -1,0 +1,73 @@
+#include "measure/arm.hpp"
+
+#include "measure/gate_guard.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& shape, QueueMode mode,
+                                       const Calibration& calibration) {
+  switch (shape.instrument) {
+    case Instrument::graph: return make_slope_timer(work, shape.slope, calibration.graph);
+    case Instrument::host: return make_host_timer(work, shape.values);
+    case Instrument::cupti: return make_trace_timer(work, shape.values);
+    case Instrument::events: break;
+  }
+  // An eager round is one group: marks between its launches would slow the host that is being timed.
+  const InstrumentConstant none{Nanoseconds(0), calibration.events.value, calibration.events.grain};
+  if (mode == QueueMode::eager) return make_event_timer(work, 1, shape.values, none);
+  return make_event_timer(work, shape.values, shape.group, calibration.events);
+}
+
+}  // namespace
+
+Arm::Arm(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
+         const Calibration& calibration)
+    : work_(work), shape_(shape), queue_mode_(options.queue),
+      timer_(make_timer(work, shape, options.queue, calibration)) {}
+
+void Arm::condition() {
+  for (std::int64_t i = 0; i < shape_.conditioning_launches; ++i) {
+    work_.queue.set_cache(work_.cache, work_.workload);
+    work_.queue.launch(work_.workload);
+  }
+}
+
+Arm::Pending Arm::enqueue_round(Nanoseconds epoch) {
+  Pending pending;
+  pending.started = work_.device.host_time() - epoch;
+  pending.before = work_.queue.stamp_clock();
+  timer_->enqueue(pending.marks);
+  pending.after = work_.queue.stamp_clock();
+  pending.end = work_.queue.mark();
+  return pending;
+}
+
+Round Arm::finish_round(const Pending& pending) {
+  work_.queue.wait_for(pending.end);
+  Round round;
+  round.started = pending.started;
+  round.launches = timer_->read(pending.marks);
+  round.launches_per_value = timer_->launches_per_value();
+  if (const auto clock = work_.queue.clock_between(pending.before, pending.after)) round.clock = clock->frequency;
+  return round;
+}
+
+Round Arm::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
+  if (idle > Nanoseconds(0)) work_.device.idle(idle);
+  GateGuard gate(work_.queue);
+  const bool gated = queue_mode_ != QueueMode::eager && timer_->may_be_gated();
+  if (gated) gate.close();
+  condition();
+  // The host-side instruments wait for the queue, so what conditions them must be over first.
+  if (!gated) work_.queue.wait();
+  const Pending pending = enqueue_round(epoch);
+  gate.open();
+  Round round = finish_round(pending);
+  work_.queue.wait();
+  round.idle_before = idle;
+  round.sensors = work_.device.read_sensors();
+  return round;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,56 @@
+// A workload in one set of conditions, with the timer that suits it.
+#pragma once
+
+#include <memory>
+
+#include "jitterscope/measure.hpp"
+#include "measure/round_timer.hpp"
+#include "measure/run_record.hpp"
+
+namespace jitterscope {
+
+/// What one round looks like for a workload of a known length.
+struct RoundShape {
+  Instrument instrument = Instrument::events;
+  std::int64_t values = 20;  ///< timed values in a round
+  std::int64_t group = 1;    ///< launches per value (events)
+  SlopeShape slope;          ///< (graph)
+  std::int64_t conditioning_launches = 2;
+};
+
+/// Picks instrument and lengths by MEASUREMENT's rules: rounds of 5 ms or 20 launches, slopes for warm
+/// launches under 20 us, groups where the timer's grain is coarse against the precision asked.
+RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
+                       const Calibration& calibration);
+
+/// One cache state under one load: everything needed to run rounds of it.
+class Arm {
+ public:
+  Arm(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
+      const Calibration& calibration);
+
+  /// idle -> close the gate -> condition -> stamp -> timed launches -> stamp -> open -> wait -> read.
+  Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
+
+  /// A round put on the queue without waiting for it.
+  struct Pending {
+    ClockStamp before, after;
+    std::vector<Mark> marks;
+    Mark end;
+    Nanoseconds started;
+  };
+  Pending enqueue_round(Nanoseconds epoch);
+  Round finish_round(const Pending& pending);
+
+  void condition();
+  const RoundTimer& timer() const { return *timer_; }
+  CacheState cache() const { return work_.cache; }
+
+ private:
+  TimedWork work_;
+  RoundShape shape_;
+  QueueMode queue_mode_;
+  std::unique_ptr<RoundTimer> timer_;
+};
+
+}  // namespace jitterscope

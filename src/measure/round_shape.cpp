@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <cmath>
+
+#include "measure/arm.hpp"
+
+namespace jitterscope {
+namespace {
+
+// Event pairs carry +-0.1 us after calibration: 0.5 % of 20 us. Below that, slopes of recordings.
+constexpr Nanoseconds kShortLaunch = microseconds(20);
+constexpr Nanoseconds kRoundLength = milliseconds(5);
+constexpr std::int64_t kMostLaunches = 20;
+// A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
+constexpr std::int64_t kMostSustainedLaunches = 200;
+constexpr std::int64_t kMostPairs = 10;
+
+std::int64_t launches_in(Nanoseconds length, Nanoseconds launch_time) {
+  const double count = length / std::max(launch_time, Nanoseconds(1));
+  return static_cast<std::int64_t>(std::clamp(std::ceil(count), 1.0, 1e9));
+}
+
+SlopeShape shape_slope(Nanoseconds launch_time, CacheState cache) {
+  SlopeShape slope;
+  if (cache != CacheState::warm) return {.short_launches = 0, .long_launches = kMostLaunches, .pairs = 2};
+  // Both recordings together last about 0.5 ms: then the timer's grain, 32 ns on Hopper and 0.5 us on
+  // older GPUs, is under 0.1 % of a slope.
+  slope.short_launches = std::clamp<std::int64_t>(launches_in(microseconds(125), launch_time), 40, 400);
+  slope.long_launches = 3 * slope.short_launches;
+  const Nanoseconds pair = launch_time * static_cast<double>(slope.short_launches + slope.long_launches);
+  slope.pairs = std::min(kMostPairs, launches_in(kRoundLength, pair));
+  return slope;
+}
+
+}  // namespace
+
+RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
+                       const Calibration& calibration) {
+  RoundShape shape;
+  const bool is_short = launch_time < kShortLaunch && cache == CacheState::warm;
+  const bool by_slope = options.queue == QueueMode::graph || (options.queue == QueueMode::saturated && is_short);
+  shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
+  const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
+  shape.values = options.launches_per_round.value_or(std::min(launches_in(kRoundLength, launch_time), most));
+  shape.slope = shape_slope(launch_time, cache);
+  // One launch sets the caches; the second only lets a short launch's clock settle after the gate.
+  shape.conditioning_launches = options.conditioning_launches;
+  if (launch_time >= kRoundLength) shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
+  const double grain_share = calibration.events.grain / std::max(launch_time, Nanoseconds(1));
+  if (cache == CacheState::warm && grain_share > options.precision / 3.0) {
+    const auto group = static_cast<std::int64_t>(std::ceil(grain_share / (options.precision / 3.0)));
+    shape.group = std::min(group, shape.values);
+    shape.values = std::max<std::int64_t>(1, shape.values / shape.group);
+  }
+  return shape;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "operation/kinds.hpp"
+#include "operation/limits.hpp"
+
+namespace jitterscope::kinds {
+namespace {
+
+Operation::Parameters read(const ParameterReader& reader) {
+  Copy copy;
+  reader.require("bytes", copy.bytes);
+  reader.read("kind", copy.kind);
+  reader.read("memory", copy.memory);
+  return copy;
+}
+
+}  // namespace
+
+std::string_view name(const Copy&) { return "copy"; }
+
+void check(const Copy& copy) {
+  check_range("copy", "bytes", copy.bytes, 4, kLargestCount);
+  if (copy.bytes % 4 == 0) return;
+  throw UsageError(fmt::format(
+      "copy: bytes={} is not a multiple of 4; what is copied is checked as f32 elements", copy.bytes));
+}
+
+void write(const Copy& copy, ParameterWriter& writer) {
+  writer.write("bytes", copy.bytes);
+  writer.write("kind", copy.kind);
+  writer.write_unless(HostMemory::pinned, "memory", copy.memory);
+}
+
+double flops(const Copy&) { return 0.0; }
+
+std::vector<Operand> operands(const Copy& copy) {
+  const std::int64_t count = copy.bytes / element_size(DataType::f32).value();
+  return {{"source", OperandRole::input, DataType::f32, count},
+          {"destination", OperandRole::output, DataType::f32, count}};
+}
+
+Kind copy() {
+  return {{"copy",
+           "memory to memory, on the device or between host and device",
+           "copy:bytes=1Gi,kind=d2d",
+           {{"bytes", "size, a multiple of 4; Ki, Mi and Gi may follow, as after every number", ""},
+            {"kind", "d2d (on the device), h2d (host to device) or d2h (back)", "d2d"},
+            {"memory", "how the host side is allocated: pinned or pageable", "pinned"}}},
+          read};
+}
+
+}  // namespace jitterscope::kinds

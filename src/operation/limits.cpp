@@ -1,0 +1,40 @@
+#include "operation/limits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+
+void check_range(std::string_view kind, std::string_view name, std::int64_t value, std::int64_t lowest,
+                 std::int64_t highest) {
+  if (value >= lowest && value <= highest) return;
+  throw UsageError(fmt::format("{}: {}={} is impossible: {} must be from {} to {}", kind, name, value, name,
+                               lowest, highest));
+}
+
+std::int64_t limited_product(std::initializer_list<std::int64_t> factors) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 50;
+  if (std::find(factors.begin(), factors.end(), 0) != factors.end()) return 0;
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor > kLimit / product) return kLimit;
+    product *= factor;
+  }
+  return product;
+}
+
+void check_operand_bytes(std::string_view kind, const std::vector<Operand>& operands) {
+  std::int64_t total = 0;
+  for (const Operand& operand : operands) {
+    total += operand.bytes().value();
+    if (total > kLargestOperandBytes) {
+      throw UsageError(fmt::format("{}: the operands up to {} take more than 64 TiB; make the shape smaller",
+                                   kind, operand.name));
+    }
+  }
+}
+
+}  // namespace jitterscope

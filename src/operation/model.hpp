@@ -1,0 +1,51 @@
+// Models: the operations that a network runs, read from a JSON file.
+//
+//   {"format": "jitterscope-model", "version": 1,
+//    "name": "resnet18",
+//    "description": "one sentence: batch, data type, where it comes from",
+//    "layers": [
+//      {"operation": "conv2d:n=16,c=64,hw=56,k=64,rs=3,pad=1", "names": ["layer1.0.conv1.fprop", …]},
+//      …]}
+//
+// All fields are required and no others are known. An operation is one line of text, not a sweep. `names`
+// has one name for each time that the model runs the operation, so that a file lists each operation once.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope {
+
+struct Layer {
+  std::vector<std::string> names;  ///< at least one
+  Operation operation;
+  std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
+};
+
+struct Model {
+  std::string name, description;
+  std::vector<Layer> layers;  ///< at least one, no operation twice
+};
+
+/// Throws UsageError that names the file, the line (where it is no JSON) or the field as a JSON pointer, and
+/// what was expected.
+Model read_model(std::string_view json_text, std::string_view file_name);
+/// Throws UsageError as read_model, and where the file cannot be read.
+Model load_model(const std::filesystem::path& file);
+
+/// Where models are looked for, first match first: the folders of $JITTERSCOPE_MODELS (colon-separated), then
+/// models, ../models and ../share/jitterscope/models beside the executable, then the source tree that it was
+/// built from. Only folders that exist.
+std::vector<std::filesystem::path> models_folders();
+/// Names of all models in models_folders(), sorted: file names without `.json`.
+std::vector<std::string> model_names();
+/// The file of a model; nothing where no folder has it.
+std::optional<std::filesystem::path> find_model(std::string_view name);
+
+}  // namespace jitterscope

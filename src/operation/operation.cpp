@@ -1,0 +1,78 @@
+#include "jitterscope/operation.hpp"
+
+#include <type_traits>
+
+#include "operation/kinds.hpp"
+#include "operation/limits.hpp"
+
+namespace jitterscope {
+namespace {
+
+template <class Shape>
+concept HasDataType = requires(Shape shape) {
+  shape.dtype;
+};
+
+}  // namespace
+
+Operation::Operation(Parameters parameters) : parameters_(std::move(parameters)) {
+  // Equal operations must print equally: a copy on the device has no host side.
+  if (Copy* copy = std::get_if<Copy>(&parameters_); copy != nullptr && copy->kind == CopyKind::d2d) {
+    copy->memory = HostMemory::pinned;
+  }
+  std::visit(
+      [](const auto& shape) {
+        kinds::check(shape);
+        check_operand_bytes(kinds::name(shape), kinds::operands(shape));
+      },
+      parameters_);
+}
+
+std::string_view Operation::kind() const {
+  return std::visit([](const auto& shape) { return kinds::name(shape); }, parameters_);
+}
+
+std::string Operation::text() const {
+  ParameterWriter writer(kind());
+  std::visit([&](const auto& shape) { kinds::write(shape, writer); }, parameters_);
+  return writer.text();
+}
+
+double Operation::flops() const {
+  return std::visit([](const auto& shape) { return kinds::flops(shape); }, parameters_);
+}
+
+Bytes Operation::bytes() const {
+  // The device's memory is read and written by a copy on the device, and only read or only written by
+  // one from or to the host; the other half crosses the host's memory.
+  const Copy* copy = std::get_if<Copy>(&parameters_);
+  if (copy != nullptr && copy->kind != CopyKind::d2d) return Bytes(copy->bytes);
+  Bytes total;
+  for (const Operand& operand : operands()) total += operand.bytes();
+  return total;
+}
+
+DataType Operation::dtype() const {
+  return std::visit(
+      [](const auto& shape) {
+        if constexpr (HasDataType<std::decay_t<decltype(shape)>>) return shape.dtype;
+        return DataType::f32;
+      },
+      parameters_);
+}
+
+std::vector<Operand> Operation::operands() const {
+  return std::visit([](const auto& shape) { return kinds::operands(shape); }, parameters_);
+}
+
+Operation Operation::with_dtype(DataType type) const {
+  Parameters changed = parameters_;
+  std::visit(
+      [type](auto& shape) {
+        if constexpr (HasDataType<std::decay_t<decltype(shape)>>) shape.dtype = type;
+      },
+      changed);
+  return changed;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,99 @@
+#include "operation/parameter_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace jitterscope {
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || text.front() == '-') return std::nullopt;
+  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
+  constexpr std::string_view kSuffixes[] = {"", "Ki", "Mi", "Gi"};
+  const auto known = std::find(std::begin(kSuffixes), std::end(kSuffixes), suffix);
+  if (known == std::end(kSuffixes)) return std::nullopt;
+  const std::int64_t factor = std::int64_t{1} << (10 * (known - std::begin(kSuffixes)));
+  if (value > std::numeric_limits<std::int64_t>::max() / factor) return std::nullopt;
+  return value * factor;
+}
+
+ParameterReader::ParameterReader(std::string kind, std::string example, std::vector<NamedValue> values,
+                                 const std::vector<std::string>& known)
+    : kind_(std::move(kind)), example_(std::move(example)) {
+  for (NamedValue& entry : values) {
+    if (std::find(known.begin(), known.end(), entry.name) == known.end()) {
+      fail("no parameter " + in_quotes(entry.name) + suggestion(entry.name, known));
+    }
+    if (has(entry.name)) fail(entry.name + " is given twice; give it once");
+    values_.push_back(std::move(entry));
+  }
+}
+
+const std::string* ParameterReader::find(std::string_view name) const {
+  const auto same_name = [name](const NamedValue& entry) { return entry.name == name; };
+  const auto found = std::find_if(values_.begin(), values_.end(), same_name);
+  return found == values_.end() ? nullptr : &found->value;
+}
+
+void ParameterReader::read(std::string_view name, std::int64_t& field) const {
+  const std::string* text = find(name);
+  if (text == nullptr) return;
+  const std::optional<std::int64_t> number = whole_number(*text);
+  if (!number)
+    fail_value(name, *text, "is not a whole number (digits, then Ki, Mi or Gi if wanted; below 2^63)");
+  field = *number;
+}
+
+void ParameterReader::read_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const {
+  const std::string* text = find(name);
+  if (text == nullptr) return;
+  const std::string_view both = *text;
+  const std::size_t cross = both.find('x');
+  const std::optional<std::int64_t> first = whole_number(both.substr(0, cross));
+  const std::optional<std::int64_t> second =
+      cross == std::string_view::npos ? first : whole_number(both.substr(cross + 1));
+  if (!first || !second)
+    fail_value(name, *text, "is neither a number for both sides nor height x width, as 2x1");
+  height = *first;
+  width = *second;
+}
+
+void ParameterReader::require(std::string_view name, std::int64_t& field) const {
+  if (!has(name)) fail_missing(std::string(name));
+  read(name, field);
+}
+
+void ParameterReader::require_both(std::string_view both, std::string_view first, std::int64_t& first_field,
+                                   std::string_view second, std::int64_t& second_field) const {
+  if (has(both)) {
+    if (has(first) || has(second)) {
+      fail(fmt::format("{} is given beside {}; give either {}, or {} and {}", has(first) ? first : second,
+                       both, both, first, second));
+    }
+    read(both, first_field);
+    second_field = first_field;
+    return;
+  }
+  if (!has(first) && !has(second)) fail_missing(fmt::format("{} (or {} and {})", both, first, second));
+  require(first, first_field);
+  require(second, second_field);
+}
+
+void ParameterReader::fail(const std::string& problem) const { throw UsageError(kind_ + ": " + problem); }
+
+void ParameterReader::fail_missing(const std::string& what) const {
+  fail(what + " is missing; an example: " + example_);
+}
+
+void ParameterReader::fail_value(std::string_view name, std::string_view value,
+                                 const std::string& expected) const {
+  if (value.empty()) fail(std::string(name) + " has no value");
+  fail(fmt::format("{}: {} {}", name, in_quotes(value), expected));
+}
+
+}  // namespace jitterscope

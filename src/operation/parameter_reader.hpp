@@ -1,0 +1,72 @@
+// Reads the values of one operation's parameters into its fields.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/names.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope {
+
+struct NamedValue {
+  std::string name, value;
+};
+
+/// A whole number of digits with Ki, Mi or Gi behind it; nothing where it is not one or passes int64.
+std::optional<std::int64_t> whole_number(std::string_view text);
+
+/// A field whose parameter is absent keeps the value it has. Throws UsageError where a value cannot be
+/// read; whether it is possible is checked by the shape.
+class ParameterReader {
+ public:
+  /// Throws UsageError for a parameter that is not known or given twice.
+  ParameterReader(std::string kind, std::string example, std::vector<NamedValue> values,
+                  const std::vector<std::string>& known);
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+
+  void read(std::string_view name, std::int64_t& field) const;
+  template <class Value>
+  void read(std::string_view name, Value& field) const;
+  /// `2`, or `2x1`: height x width.
+  void read_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const;
+
+  /// As read, but throws UsageError where the parameter is absent.
+  void require(std::string_view name, std::int64_t& field) const;
+  /// One parameter for both (`hw`), or one each (`h` and `w`).
+  void require_both(std::string_view both, std::string_view first, std::int64_t& first_field,
+                    std::string_view second, std::int64_t& second_field) const;
+
+  [[noreturn]] void fail(const std::string& problem) const;
+  [[noreturn]] void fail_missing(const std::string& what) const;
+
+ private:
+  const std::string* find(std::string_view name) const;
+  [[noreturn]] void fail_value(std::string_view name, std::string_view value,
+                               const std::string& expected) const;
+
+  std::string kind_, example_;
+  std::vector<NamedValue> values_;
+};
+
+template <class Value>
+void ParameterReader::read(std::string_view name, Value& field) const {
+  const std::string* text = find(name);
+  if (text == nullptr) return;
+  std::vector<std::string> known;
+  for (const Word<Value>& word : words_of<Value>()) {
+    if (word.text == *text) {
+      field = word.value;
+      return;
+    }
+    if (printed_word(word.value) == word.text) known.emplace_back(word.text);
+  }
+  fail_value(name, *text, "is not a known " + std::string(name) + suggestion(*text, known));
+}
+
+}  // namespace jitterscope

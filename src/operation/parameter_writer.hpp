@@ -1,0 +1,41 @@
+// Writes the normal form of an operation's text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "operation/words.hpp"
+
+namespace jitterscope {
+
+class ParameterWriter {
+ public:
+  explicit ParameterWriter(std::string_view kind) : text_(kind) {}
+
+  void write(std::string_view name, std::int64_t value);
+  template <class Value>
+  void write(std::string_view name, Value value) {
+    append(name, printed_word(value));
+  }
+  /// Leaves the parameter out where it has its default, to keep the line short.
+  template <class Value>
+  void write_unless(Value usual, std::string_view name, Value value) {
+    if (value != usual) write(name, value);
+  }
+  /// `2` or `2x1`, left out where both sides have the default.
+  void write_pair_unless(std::int64_t usual, std::string_view name, std::int64_t height, std::int64_t width);
+  /// `hw=56`, or `h=56,w=28`.
+  void write_both(std::string_view both, std::string_view first, std::int64_t first_value,
+                  std::string_view second, std::int64_t second_value);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void append(std::string_view name, std::string_view value);
+
+  std::string text_;
+  bool empty_ = true;
+};
+
+}  // namespace jitterscope

@@ -1,0 +1,74 @@
+#include "operation/parse.hpp"
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+const kinds::Kind& find_kind(std::string_view word) {
+  std::vector<std::string> known;
+  for (const kinds::Kind& kind : kinds::all()) {
+    if (kind.help.kind == word) return kind;
+    known.push_back(kind.help.kind);
+  }
+  if (word.empty()) throw UsageError("an operation begins with its kind: " + joined(known));
+  throw UsageError("no operation " + in_quotes(word) + suggestion(word, known));
+}
+
+void add_piece(OperationText& operation, std::string_view piece) {
+  const std::size_t equals = piece.find('=');
+  if (equals != std::string_view::npos) {
+    const std::string_view name = trimmed(piece.substr(0, equals)), value = trimmed(piece.substr(equals + 1));
+    operation.parameters.push_back({std::string(name), {std::string(value)}});
+  } else if (operation.parameters.empty()) {
+    throw UsageError(fmt::format("{}: {} is not name=value; an example: {}", operation.kind->help.kind,
+                                 in_quotes(piece), operation.kind->help.example));
+  } else {
+    operation.parameters.back().values.emplace_back(trimmed(piece));
+  }
+}
+
+}  // namespace
+
+OperationText split_operation(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  OperationText operation;
+  operation.kind = &find_kind(trimmed(text.substr(0, colon)));
+  if (colon == std::string_view::npos) return operation;
+  std::string_view rest = text.substr(colon + 1);
+  if (trimmed(rest).empty()) return operation;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    add_piece(operation, rest.substr(0, comma));
+    if (comma == std::string_view::npos) return operation;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+bool is_range(std::string_view value) { return value.find("..") != std::string_view::npos; }
+
+Operation make_operation(const kinds::Kind& kind, std::vector<NamedValue> values) {
+  std::vector<std::string> known;
+  for (const ParameterHelp& parameter : kind.help.parameters) known.push_back(parameter.name);
+  return kind.read(ParameterReader(kind.help.kind, kind.help.example, std::move(values), known));
+}
+
+Operation Operation::parse(std::string_view text) {
+  const OperationText operation = split_operation(text);
+  std::vector<NamedValue> values;
+  for (const ParameterValues& parameter : operation.parameters) {
+    const bool list = parameter.values.size() > 1;
+    if (list || is_range(parameter.values.front())) {
+      const std::string written = parameter.name + "=" + joined(parameter.values, ",");
+      throw UsageError(fmt::format("{}: {} is a {}, but one operation is wanted here; sweeps are for `run`",
+                                   operation.kind->help.kind, in_quotes(written), list ? "list" : "range"));
+    }
+    values.push_back({parameter.name, parameter.values.front()});
+  }
+  return make_operation(*operation.kind, std::move(values));
+}
+
+}  // namespace jitterscope

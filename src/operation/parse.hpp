@@ -1,0 +1,29 @@
+// The text of operations, taken apart but not yet understood.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operation/kinds.hpp"
+
+namespace jitterscope {
+
+struct ParameterValues {
+  std::string name;
+  std::vector<std::string> values;  ///< as written; more than one for a list, and ranges not expanded
+};
+struct OperationText {
+  const kinds::Kind* kind = nullptr;
+  std::vector<ParameterValues> parameters;
+};
+
+/// `KIND:name=value,name=value`; a piece without `=` continues the list of values before it.
+/// Throws UsageError for an unknown kind, or where there is no name.
+OperationText split_operation(std::string_view text);
+
+bool is_range(std::string_view value);
+
+Operation make_operation(const kinds::Kind& kind, std::vector<NamedValue> values);
+
+}  // namespace jitterscope

@@ -1,0 +1,87 @@
+#include "operation/words.hpp"
+
+namespace jitterscope {
+namespace {
+
+// The further names are those of PyTorch and NumPy.
+constexpr Word<DataType> kDataTypes[] = {
+    {"f64", DataType::f64},     {"f32", DataType::f32},    {"tf32", DataType::tf32},
+    {"f16", DataType::f16},     {"bf16", DataType::bf16},  {"fp64", DataType::f64},
+    {"float64", DataType::f64}, {"double", DataType::f64}, {"fp32", DataType::f32},
+    {"float32", DataType::f32}, {"float", DataType::f32},  {"fp16", DataType::f16},
+    {"float16", DataType::f16}, {"half", DataType::f16},   {"bfloat16", DataType::bf16},
+};
+constexpr Word<Layout> kLayouts[] = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
+constexpr Word<Direction> kDirections[] = {
+    {"fprop", Direction::fprop}, {"dgrad", Direction::dgrad}, {"wgrad", Direction::wgrad}};
+constexpr Word<CopyKind> kCopyKinds[] = {
+    {"d2d", CopyKind::d2d}, {"h2d", CopyKind::h2d}, {"d2h", CopyKind::d2h}};
+constexpr Word<HostMemory> kHostMemories[] = {{"pinned", HostMemory::pinned},
+                                              {"pageable", HostMemory::pageable}};
+constexpr Word<bool> kFlags[] = {{"0", false}, {"1", true}, {"false", false}, {"true", true}};
+
+}  // namespace
+
+template <>
+std::span<const Word<DataType>> words_of<DataType>() {
+  return kDataTypes;
+}
+template <>
+std::span<const Word<Layout>> words_of<Layout>() {
+  return kLayouts;
+}
+template <>
+std::span<const Word<Direction>> words_of<Direction>() {
+  return kDirections;
+}
+template <>
+std::span<const Word<CopyKind>> words_of<CopyKind>() {
+  return kCopyKinds;
+}
+template <>
+std::span<const Word<HostMemory>> words_of<HostMemory>() {
+  return kHostMemories;
+}
+template <>
+std::span<const Word<bool>> words_of<bool>() {
+  return kFlags;
+}
+
+std::string_view to_string(DataType value) { return printed_word(value); }
+std::string_view to_string(Layout value) { return printed_word(value); }
+std::string_view to_string(Direction value) { return printed_word(value); }
+std::string_view to_string(CopyKind value) { return printed_word(value); }
+std::string_view to_string(HostMemory value) { return printed_word(value); }
+
+Bytes element_size(DataType type) {
+  switch (type) {
+    case DataType::f64: return Bytes(8);
+    case DataType::f32:
+    case DataType::tf32: return Bytes(4);
+    case DataType::f16:
+    case DataType::bf16: return Bytes(2);
+  }
+  return Bytes(0);
+}
+
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string result;
+  for (const char character : text.substr(0, longest)) {
+    const bool is_printable = character >= ' ' && character <= '~';
+    result += is_printable ? character : '?';
+  }
+  return text.size() > longest ? result + "…" : result;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongestWord = 60;
+  return "'" + printable(text, kLongestWord) + "'";
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,54 @@
+// The words of parameter values: which are read, and which one is printed.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope {
+
+template <class Value>
+struct Word {
+  std::string_view text;
+  Value value;
+};
+
+/// The words of an enumeration. The first one of each value is the one that is printed.
+template <class Value>
+std::span<const Word<Value>> words_of();
+
+template <>
+std::span<const Word<DataType>> words_of<DataType>();
+template <>
+std::span<const Word<Layout>> words_of<Layout>();
+template <>
+std::span<const Word<Direction>> words_of<Direction>();
+template <>
+std::span<const Word<CopyKind>> words_of<CopyKind>();
+template <>
+std::span<const Word<HostMemory>> words_of<HostMemory>();
+template <>
+std::span<const Word<bool>> words_of<bool>();
+
+template <class Value>
+std::string_view printed_word(Value value) {
+  for (const Word<Value>& word : words_of<Value>()) {
+    if (word.value == value) return word.text;
+  }
+  return "?";
+}
+
+/// Cut after `longest` bytes, and bytes that are not printable ASCII replaced, so that a damaged file gives
+/// a readable message.
+std::string printable(std::string_view text, std::size_t longest);
+
+/// A word of the input for a message.
+std::string in_quotes(std::string_view text);
+
+/// Without the spaces and tabs at both ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace jitterscope

@@ -1,0 +1,92 @@
+#include "output/condition_labels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/names.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::string_view meaning(CacheState state) {
+  switch (state) {
+    case CacheState::warm: return "operands as the last launch left them";
+    case CacheState::cold: return "no operand cached, other lines clean";
+    case CacheState::dirty: return "no operand cached, other data's modified lines everywhere";
+    case CacheState::produced: return "inputs just written by another kernel";
+  }
+  return "";
+}
+
+std::string_view meaning(Load load) {
+  return load == Load::burst ? "short rounds with idle between" : "without pause until time and clock settle";
+}
+
+std::string_view meaning(QueueMode mode) {
+  switch (mode) {
+    case QueueMode::saturated: return "the queue is never empty";
+    case QueueMode::eager: return "launched as a program would, host cost included where the host is slower";
+    case QueueMode::graph: return "recorded and replayed";
+  }
+  return "";
+}
+
+template <class Value>
+void explain(std::vector<std::string>& sentences, Value value) {
+  const std::string sentence = fmt::format("{}: {}", to_string(value), meaning(value));
+  if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
+    sentences.push_back(sentence);
+}
+
+}  // namespace
+
+ConditionLabels label_conditions(const RunRecord& record) {
+  ConditionLabels result;
+  std::vector<Conditions>& all = result.conditions;
+  for (const Result& one : record.results) {
+    for (const Measurement& measurement : one.measurements) {
+      if (std::find(all.begin(), all.end(), measurement.conditions) == all.end()) {
+        all.push_back(measurement.conditions);
+      }
+    }
+  }
+  const auto differs = [&](auto member) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Conditions& c) { return c.*member != all[0].*member; });
+  };
+  const bool data_differs = differs(&Conditions::data), queue_differs = differs(&Conditions::queue);
+  for (const Conditions& conditions : all) {
+    std::string label = fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load));
+    if (data_differs) label += fmt::format(" {}", to_string(conditions.data));
+    if (queue_differs) label += fmt::format(" {}", to_string(conditions.queue));
+    result.labels.push_back(label);
+  }
+  return result;
+}
+
+const Measurement* find_measurement(const Result& result, const Conditions& conditions) {
+  const auto found =
+      std::find_if(result.measurements.begin(), result.measurements.end(),
+                   [&](const Measurement& measurement) { return measurement.conditions == conditions; });
+  return found == result.measurements.end() ? nullptr : &*found;
+}
+
+std::string explain_conditions(const ConditionLabels& labels) {
+  std::vector<std::string> caches, loads, queues, data;
+  for (const Conditions& conditions : labels.conditions) {
+    explain(caches, conditions.cache);
+    explain(loads, conditions.load);
+    explain(queues, conditions.queue);
+    const std::string word(to_string(conditions.data));
+    if (std::find(data.begin(), data.end(), word) == data.end()) data.push_back(word);
+  }
+  std::vector<std::string> sentences = caches;
+  sentences.insert(sentences.end(), loads.begin(), loads.end());
+  sentences.insert(sentences.end(), queues.begin(), queues.end());
+  if (!data.empty()) sentences.push_back("data: " + joined(data));
+  return joined(sentences, "; ");
+}
+
+}  // namespace jitterscope

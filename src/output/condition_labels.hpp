@@ -1,0 +1,23 @@
+// The conditions of a run as column headings.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/run_record.hpp"
+
+namespace jitterscope {
+
+struct ConditionLabels {
+  std::vector<Conditions> conditions;  ///< in the order first measured
+  std::vector<std::string> labels;     ///< "cold burst"; data and queue only where they differ
+};
+ConditionLabels label_conditions(const RunRecord& record);
+
+/// The measurement in these conditions, or null.
+const Measurement* find_measurement(const Result& result, const Conditions& conditions);
+
+/// What the words mean, for the words that occur: "warm: operands as the last launch left them; …".
+std::string explain_conditions(const ConditionLabels& labels);
+
+}  // namespace jitterscope

@@ -1,0 +1,133 @@
+#include "output/display_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace jitterscope {
+namespace {
+
+struct Character {
+  char32_t code = 0;
+  std::size_t bytes = 1;
+  bool valid = true;
+};
+
+std::size_t sequence_length(unsigned char first) {
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return 2;
+  if (first >= 0xe0 && first < 0xf0) return 3;
+  if (first >= 0xf0 && first < 0xf5) return 4;
+  return 0;
+}
+
+// The first character of a text that is not empty. Overlong forms, surrogates and stray bytes are invalid,
+// and one byte long, so that reading goes on at the next byte.
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  constexpr Character kInvalid = {U'\ufffd', 1, false};
+  const std::size_t length = sequence_length(byte(0));
+  if (length == 0 || length > text.size()) return kInvalid;
+  if (length == 1) return {byte(0), 1, true};
+  char32_t code = byte(0) & (0xffu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0u) != 0x80u) return kInvalid;
+    code = code << 6 | (byte(i) & 0x3fu);
+  }
+  constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  if (code < kSmallest[length] || surrogate || code > 0x10ffff) return kInvalid;
+  return {code, length, true};
+}
+
+struct Range {
+  char32_t first, last;
+};
+// The blocks of UAX #11 and of combining marks that names may hold; wcwidth would depend on the locale.
+constexpr std::array<Range, 5> kZeroWidth = {
+    {{0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}}};
+constexpr std::array<Range, 8> kDoubleWidth = {{{0x1100, 0x115f},
+                                                {0x2e80, 0x303e},
+                                                {0x3041, 0xa4cf},
+                                                {0xac00, 0xd7a3},
+                                                {0xf900, 0xfaff},
+                                                {0xff00, 0xff60},
+                                                {0x1f300, 0x1faff},
+                                                {0x20000, 0x3fffd}}};
+
+std::size_t width_of(char32_t code) {
+  const auto inside = [code](const Range& range) { return code >= range.first && code <= range.last; };
+  if (std::any_of(kZeroWidth.begin(), kZeroWidth.end(), inside)) return 0;
+  return std::any_of(kDoubleWidth.begin(), kDoubleWidth.end(), inside) ? 2 : 1;
+}
+
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    width += width_of(character.code);
+    text.remove_prefix(character.bytes);
+  }
+  return width;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  line.reserve(text.size());
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    if (!character.valid) {
+      line += "\xef\xbf\xbd";
+    } else if (is_control(character.code)) {
+      line += ' ';
+    } else {
+      line += text.substr(0, character.bytes);
+    }
+    text.remove_prefix(character.bytes);
+  }
+  return line;
+}
+
+std::string cut_to_width(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::string cut;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    used += width_of(character.code);
+    if (used > width - 1) break;
+    cut += text.substr(0, character.bytes);
+    text.remove_prefix(character.bytes);
+  }
+  return cut + "…";
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  while (true) {
+    const std::size_t start = text.find_first_not_of(' ');
+    if (start == std::string_view::npos) break;
+    text.remove_prefix(start);
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    const std::size_t word_width = display_width(word);
+    if (column > 0 && column + 1 + word_width > width) {
+      result += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += word_width;
+  }
+  return result + '\n';
+}
+
+}  // namespace jitterscope

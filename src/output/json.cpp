@@ -1,0 +1,131 @@
+#include "output/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace jitterscope {
+namespace {
+
+constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+
+Json environment_json(const Environment& environment) {
+  return {{"tool_version", environment.tool_version},
+          {"command_line", environment.command_line},
+          {"time", environment.time},
+          {"host", properties_json(environment.host)}};
+}
+
+Json libraries_json(const std::vector<LibraryInfo>& libraries) {
+  Json array = Json::array();
+  for (const LibraryInfo& library : libraries) {
+    Json object = {{"name", library.name}};
+    put(object, "version", library.version);
+    put(object, "path", library.path);
+    put(object, "problem", library.problem);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+Json device_json(const DeviceDescription& device) {
+  Json object = {{"id", device.id}, {"name", device.name}};
+  put(object, "uuid", device.uuid);
+  object["processors"] = device.processors;
+  put(object, "memory_total_bytes", device.memory_total);
+  put(object, "memory_free_bytes", device.memory_free);
+  put(object, "last_level_cache_bytes", device.last_level_cache);
+  put(object, "maximum_clock_hertz", device.maximum_clock);
+  put(object, "power_limit_watts", device.power_limit);
+  object["data_types"] = Json::array();
+  for (const DataType dtype : device.data_types) object["data_types"].push_back(to_string(dtype));
+  object["libraries"] = libraries_json(device.libraries);
+  object["properties"] = properties_json(device.properties);
+  return object;
+}
+
+Json calibration_json(const Calibration& calibration) {
+  Json object = {{"events", instrument_constant_json(calibration.events)},
+                 {"graph", instrument_constant_json(calibration.graph)}};
+  put(object, "method", calibration.method);
+  return object;
+}
+
+Json ceilings_json(const Ceilings& ceilings) {
+  Json object = Json::object();
+  put(object, "bytes_per_second", ceilings.bytes_per_second);
+  object["compute"] = Json::array();
+  for (const Ceilings::Compute& compute : ceilings.compute) {
+    Json entry = {{"dtype", to_string(compute.dtype)}};
+    put(entry, "flops_per_second", compute.flops_per_second);
+    entry["operation"] = compute.operation;
+    object["compute"].push_back(std::move(entry));
+  }
+  return object;
+}
+
+Json verification_json(const Verification& verification) {
+  Json object = Json::object();
+  put(object, "relative_error", verification.relative_error);
+  put(object, "tolerance", verification.tolerance);
+  object["checked"] = verification.checked;
+  object["total"] = verification.total;
+  object["unwritten"] = verification.unwritten;
+  object["passed"] = verification.passed;
+  return object;
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json array = Json::array();
+  for (const Finding& finding : findings) array.push_back(finding_json(finding));
+  return array;
+}
+
+Json result_json(const Result& result) {
+  Json object = {{"operation", result.operation}, {"count", result.count}, {"layers", result.layers}};
+  put(object, "provider", result.provider);
+  put(object, "algorithm", result.algorithm);
+  put(object, "flops", result.flops);
+  put(object, "minimum_bytes", result.bytes);
+  put(object, "workspace_bytes", result.workspace);
+  put(object, "prepare_seconds", result.prepare_time);
+  put(object, "first_call_seconds", result.first_call);
+  put(object, "launch_cost_seconds", result.launch_cost);
+  object["measurements"] = Json::array();
+  for (const Measurement& measurement : result.measurements) {
+    object["measurements"].push_back(measurement_json(measurement));
+  }
+  object["findings"] = findings_json(result.findings);
+  if (result.verification) object["verification"] = verification_json(*result.verification);
+  put(object, "failure", result.failure);
+  return object;
+}
+
+}  // namespace
+
+Json properties_json(const std::vector<Property>& properties) {
+  Json object = Json::object();
+  for (const Property& property : properties) object[property.key] = property.value;
+  return object;
+}
+
+Json finding_json(const Finding& finding) {
+  return {{"id", finding.id},
+          {"sentence", finding.sentence},
+          {"remedy", finding.remedy},
+          {"evidence", properties_json(finding.evidence)}};
+}
+
+std::string run_json(const RunRecord& record) {
+  Json document = {{"format", "jitterscope-run"}, {"version", kVersion}};
+  document["title"] = record.title;
+  document["interrupted"] = record.interrupted;
+  document["environment"] = environment_json(record.environment);
+  document["device"] = device_json(record.device);
+  document["calibration"] = calibration_json(record.calibration);
+  document["ceilings"] = ceilings_json(record.ceilings);
+  document["results"] = Json::array();
+  for (const Result& result : record.results) document["results"].push_back(result_json(result));
+  document["findings"] = findings_json(record.findings);
+  return json_text(document);
+}
+
+}  // namespace jitterscope

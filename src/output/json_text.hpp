@@ -1,0 +1,39 @@
+// JSON with this tool's rules for numbers; every document it writes goes through here.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "jitterscope/units.hpp"
+
+namespace jitterscope {
+
+/// Keys keep the order in which they were put.
+using Json = nlohmann::ordered_json;
+
+/// Objects one key per line; arrays of plain values on one line. Ends with a line break. Numbers read back as
+/// they were; what is not UTF-8 becomes U+FFFD.
+std::string json_text(const Json& document);
+
+/// Puts a number, in SI base units; leaves the key out where the number is not finite.
+void put(Json& object, std::string_view key, double value);
+void put(Json& object, std::string_view key, Nanoseconds value);  ///< in seconds
+void put(Json& object, std::string_view key, Hertz value);
+void put(Json& object, std::string_view key, Watts value);
+void put(Json& object, std::string_view key, Joules value);
+void put(Json& object, std::string_view key, Celsius value);
+void put(Json& object, std::string_view key, Cycles value);
+void put(Json& object, std::string_view key, Bytes value);
+/// Leaves the key out where the text is empty.
+void put(Json& object, std::string_view key, std::string_view text);
+template <class Value>
+void put(Json& object, std::string_view key, const std::optional<Value>& value) {
+  if (value) put(object, key, *value);
+}
+/// In seconds; values that are not finite are left out.
+void put_seconds(Json& object, std::string_view key, std::span<const Nanoseconds> values);
+
+}  // namespace jitterscope

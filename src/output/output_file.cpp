@@ -1,0 +1,138 @@
+#include "output/output_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+UsageError cannot_write(const std::string& path, const std::string& reason) {
+  return UsageError(fmt::format("cannot write '{}': {}", path, reason));
+}
+FailedError writing_failed(const std::string& path, int error) {
+  return FailedError(fmt::format("writing '{}' failed: {}", path, std::strerror(error)));
+}
+
+// Names of descriptors that are open already: a redirected file behind one must be continued, not replaced.
+bool names_descriptor(const std::string& path) {
+  return path == "/dev/stderr" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+// A file beside the target, on the same file system, so that renaming replaces the target in one step.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& target)
+      : name_(fmt::format("{}.{}.partial", target, ::getpid())) {
+    ::unlink(name_.c_str());  // of a killed process that had the same number
+    descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) error_ = errno;
+  }
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (descriptor_ >= 0 || closed_) ::unlink(name_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  int error() const { return error_; }
+
+  // A replaced file's permissions are its owner's choice.
+  bool keep_mode_of(const std::string& target) const {
+    struct stat status {};
+    return ::stat(target.c_str(), &status) != 0 || ::fchmod(descriptor_, status.st_mode & 0777) == 0;
+  }
+  bool rename_to(const std::string& target) {
+    const bool closed = ::close(descriptor_) == 0;
+    descriptor_ = -1;
+    closed_ = true;
+    if (!closed || ::rename(name_.c_str(), target.c_str()) != 0) return false;
+    closed_ = false;
+    return true;
+  }
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  int error_ = 0;
+  bool closed_ = false;  ///< written and closed, not yet renamed
+};
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+std::string resolved(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> name(::realpath(path.c_str(), nullptr), &std::free);
+  return name ? std::string(name.get()) : path;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  if (path_.empty()) throw cannot_write(path_, "the path is empty");
+  if (path_ == "-" || path_ == "/dev/stdout") {
+    stream_ = STDOUT_FILENO;
+    return;
+  }
+  struct stat status {};
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) throw cannot_write(path_, "it is a folder");
+  if (names_descriptor(path_) || (exists && !S_ISREG(status.st_mode))) {
+    stream_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (stream_ < 0) throw cannot_write(path_, std::strerror(errno));
+    owns_stream_ = true;
+    return;
+  }
+  // Renaming would replace a file that its owner has protected.
+  if (exists && ::access(path_.c_str(), W_OK) != 0) throw cannot_write(path_, std::strerror(errno));
+  target_ = resolved(path_);
+  // Tried and removed at once, so that a killed run leaves nothing behind.
+  const TemporaryFile trial(target_);
+  if (trial.descriptor() >= 0) return;
+  const std::string folder = std::filesystem::path(target_).parent_path().string();
+  const bool missing = trial.error() == ENOENT && !folder.empty();
+  throw cannot_write(path_, missing ? fmt::format("the folder '{}' does not exist", folder)
+                                    : std::string(std::strerror(trial.error())));
+}
+
+OutputFile::~OutputFile() {
+  if (owns_stream_) ::close(stream_);
+}
+
+void OutputFile::save(std::string_view text) {
+  if (!is_stream()) replace(text);
+}
+
+void OutputFile::commit(std::string_view text) {
+  if (!is_stream()) return replace(text);
+  std::fflush(stdout);  // what was printed before comes first
+  if (!write_all(stream_, text)) throw writing_failed(path_, errno);
+}
+
+void OutputFile::replace(std::string_view text) const {
+  TemporaryFile file(target_);
+  if (file.descriptor() < 0) throw writing_failed(path_, file.error());
+  const bool done =
+      write_all(file.descriptor(), text) && file.keep_mode_of(target_) && file.rename_to(target_);
+  if (!done) throw writing_failed(path_, errno);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,100 @@
+#include "output/progress.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include "output/display_text.hpp"
+#include "output/quantity_text.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr Nanoseconds kLivePause = milliseconds(100);
+constexpr Nanoseconds kPlainPause = seconds(10);
+constexpr std::size_t kUsualWidth = 80;
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+// Rewriting needs a terminal that understands it; build logs keep every line that is rewritten.
+bool can_rewrite(std::FILE* stream) {
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return ::isatty(::fileno(stream)) != 0 && !dumb && !is_set("CI");
+}
+
+std::size_t terminal_width(std::FILE* stream) {
+  winsize size{};
+  const bool known = ::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualWidth;
+}
+
+std::string state_text(const Progress& progress) {
+  std::string text =
+      fmt::format("{} {}", to_string(progress.conditions.cache), to_string(progress.conditions.load));
+  if (progress.median.value() > 0) {
+    text += ' ' + time_text(progress.median, progress.precision);
+    if (std::isfinite(progress.precision)) text += " ± " + percent_text(progress.precision);
+  }
+  if (progress.clock) text += ", " + clock_text(*progress.clock);
+  if (progress.time_left.value() > 0) text += ", " + duration_text(progress.time_left) + " left";
+  return text;
+}
+
+}  // namespace
+
+std::string progress_line(const Progress& progress, PlanPosition position, std::size_t width) {
+  const std::string before = fmt::format("[{}/{}] ", position.number, position.total);
+  const std::string after = ' ' + state_text(progress);
+  const std::size_t taken = display_width(before) + display_width(after);
+  constexpr std::size_t kShortest = 8;  // enough to see the kind
+  const std::size_t room = std::max(kShortest, width - std::min(width, taken));
+  return cut_to_width(before + cut_to_width(one_line(progress.operation), room) + after, width);
+}
+
+ProgressLine::ProgressLine(std::FILE* stream, std::function<Nanoseconds()> now)
+    : stream_(stream), now_(std::move(now)), live_(can_rewrite(stream)) {}
+
+bool ProgressLine::due(Nanoseconds pause) {
+  const Nanoseconds now = now_();
+  if (last_time_ && now - *last_time_ < pause) return false;
+  last_time_ = now;
+  return true;
+}
+
+void ProgressLine::show(const Progress& progress, PlanPosition position) {
+  live_ ? show_live(progress, position) : show_plain(progress, position);
+}
+
+void ProgressLine::show_live(const Progress& progress, PlanPosition position) {
+  if (!due(kLivePause)) return;
+  // The last column stays free: some terminals begin a new line when it is filled.
+  const std::size_t width = terminal_width(stream_) - 1;
+  fmt::print(stream_, "\r{}\x1b[K", progress_line(progress, position, width));
+  std::fflush(stream_);
+  shown_ = true;
+}
+
+void ProgressLine::show_plain(const Progress& progress, PlanPosition position) {
+  if (position.number == last_number_ || !due(kPlainPause)) return;
+  last_number_ = position.number;
+  fmt::print(stream_, "[{}/{}] {}\n", position.number, position.total, one_line(progress.operation));
+  std::fflush(stream_);
+}
+
+void ProgressLine::clear() {
+  if (!shown_) return;
+  std::fputs("\r\x1b[K", stream_);
+  std::fflush(stream_);
+  shown_ = false;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,39 @@
+// Numbers for people: a unit that fits, and no more digits than the interval supports. UTF-8.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "jitterscope/measurement.hpp"
+#include "jitterscope/units.hpp"
+
+namespace jitterscope {
+
+/// What stands for a value that is absent or not finite.
+inline constexpr std::string_view kAbsent = "–";
+
+/// "127.9 µs". `precision` is half the interval over the value: the last digit shown is the first that the
+/// interval touches. An infinite precision gives three to four digits.
+std::string time_text(Nanoseconds time, double precision = 0.005);
+/// "127.8–128.1 µs", both ends in one unit.
+std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision = 0.005);
+/// "4.35 ± 0.05 µs"
+std::string time_with_error_text(Nanoseconds time, Nanoseconds error);
+/// For waiting: "4.1 s", "2 min 5 s", "1 h 2 min".
+std::string duration_text(Nanoseconds duration);
+
+/// Whether an interval exists: fewer than 6 rounds give none.
+bool has_interval(const TimeEstimate& estimate);
+/// "3.312 µs ± 0.1 %", or "3.31 µs, no interval (3 rounds)".
+std::string estimate_text(const TimeEstimate& estimate);
+
+/// "795 TFLOP/s", "4.31 TB/s": decimal prefixes, three digits.
+std::string rate_text(double per_second, std::string_view unit);
+/// "1716 MHz"
+std::string clock_text(Hertz clock);
+/// "64 KiB", "1.5 MiB": binary prefixes.
+std::string bytes_text(Bytes bytes);
+/// "0.1 %": two digits.
+std::string percent_text(double fraction);
+
+}  // namespace jitterscope

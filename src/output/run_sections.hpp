@@ -1,0 +1,30 @@
+// The parts of what `jitterscope run` prints; run_table puts them together. Each ends with a line break, or
+// is empty where there is nothing to say.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "measure/run_record.hpp"
+#include "output/condition_labels.hpp"
+
+namespace jitterscope {
+
+/// Lines and tables are kept to this where they can be.
+inline constexpr std::size_t kPageWidth = 120;
+
+/// Device, clock and power, what the numbers are times of.
+std::string run_header(const RunRecord& record, const ConditionLabels& labels);
+
+/// For two operations or more. `names` sets them apart, in the order of the results.
+std::string several_operations_table(const RunRecord& record, const ConditionLabels& labels,
+                                     const std::vector<std::string>& names);
+/// For one operation: a row per condition.
+std::string single_operation_table(const RunRecord& record, const ConditionLabels& labels);
+
+/// Findings with remedies, failures, verification, and how to get the raw data.
+std::string run_notes(const RunRecord& record, const ConditionLabels& labels,
+                      const std::vector<std::string>& names);
+
+}  // namespace jitterscope

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "output/display_text.hpp"
+#include "output/quantity_text.hpp"
+#include "output/run_rates.hpp"
+#include "output/run_sections.hpp"
+#include "output/table.hpp"
+
+namespace jitterscope {
+namespace {
+
+using Columns = std::vector<TableColumn>;
+
+bool is_model(const RunRecord& record) {
+  for (const Result& result : record.results) {
+    if (!result.layers.empty() || result.count > 1) return true;
+  }
+  return false;
+}
+
+constexpr std::size_t kLongestName = 36;  // the number of its row identifies a layer
+
+std::string layer_text(const Result& result) {
+  std::string text = result.layers.empty() ? std::string(kAbsent)
+                                           : cut_to_width(one_line(result.layers.front()), kLongestName);
+  if (result.count > 1) text += fmt::format(" ×{}", result.count);
+  return text;
+}
+
+// A model's total in one condition. The layers' errors are added, not taken as independent: the
+// instrument's constant and the clock are common to all of them.
+std::string total_text(const RunRecord& record, const Conditions& conditions) {
+  TimeEstimate total;
+  total.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
+  bool complete = true, interval = true;
+  for (const Result& result : record.results) {
+    const Measurement* measurement = find_measurement(result, conditions);
+    if (!measurement || measurement->time.rounds == 0) {
+      complete = false;
+      continue;
+    }
+    const TimeEstimate& time = measurement->time;
+    const auto count = static_cast<double>(result.count);
+    interval = interval && has_interval(time);
+    total.median += count * time.median;
+    total.low += count * time.low;
+    total.high += count * time.high;
+  }
+  if (!complete) return "over " + time_text(total.median);
+  return interval ? estimate_text(total) : time_text(total.median) + ", no interval";
+}
+
+Columns key_columns(const RunRecord& record, bool model) {
+  TableColumn number{"#", Align::right, {}}, layer{"layer", Align::left, {}};
+  for (std::size_t row = 0; row < record.results.size(); ++row) {
+    number.cells.push_back(fmt::format("{}", row + 1));
+    layer.cells.push_back(layer_text(record.results[row]));
+  }
+  return model ? Columns{number, layer} : Columns{number};
+}
+
+// Only above the times: no other column can be added up.
+Columns with_total(Columns keys, const RunRecord& record) {
+  std::int64_t launches = 0;
+  for (const Result& result : record.results) launches += result.count;
+  keys.back().cells.push_back(fmt::format("total ×{}", launches));
+  return keys;
+}
+
+Columns time_columns(const RunRecord& record, const ConditionLabels& labels, bool model) {
+  Columns columns;
+  for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
+    TableColumn column{labels.labels[i], Align::right, {}};
+    for (const Result& result : record.results) {
+      const Measurement* measurement = find_measurement(result, labels.conditions[i]);
+      const std::string absent(result.failure.empty() ? kAbsent : "failed");
+      column.cells.push_back(measurement ? estimate_text(measurement->time) : absent);
+    }
+    if (model) column.cells.push_back(total_text(record, labels.conditions[i]));
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+// Clock and rate are those of the first condition: a column for each would be wider than a page.
+Columns fact_columns(const RunRecord& record, const ConditionLabels& labels) {
+  TableColumn clock{"clock", Align::right, {}}, rate{"rate", Align::right, {}},
+      share{"share", Align::right, {}}, launch{"launch", Align::right, {}},
+      first{"first call", Align::right, {}};
+  for (const Result& result : record.results) {
+    const Measurement* measurement =
+        labels.conditions.empty() ? nullptr : find_measurement(result, labels.conditions.front());
+    std::optional<AchievedRate> achieved;
+    if (measurement) achieved = achieved_rate(result, measurement->time.median, record.ceilings);
+    const bool has_clock = measurement && measurement->clock;
+    const auto positive = [](Nanoseconds time) {
+      return time.value() > 0 ? duration_text(time) : std::string(kAbsent);
+    };
+    clock.cells.push_back(has_clock ? clock_text(measurement->clock->median) : std::string(kAbsent));
+    rate.cells.push_back(achieved ? achieved->rate : std::string(kAbsent));
+    share.cells.push_back(achieved && !achieved->share.empty() ? achieved->share : std::string(kAbsent));
+    launch.cells.push_back(positive(result.launch_cost));
+    first.cells.push_back(positive(result.first_call));
+  }
+  return {clock, rate, share, launch, first};
+}
+
+Columns operator+(Columns left, const Columns& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+}  // namespace
+
+std::string several_operations_table(const RunRecord& record, const ConditionLabels& labels,
+                                     const std::vector<std::string>& names) {
+  const bool model = is_model(record);
+  const Columns operation = {{"operation", Align::left, names}};
+  const Columns keys = key_columns(record, model) + (model ? Columns() : operation);
+  const Columns timed_keys = model ? with_total(keys, record) : keys;
+  const Columns described = model ? operation : Columns();
+  const Columns times = time_columns(record, labels, model), facts = fact_columns(record, labels);
+  std::string text;
+  if (const Columns all = timed_keys + described + times + facts; table_width(all) <= kPageWidth) {
+    text = markdown_table(all);
+  } else if (const Columns first = timed_keys + described + times; table_width(first) <= kPageWidth) {
+    text = markdown_table(first) + '\n' + markdown_table(keys + facts);
+  } else {
+    // The row's number stands for the layer where both names do not fit.
+    const Columns second = keys + described + facts;
+    text = markdown_table(timed_keys + times) + '\n' +
+           markdown_table(table_width(second) <= kPageWidth ? second : Columns{keys[0]} + operation + facts);
+  }
+  std::string explanation;
+  if (!labels.conditions.empty()) {
+    explanation += "Clock, rate and its share of the measured ceiling are those of " + labels.labels.front() +
+                   "; launch is the host's time for one launch call. ";
+  }
+  if (model) {
+    explanation +=
+        "The total adds the layers' times and, as they share the instrument's constant and the clock, their "
+        "half-widths too; it holds none of the work between the layers.";
+  }
+  return explanation.empty() ? text : text + '\n' + wrapped(explanation, kPageWidth);
+}
+
+}  // namespace jitterscope

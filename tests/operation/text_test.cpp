@@ -1,0 +1,148 @@
+#include <gmock/gmock.h>
+
+#include "jitterscope/operation.hpp"
+#include "operation/random_operation.hpp"
+#include "operation/usage_message.hpp"
+
+namespace jitterscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::usage_message;
+
+std::string normal_form(std::string_view text) { return Operation::parse(text).text(); }
+std::string problem(const std::string& text) {
+  return usage_message([&] { Operation::parse(text); });
+}
+
+TEST(OperationText, NormalFormIsAFixedPointOfTheIssuesExample) {
+  const std::string text = "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop";
+  EXPECT_EQ(normal_form(text), text);
+}
+
+TEST(OperationText, ParsingGivesBackEveryRandomOperation) {
+  testing::RandomOperation random(7);
+  for (int i = 0; i < 5000; ++i) {
+    const Operation operation = random.next();
+    const Operation again = Operation::parse(operation.text());
+    ASSERT_EQ(again, operation) << operation.text();
+    ASSERT_EQ(again.text(), operation.text());
+  }
+}
+
+TEST(OperationText, OrderAndSpellingDoNotMatter) {
+  EXPECT_EQ(normal_form(" conv2d: pad=1x1, rs=3 ,k=8,h=5,w=5,c=4,n=2,dtype=half,stride=1"),
+            "conv2d:n=2,c=4,hw=5,k=8,rs=3,pad=1,dtype=f16,layout=nchw,direction=fprop");
+  EXPECT_EQ(normal_form("conv2d:n=2,c=4,h=5,w=7,k=8,r=3,s=1,stride=2x1,pad=1x0,dilation=1x2,groups=2"),
+            "conv2d:n=2,c=4,h=5,w=7,k=8,r=3,s=1,stride=2x1,pad=1x0,dilation=1x2,groups=2,dtype=f32,"
+            "layout=nchw,direction=fprop");
+  EXPECT_EQ(normal_form("matmul:m=1,n=2,k=3,batch=4,ta=true,tb=false,bias=1,dtype=bfloat16"),
+            "matmul:m=1,n=2,k=3,batch=4,ta=1,bias=1,dtype=bf16");
+  EXPECT_EQ(normal_form("linear:n=1,in=2,out=3,bias=0"), "linear:n=1,in=2,out=3,bias=0,dtype=f32");
+  EXPECT_EQ(normal_form("copy:bytes=1Gi,kind=h2d,memory=pageable"),
+            "copy:bytes=1073741824,kind=h2d,memory=pageable");
+  EXPECT_EQ(normal_form("relu:count=3Ki"), "relu:count=3072,dtype=f32");
+  EXPECT_EQ(normal_form("fill:count=2Mi,dtype=fp64"), "fill:count=2097152,dtype=f64");
+  EXPECT_EQ(normal_form("spin:cycles=100,threads=64"), "spin:cycles=100,threads=64");
+  EXPECT_EQ(normal_form("spin:ns=0,blocks=132"), "spin:ns=0,blocks=132");
+}
+
+TEST(OperationText, DataTypesHaveTheNamesThatPeopleType) {
+  const std::pair<const char*, DataType> names[] = {
+      {"f64", DataType::f64},     {"fp64", DataType::f64},  {"float64", DataType::f64},
+      {"double", DataType::f64},  {"f32", DataType::f32},   {"fp32", DataType::f32},
+      {"float32", DataType::f32}, {"float", DataType::f32}, {"tf32", DataType::tf32},
+      {"f16", DataType::f16},     {"fp16", DataType::f16},  {"float16", DataType::f16},
+      {"half", DataType::f16},    {"bf16", DataType::bf16}, {"bfloat16", DataType::bf16},
+  };
+  for (const auto& [name, type] : names) {
+    EXPECT_EQ(Operation::parse("add:count=1,dtype=" + std::string(name)).dtype(), type) << name;
+  }
+}
+
+TEST(OperationText, CopyOnTheDeviceIgnoresHostMemory) {
+  EXPECT_EQ(Operation::parse("copy:bytes=4,memory=pageable"), Operation::parse("copy:bytes=4,memory=pinned"));
+}
+
+TEST(OperationText, UnknownWordsNameTheNearest) {
+  EXPECT_THAT(problem("conv2:n=1"), AllOf(HasSubstr("'conv2'"), HasSubstr("did you mean 'conv2d'")));
+  EXPECT_THAT(problem("xyzzy:n=1"), AllOf(HasSubstr("'xyzzy'"), HasSubstr("conv2d, matmul, linear")));
+  EXPECT_THAT(problem("conv2d:n=1,strid=2"), AllOf(HasSubstr("'strid'"), HasSubstr("did you mean 'stride'")));
+  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=1,k=1,rs=1,layout=nhcw"),
+              AllOf(HasSubstr("layout"), HasSubstr("'nhcw'"), HasSubstr("did you mean 'n")));
+  EXPECT_THAT(problem("add:count=1,dtype=f8"), AllOf(HasSubstr("dtype"), HasSubstr("'f8'")));
+  EXPECT_THAT(problem("add:count=1,dtype=quadruple"), HasSubstr("known: f64, f32, tf32, f16, bf16"));
+  EXPECT_THAT(problem("matmul:m=1,n=1,k=1,ta=yes"), AllOf(HasSubstr("ta"), HasSubstr("known: 0, 1")));
+}
+
+TEST(OperationText, ValuesThatAreNoNumbersAreNamed) {
+  for (const std::string bad : {"x", "-1", "+1", "1.5", "0x10", "1k", "1KiB", "9223372036854775808",
+                                "16777216Ti", "9223372036854775807Ki", "1 2"}) {
+    EXPECT_THAT(problem("add:count=" + bad),
+                AllOf(HasSubstr("add: count"), HasSubstr("'" + bad + "'"), HasSubstr("not a whole number")));
+  }
+  EXPECT_THAT(problem("add:count="), HasSubstr("count has no value"));
+  for (const std::string bad : {"2x", "x2", "1x2x3", "ax1"}) {
+    EXPECT_THAT(problem("conv2d:n=1,c=1,hw=9,k=1,rs=1,stride=" + bad),
+                AllOf(HasSubstr("stride"), HasSubstr("'" + bad + "'"), HasSubstr("height x width")));
+  }
+}
+
+TEST(OperationText, MissingAndContradictingParametersAreNamed) {
+  EXPECT_THAT(problem("conv2d:n=1"), AllOf(HasSubstr("c is missing"), HasSubstr("example: conv2d:")));
+  EXPECT_THAT(problem("conv2d:n=1,c=1,k=1,rs=1"), HasSubstr("hw (or h and w) is missing"));
+  EXPECT_THAT(problem("conv2d:n=1,c=1,h=1,k=1,rs=1"), HasSubstr("w is missing"));
+  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=1,w=1,k=1,rs=1"), HasSubstr("w is given beside hw"));
+  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=1,k=1,rs=1,r=1"), HasSubstr("r is given beside rs"));
+  EXPECT_THAT(problem("conv2d:n=1,n=2"), HasSubstr("n is given twice"));
+  EXPECT_THAT(problem("spin"), HasSubstr("ns (or cycles) is missing"));
+  EXPECT_THAT(problem("spin:ns=1,cycles=1"), HasSubstr("ns and cycles are both given"));
+  EXPECT_THAT(problem("copy"), HasSubstr("bytes is missing"));
+  EXPECT_THAT(problem(""), HasSubstr("begins with its kind: conv2d"));
+  EXPECT_THAT(problem("add:5"), AllOf(HasSubstr("'5' is not name=value"), HasSubstr("add:count=")));
+}
+
+TEST(OperationText, OneOperationRefusesSweeps) {
+  EXPECT_THAT(problem("add:count=1,2"),
+              AllOf(HasSubstr("'count=1,2' is a list"), HasSubstr("sweeps are for `run`")));
+  EXPECT_THAT(problem("add:count=1..8*2"), AllOf(HasSubstr("range"), HasSubstr("sweeps are for `run`")));
+}
+
+TEST(OperationText, MessagesStayReadableForDamagedInput) {
+  const std::string message = problem(std::string("add:count=\x1b[31m\xff\n") + std::string(1000, 'x'));
+  EXPECT_LT(message.size(), 200u);
+  EXPECT_EQ(message.find('\x1b'), std::string::npos);
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
+TEST(OperationHelp, EveryExampleParsesAndEveryParameterIsRead) {
+  ASSERT_EQ(operation_help().size(), 8u);
+  for (const OperationHelp& help : operation_help()) {
+    EXPECT_EQ(Operation::parse(help.example).kind(), help.kind);
+    EXPECT_FALSE(help.summary.empty());
+    for (const ParameterHelp& parameter : help.parameters) {
+      EXPECT_FALSE(parameter.meaning.empty());
+      // A known parameter with an empty value is complained about by its reader, an unknown one at once.
+      const std::string message = problem(help.kind + ":" + parameter.name + "=");
+      EXPECT_THAT(message, ::testing::Not(HasSubstr("no parameter"))) << help.kind << " " << parameter.name;
+      EXPECT_NE(message, "") << help.kind << " " << parameter.name;
+    }
+  }
+}
+
+TEST(OperationHelp, DefaultsAreThoseOfTheParser) {
+  for (const OperationHelp& help : operation_help()) {
+    const Operation usual = Operation::parse(help.example);
+    for (const ParameterHelp& parameter : help.parameters) {
+      const bool other_parameter = parameter.default_value == "hw" || parameter.default_value == "rs" ||
+                                   parameter.default_value == "ns" || parameter.default_value.empty();
+      if (other_parameter || help.example.find(parameter.name + "=") != std::string::npos) continue;
+      const std::string explicit_text = help.example + "," + parameter.name + "=" + parameter.default_value;
+      EXPECT_EQ(Operation::parse(explicit_text), usual) << explicit_text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,48 @@
+#include "output/display_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace jitterscope {
+namespace {
+
+TEST(DisplayText, WidthCountsColumnsNotBytes) {
+  EXPECT_EQ(display_width(""), 0u);
+  EXPECT_EQ(display_width("127.9 µs ± 0.1 %"), 16u);
+  EXPECT_EQ(display_width("日本"), 4u);
+  EXPECT_EQ(display_width("e\u0301"), 1u);
+  EXPECT_EQ(display_width("\xff\xfe"), 2u);
+  EXPECT_EQ(display_width("\xc3"), 1u);          // cut in the middle
+  EXPECT_EQ(display_width("\xe0\x80\x80"), 3u);  // overlong
+}
+
+TEST(DisplayText, OneLineHoldsNoControlCharactersAndIsUtf8) {
+  EXPECT_EQ(one_line("a\nb\tc\x1b[31m"), "a b c [31m");
+  EXPECT_EQ(one_line("a\xff"), "a\xef\xbf\xbd");
+  EXPECT_EQ(one_line("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // a surrogate
+  EXPECT_EQ(one_line("µ日"), "µ日");
+}
+
+TEST(DisplayText, CutKeepsWholeCharacters) {
+  EXPECT_EQ(cut_to_width("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut_to_width("abcdef", 4), "abc…");
+  EXPECT_EQ(cut_to_width("日本語", 4), "日…");
+  EXPECT_EQ(cut_to_width("abc", 1), "…");
+  EXPECT_EQ(cut_to_width("abc", 0), "");
+}
+
+TEST(DisplayText, WrappedLinesFitAndLoseNoWord) {
+  EXPECT_EQ(wrapped("one two three", 8, 2), "one two\n  three\n");
+  EXPECT_EQ(wrapped("  a   b ", 80), "a b\n");
+  EXPECT_EQ(wrapped("averylongword b", 5), "averylongword\nb\n");
+  const std::string text = wrapped("the µ of a ± b is no more than the width of a line of text", 20, 3);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(display_width(line), 20u) << line;
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+  }
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,109 @@
+#include "output/json.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "output/sample_record.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Exit code of scripts/validate-json: 0 valid, 1 not.
+int validate(const std::string& text) {
+  const std::string path = testing::TempDir() + "record_" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << text;
+  const int status = std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str());
+  ::unlink(path.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The sample with one value replaced, or removed where the value is null.
+std::string damaged(const std::string& pointer, const Json& value) {
+  Json document = Json::parse(run_json(test::sample_model()));
+  const Json::json_pointer place(pointer);
+  if (value.is_null()) {
+    document.at(place.parent_pointer()).erase(place.back());
+  } else {
+    document[place] = value;
+  }
+  return json_text(document);
+}
+
+TEST(Json, RecordsAreValid) {
+  EXPECT_EQ(validate(run_json(test::sample_model())), 0);
+  EXPECT_EQ(validate(run_json(test::sample_operation())), 0);
+  EXPECT_EQ(validate(run_json(RunRecord())), 0);
+}
+
+TEST(Json, AbsentAndOddValuesAreValid) {
+  RunRecord record = test::sample_model();
+  record.title = "\xff\"\n\\µ|";
+  Measurement& measurement = record.results[0].measurements[0];
+  measurement.time = {Nanoseconds(kNan), Nanoseconds(kNan), Nanoseconds(kNan), 0};
+  measurement.launches = {};
+  measurement.clock.reset();
+  measurement.rounds[0].launches.push_back(Nanoseconds(kNan));
+  measurement.rounds[0].sensors = SensorReading();
+  measurement.stop_reason = StopReason::time_limit;
+  record.results[1].measurements[0].steadiness = Steadiness{Steadiness::Verdict::never_steady, {}, {}, 0};
+  record.results[0].verification->relative_error = kNan;
+  record.interrupted = true;
+  EXPECT_EQ(validate(run_json(record)), 0);
+}
+
+TEST(Json, DamagedRecordsAreRefused) {
+  EXPECT_EQ(validate(damaged("/title", "other")), 0) << "the control: a change that does no harm";
+  EXPECT_EQ(validate(damaged("/version", 2)), 1);
+  EXPECT_EQ(validate(damaged("/device", nullptr)), 1);
+  EXPECT_EQ(validate(damaged("/results/0/measurements/0/rounds/3/launch_seconds/1", "20 us")), 1);
+  EXPECT_EQ(validate(damaged("/results/0/measurements/0/conditions/cache", "lukewarm")), 1);
+  EXPECT_EQ(validate(damaged("/results/0/measurements/0/time/median_ns", 20)), 1);
+  EXPECT_EQ(validate(damaged("/results/0/measurements/0/time/high_seconds", nullptr)), 1);
+  EXPECT_EQ(validate(run_json(test::sample_model()).substr(0, 4000)), 1);
+  EXPECT_EQ(validate("{\"format\": NaN}"), 1);
+}
+
+TEST(Json, NumbersReadBackAsTheyWere) {
+  RunRecord record = test::sample_model();
+  std::vector<Nanoseconds>& launches = record.results[0].measurements[0].rounds[0].launches;
+  launches = {Nanoseconds(127900), Nanoseconds(0.1), Nanoseconds(1e18 / 3), Nanoseconds(-4.5),
+              Nanoseconds(0)};
+  const Json document = Json::parse(run_json(record));
+  const Json& written = document["results"][0]["measurements"][0]["rounds"][0]["launch_seconds"];
+  ASSERT_EQ(written.size(), launches.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    EXPECT_DOUBLE_EQ(written[i].get<double>(), launches[i].value() / 1e9);
+  }
+  EXPECT_EQ(written[0].dump(), "0.0001279");
+  EXPECT_EQ(document["device"]["memory_total_bytes"].get<std::int64_t>(), 150000000000);
+  EXPECT_EQ(document["device"]["maximum_clock_hertz"].get<double>(), 1.98e9);
+}
+
+TEST(Json, NoIntervalBelowSixRounds) {
+  RunRecord record = test::sample_model();
+  TimeEstimate& time = record.results[0].measurements[0].time;
+  time = {microseconds(20), microseconds(20), microseconds(20), 3};
+  const Json written = measurement_json(record.results[0].measurements[0])["time"];
+  EXPECT_EQ(written.dump(), R"({"median_seconds":2e-05,"rounds":3})");
+}
+
+TEST(JsonText, PlainArraysStayOnOneLine) {
+  Json document = {{"numbers", {1, 2.5}}, {"empty", Json::object()}};
+  document["list"] = Json::array({Json::object({{"a", 1}})});
+  put(document, "absent", kNan);
+  put(document, "time", Nanoseconds(127900));
+  EXPECT_EQ(json_text(document),
+            "{\n \"numbers\": [1,2.5],\n \"empty\": {},\n \"list\": [\n  {\n   \"a\": 1\n  }\n ],\n"
+            " \"time\": 0.0001279\n}\n");
+}
+
+}  // namespace
+}  // namespace jitterscope

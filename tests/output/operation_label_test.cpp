@@ -1,0 +1,37 @@
+#include "output/operation_label.hpp"
+
+#include <gtest/gtest.h>
+
+namespace jitterscope {
+namespace {
+
+TEST(OperationLabel, LeavesOutWhatIsTheSameEverywhere) {
+  const std::vector<std::string> operations = {
+      "conv2d:n=32,c=64,hw=56,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop",
+      "conv2d:n=32,c=64,hw=28,rs=1,dtype=f16,layout=nhwc,direction=dgrad",
+      "linear:n=32,in=512,out=1000,dtype=f16"};
+  const OperationLabels names = label_operations(operations);
+  EXPECT_EQ(names.labels, (std::vector<std::string>{"conv2d fprop hw=56,rs=3,pad=1",
+                                                    "conv2d dgrad hw=28,rs=1", "linear in=512,out=1000"}));
+  EXPECT_EQ(names.common, "n=32,c=64,dtype=f16,layout=nhwc");
+}
+
+TEST(OperationLabel, AParameterThatSomeLeaveAtItsDefaultStays) {
+  const std::vector<std::string> operations = {"conv2d:c=3,stride=2", "conv2d:c=3"};
+  EXPECT_EQ(label_operations(operations).labels, (std::vector<std::string>{"conv2d stride=2", "conv2d"}));
+}
+
+TEST(OperationLabel, OneOperationKeepsAll) {
+  const std::vector<std::string> operations = {"fill:count=1024,dtype=f32"};
+  EXPECT_EQ(label_operations(operations).labels, (std::vector<std::string>{"fill f32 count=1024"}));
+  EXPECT_EQ(label_operations(operations).common, "");
+}
+
+TEST(OperationLabel, CallablesMayHaveAnyName) {
+  const std::vector<std::string> operations = {"", ":=", "my kernel<float, 4>", "a:b", "x:,,=,"};
+  EXPECT_EQ(label_operations(operations).labels.size(), operations.size());
+  EXPECT_EQ(label_operations(operations).labels[2], "my kernel<float, 4>");
+}
+
+}  // namespace
+}  // namespace jitterscope

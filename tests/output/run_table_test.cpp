@@ -1,0 +1,232 @@
+#include "output/run_table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "output/display_text.hpp"
+#include "output/sample_record.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// clang-format off
+TEST(RunTable, Model) {
+  EXPECT_EQ(run_table(test::sample_model()), R"(**tiny** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit 700 W.
+Time of one launch, the median over rounds; ± is half its 95 % interval. warm: operands as the last launch left them;
+cold: no operand cached, other lines clean; burst: short rounds with idle between; saturated: the queue is never empty;
+data: normal.
+Ceilings measured here: 4.31 TB/s (copy), 795 TFLOP/s (matmul:m=8192,n=8192,k=8192,dtype=f16).
+All operations with n=32,c=64,hw=56,dtype=f16,layout=nhwc.
+
+|   # | layer               | operation              |       warm burst |       cold burst |
+| --: | ------------------- | ---------------------- | ---------------: | ---------------: |
+|   1 | layer1.0.conv1 ×2   | conv2d k=64,rs=3,pad=1 | 20.00 µs ± 0.1 % | 22.00 µs ± 0.1 % |
+|   2 | layer2.0.downsample | conv2d k=128,rs=1      | 30.00 µs ± 0.1 % | 33.00 µs ± 0.1 % |
+|   3 | fc                  | linear in=512,out=1000 |           failed |           failed |
+|     | total ×4            |                        |     over 70.0 µs |     over 77.0 µs |
+
+|   # | layer               |    clock |        rate | share | launch | first call |
+| --: | ------------------- | -------: | ----------: | ----: | -----: | ---------: |
+|   1 | layer1.0.conv1 ×2   | 1716 MHz | 500 TFLOP/s |  63 % | 4.1 µs |      14 ms |
+|   2 | layer2.0.downsample | 1716 MHz | 333 TFLOP/s |  42 % | 4.1 µs |      14 ms |
+|   3 | fc                  |        – |           – |     – | 4.1 µs |      14 ms |
+
+Clock, rate and its share of the measured ceiling are those of warm burst; launch is the host's time for one launch
+call. The total adds the layers' times and, as they share the instrument's constant and the clock, their half-widths
+too; it holds none of the work between the layers.
+
+Findings:
+
+1. **other_process** Another process uses the GPU.
+   Remedy: End process 4711.
+2. **power_cap** (2 operations: #1, #2) for example #1 layer1.0.conv1: The power cap held the clock at 1716 MHz.
+   Remedy: Compare at equal clocks.
+
+Failed:
+
+- #3 fc: out of memory: 12 GiB needed, 3 GiB free
+
+Verified against a float64 reference: 1 of 2 passed; largest relative error 0.00015.
+
+- #2 layer2.0.downsample: relative error 0.25, more than the tolerance 0.001; 3 elements never written (65536 of 65536
+  elements checked)
+
+Every round and launch: add --json FILE or --csv FILE.
+)");
+}
+
+TEST(RunTable, OneOperation) {
+  EXPECT_EQ(run_table(test::sample_operation()), R"(**matmul:m=4096,n=4096,k=4096,dtype=f16** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit 700 W.
+Time of one launch, the median over rounds; ± is half its 95 % interval. warm: operands as the last launch left them;
+cold: no operand cached, other lines clean; burst: short rounds with idle between; sustained: without pause until time
+and clock settle; saturated: the queue is never empty; data: normal.
+Ceilings measured here: 4.31 TB/s (copy), 795 TFLOP/s (matmul:m=8192,n=8192,k=8192,dtype=f16).
+
+Work: cudnn eng28, 137 GFLOP, at least 19.1 MiB to move, workspace 64 KiB.
+Costs outside the times: launch on the host 4.1 µs, first call 14 ms, preparation 120 ms.
+
+| conditions     |           median |  95 % interval |         p5–p95 |  minimum |  maximum |        rate | of ceiling |
+| -------------- | ---------------: | -------------: | -------------: | -------: | -------: | ----------: | ---------: |
+| warm burst     | 180.0 µs ± 0.1 % | 179.8–180.2 µs | 179.1–181.8 µs | 178.2 µs | 183.6 µs | 761 TFLOP/s |       96 % |
+| cold burst     | 198.0 µs ± 0.1 % | 197.8–198.2 µs | 197.0–200.0 µs | 196.0 µs | 202.0 µs | 692 TFLOP/s |       87 % |
+| warm sustained | 204.0 µs ± 0.3 % | 203.4–204.6 µs | 203.0–206.0 µs | 202.0 µs | 208.1 µs | 672 TFLOP/s |       84 % |
+
+| conditions     |    clock |      time at reference clock | cycles | rounds × launches | read by                     |
+| -------------- | -------: | ---------------------------: | -----: | ----------------: | --------------------------- |
+| warm burst     | 1716 MHz | 180.0 µs ± 0.2 % at 1716 MHz | 308880 |            10 × 3 | events, less 4.35 ± 0.05 µs |
+| cold burst     | 1716 MHz | 198.0 µs ± 0.2 % at 1716 MHz | 339768 |            10 × 3 | events, less 4.35 ± 0.05 µs |
+| warm sustained | 1716 MHz | 204.0 µs ± 0.2 % at 1716 MHz | 350064 |            10 × 3 | events, less 4.35 ± 0.05 µs |
+
+warm burst: 2 modes, 180.0 µs (75 %), 190.0 µs (25 %).
+warm burst: 80 % of the time follows the clock; 36.0 µs does not.
+cold burst: 80 % of the time follows the clock; 39.6 µs does not.
+warm sustained: steady after 1.2 s, 3.4 s of the operation watched.
+warm sustained: 80 % of the time follows the clock; 40.8 µs does not.
+
+Every round and launch: add --json FILE or --csv FILE.
+)");
+}
+// clang-format on
+
+// Bars that end a cell: those that are not escaped.
+std::ptrdiff_t bars(const std::string& line) {
+  std::ptrdiff_t count = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\') {
+      ++i;
+    } else if (line[i] == '|') {
+      ++count;
+    }
+  }
+  return count;
+}
+
+void expect_well_formed(const std::string& text, std::size_t width) {
+  std::istringstream lines(text);
+  std::string previous;
+  for (std::string line; std::getline(lines, line); previous = line) {
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+    EXPECT_LE(display_width(line), width) << line;
+    if (line.starts_with('|') && previous.starts_with('|')) {
+      EXPECT_EQ(bars(line), bars(previous)) << line;
+      EXPECT_EQ(display_width(line), display_width(previous)) << line;
+    }
+  }
+  EXPECT_TRUE(text.ends_with('\n') && !text.ends_with("\n\n"));
+}
+
+TEST(RunTable, LayersInFourConditionsFitAPage) {
+  RunRecord record = test::sample_model();
+  record.results.clear();
+  for (int layer = 0; layer < 20; ++layer) {
+    Result result = test::sample_model().results[layer % 2];
+    result.operation = "conv2d:n=16,c=1024,hw=14,k=2048,rs=1,stride=2,pad=" + std::to_string(layer) +
+                       ",groups=" + std::to_string(layer) +
+                       ",dtype=tf32,layout=nchw,direction=" + (layer % 2 == 0 ? "dgrad" : "wgrad");
+    result.layers = {"layer3.0.downsample.0.dgrad"};
+    result.measurements.clear();
+    for (const Load load : {Load::burst, Load::sustained}) {
+      for (const CacheState cache : {CacheState::warm, CacheState::cold}) {
+        result.measurements.push_back(test::sample_measurement(cache, load, microseconds(137.3), 0.0012));
+      }
+    }
+    record.results.push_back(result);
+  }
+  const std::string text = run_table(record);
+  expect_well_formed(text, 120);
+  EXPECT_THAT(text, HasSubstr("cold sustained"));
+  EXPECT_THAT(text, HasSubstr("**power_cap** (20 operations: #1–20)"));
+}
+
+TEST(RunTable, OddNamesBreakNothing) {
+  RunRecord record = test::sample_model();
+  record.title = "a|b\n# not a heading";
+  record.results[0].layers = {"x|y\\|z\n\x1b[31m日本 \xff"};
+  record.results[1].operation = "my \"kernel\"<a|b>:\r\n";
+  record.results[1].findings[0].sentence = "first\n\n| second";
+  record.results[2].failure = "line 1\nline 2";
+  expect_well_formed(run_table(record), 120);
+  EXPECT_THAT(run_table(record), Not(HasSubstr("\x1b")));
+  record.results.resize(1);
+  expect_well_formed(run_table(record), 120);
+}
+
+TEST(RunTable, EmptyRecord) { EXPECT_EQ(run_table(RunRecord()), "Nothing was measured.\n"); }
+
+TEST(RunTable, OneOperationThatFailed) {
+  RunRecord record;
+  record.title = "fill:count=1";
+  record.device.id = "cpu";
+  record.results.resize(1);
+  record.results[0].operation = "fill:count=1";
+  record.results[0].failure = "the device vanished";
+  EXPECT_EQ(run_table(record),
+            "**fill:count=1** on this device (cpu).\n\nFailed:\n\n- fill count=1: the device vanished\n");
+}
+
+TEST(RunTable, InterruptedBeforeAnInterval) {
+  RunRecord record = test::sample_operation();
+  record.interrupted = true;
+  Result& result = record.results[0];
+  result.measurements.resize(1);
+  Measurement& measurement = result.measurements[0];
+  measurement.rounds.resize(3);
+  measurement.time = {microseconds(180), Nanoseconds(kNan), Nanoseconds(kNan), 3};
+  measurement.clock.reset();
+  measurement.at_reference_clock.reset();
+  measurement.cycles.reset();
+  measurement.modes.clear();
+  const std::string text = run_table(record);
+  expect_well_formed(text, 140);
+  EXPECT_THAT(text, HasSubstr("| 180.0 µs, no interval (3 rounds) |"));
+  EXPECT_THAT(text, HasSubstr("Interrupted: these are the results so far.\n"));
+  EXPECT_THAT(text, HasSubstr("1 of 1 times did not reach the precision asked, ± 0.5 %."));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+}
+
+TEST(RunTable, ATotalAddsHalfWidths) {
+  RunRecord record = test::sample_model();
+  record.results.resize(2);
+  for (Measurement& measurement : record.results[1].measurements) {
+    measurement.time = test::sample_measurement(CacheState::warm, Load::burst, microseconds(30), 0.01).time;
+  }
+  // 2 · 20 µs ± 0.04 and 30 µs ± 0.3: 70 µs ± 0.34, which in quadrature would be ± 0.30 (0.43 %).
+  EXPECT_THAT(run_table(record), HasSubstr("70.0 µs ± 0.49 %"));
+  record.results[0].measurements[0].time.rounds = 3;
+  EXPECT_THAT(run_table(record), HasSubstr("70.0 µs, no interval"));
+}
+
+TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
+  RunRecord record = test::sample_operation();
+  Result& result = record.results[0];
+  result.flops = 1e9;
+  result.bytes = Bytes(400000000);
+  EXPECT_THAT(run_table(record), HasSubstr("| 2.22 TB/s |       52 % |"));
+  record.ceilings = {};
+  EXPECT_THAT(run_table(record), HasSubstr("| 2.22 TB/s |          – |"));
+  result.flops = 1e11;
+  EXPECT_THAT(run_table(record), HasSubstr("| 556 TFLOP/s |          – |"));
+  result.flops = 0;
+  result.bytes = Bytes(0);
+  EXPECT_THAT(run_table(record), HasSubstr("|    – |          – |"));
+}
+
+TEST(RunTable, DataAndQueueAreNamedWhereTheyDiffer) {
+  RunRecord record = test::sample_operation();
+  record.results[0].measurements[1].conditions.data = DataKind::zeros;
+  EXPECT_THAT(run_table(record), HasSubstr("| cold burst zeros "));
+  EXPECT_THAT(run_table(record), HasSubstr("data: normal, zeros"));
+  EXPECT_THAT(run_table(record), Not(HasSubstr("burst normal saturated")));
+}
+
+}  // namespace
+}  // namespace jitterscope

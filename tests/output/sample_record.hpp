@@ -1,0 +1,15 @@
+// Records for tests of output: invented numbers, every field filled.
+#pragma once
+
+#include "measure/run_record.hpp"
+
+namespace jitterscope::test {
+
+/// Rounds of which each launch takes `time`, and an estimate of ±`precision`.
+Measurement sample_measurement(CacheState cache, Load load, Nanoseconds time, double precision = 0.001);
+/// Two layers of a model, one that failed, findings, verification: no field is empty.
+RunRecord sample_model();
+/// One operation in four conditions.
+RunRecord sample_operation();
+
+}  // namespace jitterscope::test
