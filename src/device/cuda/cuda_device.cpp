@@ -11,6 +11,7 @@
 #include "device/cuda/context.hpp"
 #include "device/cuda/cuda_checks.hpp"
 #include "device/cuda/cuda_queue.hpp"
+#include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/operations/operations.hpp"
@@ -27,11 +28,11 @@ std::string name_of(CUdevice device) {
   return name.data();
 }
 
-// As NVML and nvidia-smi write it.
-std::string uuid_of(CUdevice device) {
+// As NVML and nvidia-smi write it; a part of a split GPU has a UUID of its own.
+std::string uuid_of(CUdevice device, const char* prefix) {
   CUuuid uuid{};
   check(driver().cuDeviceGetUuid(&uuid, device), "reading the GPU's UUID");
-  std::string text = "GPU";
+  std::string text = prefix;
   for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
     if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
@@ -54,10 +55,18 @@ class CudaDevice : public Device {
  public:
   explicit CudaDevice(int ordinal)
       : context_(ordinal),
-        uuid_(uuid_of(context_.device())),
+        uuid_(uuid_of(context_.device(), "GPU")),
         nvml_(NvmlDevice::find(uuid_, &nvml_problem_)),
         major_(context_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)),
-        minor_(context_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)) {}
+        minor_(context_.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)) {
+    if (nvml_) return;
+    const std::string part = uuid_of(context_.device(), "MIG");
+    std::string ignored;
+    nvml_ = NvmlDevice::find(part, &ignored);
+    if (!nvml_) return;
+    uuid_ = part;
+    nvml_problem_.clear();
+  }
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
@@ -74,6 +83,10 @@ class CudaDevice : public Device {
   }
   std::unique_ptr<ClockLock> lock_clocks(std::string_view request) override {
     return lock_gpu_clock(uuid_, request);
+  }
+  std::unique_ptr<KernelTracer> trace_kernels() override {
+    context_.make_current();
+    return std::make_unique<KernelTrace>();
   }
   Nanoseconds host_time() override {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -108,7 +121,7 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
     nvml.version = nvml_->library().version();
     nvml.path = nvml_->library().path();
   }
-  return {{.name = "cuda driver",
+  return {{.name = "libcuda",
            .version = version_text(driver().version),
            .path = driver().library.path(),
            .problem = ""},

@@ -7,6 +7,7 @@
 
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels_binary.hpp"
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -43,15 +44,15 @@ Kernels::Kernels(const Context& context)
     : processors_(context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)),
       blocks_per_processor_(context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
                             static_cast<int>(kThreads)) {
-  check(driver().cuModuleLoadData(&module_, kernels_binary().data()), "loading jitterscope's kernels");
+  load_module(context);
   try {
-    gate_ = find("gate");
-    stamp_clock_ = find("stamp_clock");
+    gate_ = find("jitterscope_gate");
+    stamp_clock_ = find("jitterscope_stamp_clock");
     spin_nanoseconds_ = find("spin_nanoseconds");
     spin_cycles_ = find("spin_cycles");
-    evict_write_ = find("evict_write");
-    evict_read_ = find("evict_read");
-    touch_ = find("touch");
+    evict_write_ = find("jitterscope_evict_write");
+    evict_read_ = find("jitterscope_evict_read");
+    touch_ = find("jitterscope_touch");
     elementwise_ = {find_per_type("fill"), find_per_type("add"), find_per_type("relu")};
     fill_random_ = find_per_type("random");
     to_double_ = find_per_type("to_double");
@@ -59,6 +60,26 @@ Kernels::Kernels(const Context& context)
     driver().cuModuleUnload(module_);
     throw;
   }
+}
+
+void Kernels::load_module(const Context& context) {
+  const CUresult result = driver().cuModuleLoadData(&module_, kernels_binary().data());
+  switch (result) {
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION: break;
+    default: check(result, "loading jitterscope's kernels"); return;
+  }
+  throw MissingError(
+      fmt::format("cuda:{} cannot run jitterscope's kernels: they were built by CUDA {}.{} for compute "
+                  "capability 7.5 and newer, the "
+                  "GPU has {}.{} and its driver knows CUDA up to {}.{}; update the driver, or build with an "
+                  "older toolkit",
+                  context.ordinal(), CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
+                  context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                  context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), driver().version / 1000,
+                  driver().version % 1000 / 10));
 }
 
 Kernels::~Kernels() { driver().cuModuleUnload(module_); }

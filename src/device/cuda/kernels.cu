@@ -42,7 +42,7 @@ __device__ __forceinline__ void store_kept(uint4* to, uint4 v) {
 
 // Holds the stream until *opened reaches this gate's ticket. Tickets only grow, so a gate that is still
 // looking cannot mistake the next close for its own.
-extern "C" __global__ void gate(const volatile std::uint32_t* opened, volatile std::uint32_t* timed_out,
+extern "C" __global__ void jitterscope_gate(const volatile std::uint32_t* opened, volatile std::uint32_t* timed_out,
                                 std::uint32_t ticket, std::uint64_t limit_nanoseconds) {
   const std::uint64_t start = nanoseconds_now();
   while (*opened < ticket) {
@@ -59,7 +59,7 @@ struct ClockSample {
 
 // Always SM 0, since each SM counts its own cycles. The timer steps by 32 ns on Hopper but by 1 us on others:
 // the reading waits for the step, for at most 8192 cycles (4 us), so that its error is one turn of the loop.
-extern "C" __global__ void stamp_clock(ClockSample* sample, std::uint32_t* claim, std::uint32_t ticket) {
+extern "C" __global__ void jitterscope_stamp_clock(ClockSample* sample, std::uint32_t* claim, std::uint32_t ticket) {
   if (threadIdx.x != 0 || this_sm() != 0) return;
   if (atomicExch(claim, ticket) == ticket) return;
   const std::uint64_t first = nanoseconds_now();
@@ -92,14 +92,14 @@ extern "C" __global__ void spin_cycles(std::uint64_t amount) {
   __syncthreads();
 }
 
-extern "C" __global__ void evict_write(uint4* buffer, std::size_t vectors) {
+extern "C" __global__ void jitterscope_evict_write(uint4* buffer, std::size_t vectors) {
   for (std::size_t i = first_index(); i < vectors; i += index_step()) {
     const auto low = static_cast<std::uint32_t>(i);
     store_kept(buffer + i, make_uint4(low, ~low, low * 2654435761u, 1u));
   }
 }
 
-extern "C" __global__ void evict_read(uint4* buffer, std::size_t vectors) {
+extern "C" __global__ void jitterscope_evict_read(uint4* buffer, std::size_t vectors) {
   std::uint32_t seen = 1;
   for (std::size_t i = first_index(); i < vectors; i += index_step()) seen &= load_kept(buffer + i).w;
   // evict_write left 1 in every last word, so this store never happens; the compiler cannot know that.
@@ -107,7 +107,7 @@ extern "C" __global__ void evict_read(uint4* buffer, std::size_t vectors) {
 }
 
 // Writes back what it reads: the same values, but now produced by a kernel.
-extern "C" __global__ void touch(uint4* buffer, std::size_t bytes) {
+extern "C" __global__ void jitterscope_touch(uint4* buffer, std::size_t bytes) {
   const std::size_t vectors = bytes / sizeof(uint4);
   for (std::size_t i = first_index(); i < vectors; i += index_step())
     store_kept(buffer + i, load_kept(buffer + i));

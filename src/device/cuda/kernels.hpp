@@ -50,6 +50,7 @@ class Kernels {
   static constexpr std::size_t kStorageTypes = 4;  // f64, f32 (tf32 too), f16, bf16
   using PerType = std::array<CUfunction, kStorageTypes>;
 
+  void load_module(const Context& context);
   CUfunction find(const char* name) const;
   PerType find_per_type(const char* name) const;
   /// As many blocks as `work` threads need, and no more than fill the GPU.

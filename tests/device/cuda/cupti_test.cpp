@@ -6,7 +6,6 @@
 namespace jitterscope {
 namespace {
 
-using cuda::KernelRecord;
 using cuda::KernelTrace;
 
 class CuptiTest : public ProviderTest {
@@ -17,7 +16,7 @@ class CuptiTest : public ProviderTest {
     return device().prepare(Operation(parameters), {});
   }
 
-  std::vector<KernelRecord> trace(PreparedOperation& prepared, int launches) {
+  std::vector<KernelTime> trace(PreparedOperation& prepared, int launches) {
     KernelTrace trace;
     for (int i = 0; i < launches; ++i) queue().launch(prepared);
     queue().wait();
@@ -29,10 +28,10 @@ TEST_F(CuptiTest, GivesEachSpinItsTime) {
   constexpr int kLaunches = 20;
   for (const std::int64_t amount : {2'000, 10'000, 50'000}) {
     const auto spin = prepare(Spin{.unit = Spin::Unit::nanoseconds, .amount = amount, .blocks = 8});
-    const std::vector<KernelRecord> records = trace(*spin, kLaunches);
+    const std::vector<KernelTime> records = trace(*spin, kLaunches);
     ASSERT_EQ(records.size(), kLaunches);
     double end = 0.0;
-    for (const KernelRecord& record : records) {
+    for (const KernelTime& record : records) {
       const double duration = (record.end - record.start).value();
       // The start and the end of a kernel take 0.58 us around the spin on an H200; a preempted one takes
       // longer.
@@ -46,7 +45,7 @@ TEST_F(CuptiTest, GivesEachSpinItsTime) {
 
 TEST_F(CuptiTest, CountsFromTheFirstRecordAndDemanglesNames) {
   const auto spin = prepare(Spin{.amount = 1'000});
-  const std::vector<KernelRecord> records = trace(*spin, 2);
+  const std::vector<KernelTime> records = trace(*spin, 2);
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].start.value(), 0.0);
   EXPECT_FALSE(records[0].name.starts_with("_Z")) << records[0].name;
@@ -54,7 +53,7 @@ TEST_F(CuptiTest, CountsFromTheFirstRecordAndDemanglesNames) {
 
 TEST_F(CuptiTest, NamesCopies) {
   const auto copy = prepare(Copy{.bytes = 1 << 20, .kind = CopyKind::d2d});
-  const std::vector<KernelRecord> records = trace(*copy, 3);
+  const std::vector<KernelTime> records = trace(*copy, 3);
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records[0].name, "memcpy");
   EXPECT_GT(records[0].end, records[0].start);

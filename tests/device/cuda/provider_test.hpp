@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda/cuda_device.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope {
@@ -21,11 +22,11 @@ class ProviderTest : public testing::Test {
 
   void SetUp() override {
     std::string problem = "no cuda:0 is listed";
-    for (const DeviceListing& listing : list_devices()) {
+    for (const DeviceListing& listing : cuda::list_cuda_devices()) {
       if (listing.id == "cuda:0") problem = listing.problem;
     }
     if (!problem.empty()) GTEST_SKIP() << problem;
-    device_ = open_device("cuda:0");
+    device_ = cuda::open_cuda_device(0);
     const LibraryInfo found = library();
     if (!found.problem.empty()) GTEST_SKIP() << found.problem;
     queue_ = device_->make_queue();

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "device/cuda/cupti/cupti.hpp"
@@ -84,6 +85,9 @@ std::string demangled(const char* name) {
   return status == 0 && text != nullptr ? text.get() : name;
 }
 
+// The gate, clock stamps and evictions stand between the launches that are being judged.
+bool is_helper(const char* name) { return name != nullptr && std::string_view(name).starts_with("jitterscope_"); }
+
 // In CUPTI's own time: nanoseconds since 1970, of which a double would keep only multiples of 256.
 struct RawRecord {
   std::string name;
@@ -97,6 +101,7 @@ void read_record(const CUpti_Activity* record, std::vector<RawRecord>& records) 
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = *reinterpret_cast<const Kernel*>(record);
+      if (is_helper(kernel.name)) break;
       add(demangled(kernel.name), kernel);
       break;
     }
@@ -135,10 +140,10 @@ void check_complete(const std::vector<RawRecord>& records) {
 }
 
 // In order of start, counted from the first.
-std::vector<KernelRecord> from_first_start(std::vector<RawRecord> raw) {
+std::vector<KernelTime> from_first_start(std::vector<RawRecord> raw) {
   std::stable_sort(raw.begin(), raw.end(),
                    [](const RawRecord& a, const RawRecord& b) { return a.start < b.start; });
-  std::vector<KernelRecord> records;
+  std::vector<KernelTime> records;
   records.reserve(raw.size());
   for (RawRecord& record : raw) {
     const auto since_first = [&](std::uint64_t time) {
@@ -207,7 +212,7 @@ KernelTrace::~KernelTrace() {
   if (recorder().owner == this) end_recording();
 }
 
-std::vector<KernelRecord> KernelTrace::stop() {
+std::vector<KernelTime> KernelTrace::stop() {
   if (recorder().owner != this) return {};
   std::vector<RawRecord> records;
   try {

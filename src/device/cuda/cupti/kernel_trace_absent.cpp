@@ -15,7 +15,7 @@ KernelTrace::KernelTrace() {
                      ", so it cannot record kernels; install cupti.h of the CUDA toolkit and build anew");
 }
 KernelTrace::~KernelTrace() = default;
-std::vector<KernelRecord> KernelTrace::stop() { return {}; }
+std::vector<KernelTime> KernelTrace::stop() { return {}; }
 
 LibraryInfo cupti_library() { return {.name = "cupti", .version = "", .path = "", .problem = kProblem}; }
 

@@ -1,0 +1,23 @@
+// The subcommands. Each file adds one to the command line and runs it from its callback.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cli {
+
+/// What a subcommand gets from main, and gives back.
+struct Invocation {
+  std::string command_line;  ///< as typed, for the record
+  std::string executable;    ///< path of this program, for the processes it starts
+  ExitCode exit_code = ExitCode::done;
+};
+
+void add_run_command(CLI::App& app, Invocation& invocation);
+void add_methods_command(CLI::App& app, Invocation& invocation);
+void add_doctor_command(CLI::App& app, Invocation& invocation);
+void add_list_command(CLI::App& app, Invocation& invocation);
+
+}  // namespace jitterscope::cli

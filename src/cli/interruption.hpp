@@ -1,0 +1,11 @@
+// Ctrl-C and its kin: asked for, not suffered.
+#pragma once
+
+namespace jitterscope::cli {
+
+/// From now on SIGINT, SIGTERM and SIGHUP are remembered; the measuring loop asks between rounds, ends,
+/// and keeps what it has. A second signal ends the process at once (clocks are restored by their guardian).
+void listen_for_interruption();
+bool is_interrupted();
+
+}  // namespace jitterscope::cli

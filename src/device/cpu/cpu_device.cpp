@@ -1,0 +1,115 @@
+#include "device/cpu/cpu_device.hpp"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "device/cpu/checks.hpp"
+#include "device/cpu/cpu_queue.hpp"
+#include "device/cpu/machine.hpp"
+#include "device/cpu/onednn_facts.hpp"
+#include "device/cpu/operations/prepare.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace cpu {
+namespace {
+
+std::string name_of(const MachineFacts& machine) { return machine.model.empty() ? "CPU" : machine.model; }
+
+std::vector<Property> properties_of(const MachineFacts& machine) {
+  std::vector<Property> properties = {{"cpu_model", name_of(machine)},
+                                      {"governor", machine.governor.empty() ? "unknown" : machine.governor},
+                                      {"isa", onednn_instruction_set()},
+                                      {"threads", std::to_string(thread_count())},
+                                      {"clock_source", std::string(CycleCounter().source())}};
+  if (machine.core_quota) properties.push_back({"core_quota", fmt::format("{:g}", *machine.core_quota)});
+  return properties;
+}
+
+class CpuDevice final : public Device {
+ public:
+  DeviceDescription describe() override {
+    const MachineFacts machine = read_machine();
+    DeviceDescription description;
+    description.id = "cpu";
+    description.name = name_of(machine);
+    description.processors = usable_cores(machine);
+    description.memory_total = machine.memory_total;
+    description.memory_free = machine.memory_free;
+    description.last_level_cache = machine.last_level_cache;
+    description.maximum_clock = machine.maximum_clock;
+    description.data_types = {DataType::f64, DataType::f32};
+    if (onednn_has_bf16()) description.data_types.push_back(DataType::bf16);
+    description.libraries = cpu_libraries();
+    description.properties = properties_of(machine);
+    return description;
+  }
+
+  std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
+    return cpu::prepare(operation, table(data));
+  }
+
+  std::unique_ptr<Queue> make_queue() override {
+    return std::make_unique<CpuQueue>(read_machine().last_level_cache);
+  }
+
+  SensorReading read_sensors() override {
+    SensorReading reading;
+    reading.sm_clock = current_clock();
+    reading.temperature = current_temperature();
+    return reading;
+  }
+
+  std::vector<Check> check() override { return checks_of(read_machine(), cpu_libraries()); }
+
+  std::unique_ptr<KernelTracer> trace_kernels() override {
+    throw MissingError("a CPU has no kernels to trace; use --instrument events");
+  }
+  std::unique_ptr<ClockLock> lock_clocks(std::string_view) override {
+    throw UsageError(
+        "the cpu's clock cannot be locked from here: leave out --lock-clocks, or set the governor "
+        "with 'cpupower frequency-set' as root");
+  }
+
+  Nanoseconds host_time() override {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return Nanoseconds(std::chrono::duration<double, std::nano>(now).count());
+  }
+
+  // Returns early when a signal comes, so that Ctrl-C need not wait.
+  void idle(Nanoseconds duration) override {
+    if (duration <= Nanoseconds(0)) return;
+    const double whole = std::floor(to_seconds(duration));
+    timespec time{};
+    time.tv_sec = static_cast<time_t>(whole);
+    time.tv_nsec = static_cast<long>(duration.value() - whole * 1e9);
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+  }
+
+ private:
+  // Making a table takes 50 ms; a model prepares hundreds of operations from one.
+  const InputTable& table(const InputData& data) {
+    if (!table_ || table_data_.kind != data.kind || table_data_.seed != data.seed) {
+      table_ = std::make_unique<InputTable>(data);
+      table_data_ = data;
+    }
+    return *table_;
+  }
+
+  InputData table_data_;
+  std::unique_ptr<InputTable> table_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<Device> open_cpu_device() { return std::make_unique<cpu::CpuDevice>(); }
+
+DeviceListing list_cpu_device() { return {"cpu", cpu::name_of(cpu::read_machine()), ""}; }
+
+std::vector<LibraryInfo> cpu_libraries() { return {cpu::onednn_library()}; }
+
+}  // namespace jitterscope

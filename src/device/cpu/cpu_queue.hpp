@@ -1,0 +1,64 @@
+// The line of work of the CPU. Commands run in the calling thread: at once while the gate is open, else
+// when the queue is next waited for or given work after the gate has opened.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "device/cpu/cache_control.hpp"
+#include "device/cpu/cycle_counter.hpp"
+#include "jitterscope/device.hpp"
+
+namespace jitterscope::cpu {
+
+struct CpuRecording;
+
+class CpuQueue final : public Queue {
+ public:
+  explicit CpuQueue(Bytes last_level_cache) : caches_(last_level_cache) {}
+
+  void close_gate() override;
+  void open_gate() noexcept override;
+  void launch(Workload& workload) override;
+  Mark mark() override;
+  ClockStamp stamp_clock() override;
+  void set_cache(CacheState state, Workload& workload) override;
+  std::unique_ptr<Recording> record(const std::function<void(Queue&)>& work) override;
+  void replay(Recording& recording) override;
+  void wait() override;
+  void wait_for(Mark mark) override;
+  Nanoseconds elapsed(Mark from, Mark to) override;
+  std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
+  NativeQueue native() override { return nullptr; }
+
+  struct Command {
+    enum class Kind { launch, mark, stamp, set_cache, replay };
+    Kind kind = Kind::launch;
+    Workload* workload = nullptr;
+    const CpuRecording* recording = nullptr;
+    std::uint32_t slot = 0;
+    CacheState cache = CacheState::warm;
+  };
+
+ private:
+  void enqueue(const Command& command);
+  void run(const Command& command);
+  void run_pending();
+  void refuse_while_recording(const char* what) const;
+
+  CycleCounter counter_;
+  CacheControl caches_;
+  std::vector<Command> pending_;
+  std::vector<Command>* recorded_ = nullptr;  ///< where commands go while recording
+  bool gate_closed_ = false;
+  std::uint32_t next_mark_ = 0, next_stamp_ = 0;
+  // Nothing in a slot: not passed yet.
+  std::array<std::optional<Nanoseconds>, kRingSize> marks_;
+  std::array<std::optional<CycleCounter::Reading>, kRingSize> stamps_;
+};
+
+struct CpuRecording final : Recording {
+  std::vector<CpuQueue::Command> commands;
+};
+
+}  // namespace jitterscope::cpu

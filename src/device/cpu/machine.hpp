@@ -1,0 +1,35 @@
+// What the operating system says about this CPU. Read from files below one root, so that tests can
+// build a machine of their own.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jitterscope/units.hpp"
+
+namespace jitterscope::cpu {
+
+struct MachineFacts {
+  std::string model;                 ///< "Intel(R) Xeon(R) Processor"
+  int cores = 1;                     ///< that the affinity mask allows
+  std::optional<double> core_quota;  ///< of the control group, in cores
+  Bytes memory_total, memory_free;   ///< within the control group's limit
+  Bytes last_level_cache;            ///< zero where unknown
+  std::optional<Hertz> maximum_clock;
+  std::string governor;  ///< empty where the kernel has no cpufreq
+  std::optional<bool> turbo, simultaneous_threads;
+  bool hypervisor = false;
+  std::optional<double> steal_share;  ///< of the CPU time since boot
+  std::optional<int> perf_paranoid;
+  std::optional<double> load_average;  ///< over one minute
+};
+
+MachineFacts read_machine(const std::filesystem::path& root = "/");
+/// Memory that can still be allocated: free in the machine and in the control group.
+Bytes available_memory(const std::filesystem::path& root = "/");
+std::optional<Hertz> current_clock(const std::filesystem::path& root = "/");
+std::optional<Celsius> current_temperature(const std::filesystem::path& root = "/");
+
+}  // namespace jitterscope::cpu

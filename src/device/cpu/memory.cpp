@@ -1,0 +1,37 @@
+#include "device/cpu/memory.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "device/cpu/machine.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cpu {
+namespace {
+
+constexpr std::int64_t kLine = 64;
+
+double gibibytes(Bytes size) { return static_cast<double>(size.value()) / (1 << 30); }
+
+}  // namespace
+
+AlignedMemory::AlignedMemory(Bytes size) : size_((size.value() + kLine - 1) / kLine * kLine) {
+  if (size_ == Bytes(0)) return;
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, static_cast<std::size_t>(size_.value()))));
+  if (data_ == nullptr) {
+    throw FailedError(fmt::format(
+        "the system refused {:.3f} GiB of memory: free some, or take a smaller operation", gibibytes(size_)));
+  }
+}
+
+void AlignedMemory::Free::operator()(std::byte* data) const { std::free(data); }
+
+void require_memory(Bytes size, std::string_view purpose) {
+  const Bytes available = available_memory();
+  if (size <= available) return;
+  throw UsageError(fmt::format("{} needs {:.2f} GiB of memory and {:.2f} GiB are available", purpose,
+                               gibibytes(size), gibibytes(available)));
+}
+
+}  // namespace jitterscope::cpu

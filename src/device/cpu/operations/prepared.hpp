@@ -1,0 +1,50 @@
+// What every operation on the CPU has: operands in memory, filled and readable.
+#pragma once
+
+#include <vector>
+
+#include "device/cpu/memory.hpp"
+#include "jitterscope/device.hpp"
+
+namespace jitterscope::cpu {
+
+/// The values that inputs are filled with, made once for each kind and seed.
+class InputTable {
+ public:
+  explicit InputTable(const InputData& data);
+  /// Fills `count` elements; another `stream` gives other values.
+  void fill(std::byte* memory, std::int64_t count, DataType dtype, std::uint64_t stream) const;
+
+ private:
+  std::uint64_t seed_;
+  std::vector<double> values_;
+};
+
+/// Bytes of all operands of an operation, as allocated.
+Bytes operand_memory(const Operation& operation);
+
+class CpuOperation : public PreparedOperation {
+ public:
+  CpuOperation(const Operation& operation, const InputTable& inputs);
+
+  const Operation& operation() const override { return operation_; }
+  std::string provider() const override { return "builtin"; }
+  std::string algorithm() const override { return {}; }
+  bool produce_inputs(NativeQueue) override;
+  std::vector<MemoryRegion> memory() const override;
+  void poison_outputs() override;
+  std::vector<double> read_operand(std::size_t index) override;
+
+ protected:
+  template <class Element = void>
+  Element* data(std::size_t index) const {
+    return reinterpret_cast<Element*>(memory_[index].data());
+  }
+
+ private:
+  Operation operation_;
+  std::vector<Operand> operands_;
+  std::vector<AlignedMemory> memory_;
+};
+
+}  // namespace jitterscope::cpu

@@ -1,0 +1,127 @@
+#include "measure/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "measure/arm.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+// Slope less CUPTI on an H200: 0.08 to 0.17 us over spin kernels of 0 to 50 us on 1 to 1,056 blocks.
+constexpr Nanoseconds kSlopeBiasWithoutReference = microseconds(0.17);
+constexpr int kRounds = 3;
+
+struct Reading {
+  Nanoseconds events, slope;
+};
+
+std::vector<double> read_rounds(const TimedWork& work, const RoundShape& shape) {
+  MeasureOptions options;
+  Arm arm(work, shape, options, Calibration());
+  std::vector<double> times;
+  for (int i = 0; i < kRounds; ++i) {
+    for (const Nanoseconds time : arm.run_gated_round(Nanoseconds(0), Nanoseconds(0)).launches) {
+      times.push_back(time.value());
+    }
+  }
+  return times;
+}
+
+Reading read_by_both(Device& device, Queue& queue, const Operation& operation) {
+  const auto prepared = device.prepare(operation, InputData());
+  queue.launch(*prepared);
+  queue.wait();
+  const TimedWork work{device, queue, *prepared, CacheState::warm};
+  RoundShape shape;
+  Reading reading;
+  reading.events = Nanoseconds(statistics::median(read_rounds(work, shape)));
+  shape.instrument = Instrument::graph;
+  shape.slope.pairs = 2;
+  reading.slope = Nanoseconds(statistics::median(read_rounds(work, shape)));
+  return reading;
+}
+
+// Smallest step between readings of neighbouring marks.
+Nanoseconds timer_grain(Queue& queue) {
+  constexpr int kMarks = 200;
+  std::vector<Mark> marks;
+  for (int i = 0; i < kMarks; ++i) marks.push_back(queue.mark());
+  queue.wait();
+  std::vector<double> spans;
+  for (std::size_t i = 1; i < marks.size(); ++i) spans.push_back(queue.elapsed(marks[i - 1], marks[i]).value());
+  std::sort(spans.begin(), spans.end());
+  double grain = spans.back();
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    // Readings come as floats of milliseconds: steps under half a nanosecond are rounding.
+    const double step = spans[i] - spans[i - 1];
+    if (step > 0.5) grain = std::min(grain, step);
+  }
+  return Nanoseconds(grain);
+}
+
+// Middle of the differences, and half of what they span: 9 kernels are too few for more.
+InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds grain) {
+  const auto [low, high] = std::minmax_element(differences.begin(), differences.end());
+  return {Nanoseconds(statistics::median(differences)), Nanoseconds((*high - *low) / 2), grain};
+}
+
+}  // namespace
+
+std::vector<Operation> calibration_operations(const DeviceDescription& device) {
+  const bool has_blocks = device.id != "cpu";
+  std::vector<std::int64_t> blocks = {1};
+  if (has_blocks) blocks = {1, device.processors, std::int64_t{8} * device.processors};
+  std::vector<Operation> operations;
+  for (const std::int64_t count : blocks) {
+    for (const std::int64_t time : {0, 2000, 10000}) {
+      operations.push_back(Operation(Spin{.amount = time, .blocks = count, .threads = 32}));
+    }
+  }
+  return operations;
+}
+
+std::vector<ReferenceTime> trace_calibration_operations(Device& device) {
+  const auto queue = device.make_queue();
+  RoundShape shape;
+  shape.instrument = Instrument::cupti;
+  std::vector<ReferenceTime> reference;
+  for (const Operation& operation : calibration_operations(device.describe())) {
+    const auto prepared = device.prepare(operation, InputData());
+    const TimedWork work{device, *queue, *prepared, CacheState::warm};
+    reference.push_back({operation.text(), Nanoseconds(statistics::median(read_rounds(work, shape)))});
+  }
+  return reference;
+}
+
+Calibration calibrate(Device& device, Queue& queue, const std::vector<ReferenceTime>& reference) {
+  const DeviceDescription description = device.describe();
+  const Nanoseconds grain = timer_grain(queue);
+  std::vector<double> slope_less_reference, events_less_slope;
+  for (const Operation& operation : calibration_operations(description)) {
+    const Reading reading = read_by_both(device, queue, operation);
+    events_less_slope.push_back((reading.events - reading.slope).value());
+    const auto known = std::find_if(reference.begin(), reference.end(), [&](const ReferenceTime& entry) {
+      return entry.operation == operation.text();
+    });
+    if (known != reference.end()) slope_less_reference.push_back((reading.slope - known->time).value());
+  }
+  Calibration calibration;
+  calibration.method = "events against slopes of recordings, on " + std::to_string(events_less_slope.size()) +
+                       " spin kernels";
+  if (!slope_less_reference.empty()) {
+    calibration.graph = constant_of(slope_less_reference, grain);
+    calibration.method += "; slopes against CUPTI's kernel times, read in another process";
+  } else if (description.id != "cpu") {
+    calibration.graph = {Nanoseconds(0), kSlopeBiasWithoutReference, grain};
+    calibration.method += "; slopes are taken as they are, since CUPTI could not be asked";
+  }
+  calibration.graph.grain = grain;
+  calibration.events = constant_of(events_less_slope, grain);
+  calibration.events.value += calibration.graph.value;
+  calibration.events.uncertainty += calibration.graph.uncertainty;
+  return calibration;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,99 @@
+#include "measure/ceilings.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "jitterscope/error.hpp"
+#include "measure/arm.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr int kBursts = 5;
+constexpr Nanoseconds kIdle = milliseconds(20);
+
+Nanoseconds fastest_burst(Session& session, const Operation& operation) {
+  const auto prepared = session.device().prepare(operation, InputData());
+  session.queue().launch(*prepared);
+  session.queue().wait();
+  RoundShape shape;
+  shape.values = 2;
+  shape.conditioning_launches = 1;
+  const TimedWork work{session.device(), session.queue(), *prepared, CacheState::warm};
+  Arm arm(work, shape, MeasureOptions(), session.calibration());
+  Nanoseconds best = arm.run_gated_round(kIdle, Nanoseconds(0)).time();
+  for (int i = 1; i < kBursts; ++i) best = std::min(best, arm.run_gated_round(kIdle, Nanoseconds(0)).time());
+  return best;
+}
+
+// Large enough to fill a GPU and to be far from any cache; a CPU takes a tenth of a second for its product.
+Operation largest_copy(const DeviceDescription& device) {
+  const std::int64_t most = device.id == "cpu" ? 256 << 20 : 1 << 30;
+  const std::int64_t bytes = std::min<std::int64_t>(most, device.memory_free.value() / 8) / 4 * 4;
+  return Operation(Copy{.bytes = bytes});
+}
+
+Operation large_product(const DeviceDescription& device, DataType dtype) {
+  std::int64_t size = device.id == "cpu" ? 1536 : 8192;
+  // Full fp32 has no tensor cores: an eighth of the work takes as long.
+  if (device.id != "cpu" && dtype == DataType::f32) size = 4096;
+  return Operation(Matmul{.m = size, .n = size, .k = size, .dtype = dtype});
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
+  const DeviceDescription device = session.device().describe();
+  Ceilings ceilings;
+  const Operation copy = largest_copy(device);
+  ceilings.bytes_per_second = static_cast<double>(copy.bytes().value()) / to_seconds(fastest_burst(session, copy));
+  for (const DataType dtype : types) {
+    const Operation product = large_product(device, dtype);
+    try {
+      const Nanoseconds time = fastest_burst(session, product);
+      ceilings.compute.push_back({dtype, product.flops() / to_seconds(time), product.text()});
+    } catch (const Error&) {
+      continue;  // no ceiling, no share: the table then shows the rate alone
+    }
+  }
+  return ceilings;
+}
+
+namespace {
+
+// Time of one launch after `evictions` evictions, each launch behind a gate of its own.
+double time_after_evictions(Session& session, Workload& workload, int evictions) {
+  constexpr int kRepetitions = 7;
+  std::vector<double> times;
+  Queue& queue = session.queue();
+  for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+    for (int i = 0; i < evictions; ++i) queue.set_cache(CacheState::cold, workload);
+    const Mark before = queue.mark();
+    queue.launch(workload);
+    const Mark after = queue.mark();
+    queue.wait();
+    times.push_back((queue.elapsed(before, after) - session.calibration().events.value).value());
+  }
+  return statistics::median(times);
+}
+
+}  // namespace
+
+CacheProof prove_cold(Session& session) {
+  const DeviceDescription device = session.device().describe();
+  // A probe well inside the cache. A CPU's last level is shared and may be larger than what one may use.
+  const std::int64_t most = device.id == "cpu" ? 1 << 20 : 8 << 20;
+  const std::int64_t bytes = std::clamp<std::int64_t>(device.last_level_cache.value() / 8 / 4 * 4, 64 << 10, most);
+  const auto probe = session.device().prepare(Operation(Copy{.bytes = bytes}), InputData());
+  session.queue().launch(*probe);
+  CacheProof proof;
+  proof.cached_read = Nanoseconds(time_after_evictions(session, *probe, 0));
+  proof.evicted_read = Nanoseconds(time_after_evictions(session, *probe, 1));
+  proof.untouched_read = Nanoseconds(time_after_evictions(session, *probe, 4));
+  const double distance = std::abs(proof.evicted_read / proof.untouched_read - 1.0);
+  proof.proven = distance < 0.05 && proof.evicted_read > proof.cached_read;
+  return proof;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,94 @@
+#include "measure/session.hpp"
+
+#include <utility>
+
+#include "jitterscope/error.hpp"
+#include "measure/first_call.hpp"
+#include "measure/loads.hpp"
+
+namespace jitterscope {
+namespace {
+
+// An unknown callable may do what cannot be recorded; then short launches are timed by events as well.
+Arm make_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& options, const Calibration& calibration) {
+  const bool was_asked_for = options.instrument || options.queue == QueueMode::graph;
+  if (shape.instrument != Instrument::graph || was_asked_for) return Arm(work, shape, options, calibration);
+  try {
+    return Arm(work, shape, options, calibration);
+  } catch (const FailedError&) {
+    shape.instrument = Instrument::events;
+    return Arm(work, shape, options, calibration);
+  }
+}
+
+MeasuredArm start(const TimedWork& work, Load load, Nanoseconds launch_time, const MeasureOptions& options,
+                  const Calibration& calibration) {
+  const RoundShape shape = shape_round(launch_time, work.cache, load, options, calibration);
+  MeasuredArm arm{make_arm(work, shape, options, calibration), Measurement()};
+  arm.measurement.conditions = {work.cache, load, options.data, options.queue};
+  arm.measurement.instrument = arm.arm.timer().instrument();
+  arm.measurement.constant = arm.arm.timer().constant();
+  arm.measurement.precision_asked = options.precision;
+  return arm;
+}
+
+bool was_interrupted(const std::vector<MeasuredArm>& arms) {
+  for (const MeasuredArm& arm : arms) {
+    if (arm.measurement.stop_reason == StopReason::interrupted) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Session::Session(Device& device, const std::vector<ReferenceTime>& reference)
+    : device_(device), queue_(device.make_queue()), calibration_(calibrate(device, *queue_, reference)) {}
+
+Result Session::measure(Workload& workload, std::string name, const MeasureOptions& options) {
+  Result result;
+  const FirstCall first = make_first_call(device_, *queue_, workload, calibration_.events.value);
+  result.operation = std::move(name);
+  result.first_call = first.time;
+  result.launch_cost = first.launch_cost;
+  for (const Load load : options.loads) {
+    std::vector<MeasuredArm> arms;
+    for (const CacheState cache : options.caches) {
+      const TimedWork work{device_, *queue_, workload, cache};
+      arms.push_back(start(work, load, first.launch_time, options, calibration_));
+    }
+    if (load == Load::burst) {
+      measure_burst(device_, arms, result.operation, options);
+    } else {
+      for (MeasuredArm& arm : arms) {
+        measure_sustained(device_, *queue_, arm, result.operation, options);
+        if (was_interrupted(arms)) break;
+      }
+    }
+    const bool stop = was_interrupted(arms);
+    for (MeasuredArm& arm : arms) {
+      if (!arm.measurement.rounds.empty()) result.measurements.push_back(std::move(arm.measurement));
+    }
+    if (stop) break;
+  }
+  return result;
+}
+
+namespace {
+
+class CallableWorkload final : public Workload {
+ public:
+  explicit CallableWorkload(const Launch& launch) : launch_(launch) {}
+  void run(NativeQueue queue) override { launch_(queue); }
+
+ private:
+  const Launch& launch_;
+};
+
+}  // namespace
+
+Result measure(Device& device, const Launch& launch, const MeasureOptions& options) {
+  CallableWorkload workload(launch);
+  return Session(device).measure(workload, "callable", options);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,30 @@
+// What the measurements of one run share: a device, one queue, calibrated instruments.
+#pragma once
+
+#include <memory>
+
+#include "jitterscope/measure.hpp"
+#include "measure/calibration.hpp"
+
+namespace jitterscope {
+
+class Session {
+ public:
+  /// Makes the queue and calibrates the instruments, about 0.2 s.
+  explicit Session(Device& device, const std::vector<ReferenceTime>& reference = {});
+
+  Device& device() { return device_; }
+  Queue& queue() { return *queue_; }
+  const Calibration& calibration() const { return calibration_; }
+
+  /// First call, launch cost, and all conditions that the options ask for. An interruption ends it early and
+  /// keeps what there is.
+  Result measure(Workload& workload, std::string name, const MeasureOptions& options);
+
+ private:
+  Device& device_;
+  std::unique_ptr<Queue> queue_;
+  Calibration calibration_;
+};
+
+}  // namespace jitterscope

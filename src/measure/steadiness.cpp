@@ -1,0 +1,83 @@
+#include "measure/steadiness.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr double kMargin = 0.005;
+// The driver updates its throttle counters in steps of tens of ms; over a quarter of a second of record the
+// rate is known to about 5 points.
+constexpr double kThrottleRateMargin = 0.05;
+
+std::vector<double> times_of(std::span<const Round> rounds) {
+  std::vector<double> times;
+  for (const Round& round : rounds) times.push_back(round.time().value());
+  return times;
+}
+
+std::vector<double> clocks_of(std::span<const Round> rounds) {
+  std::vector<double> clocks;
+  for (const Round& round : rounds) {
+    if (round.clock) clocks.push_back(round.clock->value());
+  }
+  return clocks;
+}
+
+bool levels_agree(const std::vector<double>& third, const std::vector<double>& last) {
+  return statistics::compare_levels(third, last, kMargin).equivalent;
+}
+
+// Share of host time that the power cap or heat held the clock down; nothing where no sensor tells.
+std::optional<double> throttle_rate(std::span<const Round> rounds) {
+  const auto throttled = [](const Round& round) -> std::optional<Nanoseconds> {
+    if (!round.sensors || !round.sensors->throttled_power) return std::nullopt;
+    return *round.sensors->throttled_power + round.sensors->throttled_thermal.value_or(Nanoseconds(0));
+  };
+  const auto first = throttled(rounds.front()), last = throttled(rounds.back());
+  const Nanoseconds span = rounds.back().started - rounds.front().started;
+  if (!first || !last || span <= Nanoseconds(0)) return std::nullopt;
+  return (*last - *first) / span;
+}
+
+// Quarters by host time, so that slow rounds do not make a quarter longer.
+std::size_t first_round_after(std::span<const Round> rounds, double share) {
+  const Nanoseconds begin = rounds.front().started;
+  const Nanoseconds limit = begin + (rounds.back().started - begin) * share;
+  const auto found = std::partition_point(rounds.begin(), rounds.end(),
+                                          [&](const Round& round) { return round.started < limit; });
+  return static_cast<std::size_t>(found - rounds.begin());
+}
+
+}  // namespace
+
+std::optional<std::size_t> settled_since(std::span<const Round> rounds) {
+  if (rounds.size() < 8) return std::nullopt;
+  const std::size_t third_begin = first_round_after(rounds, 0.5);
+  const std::size_t last_begin = first_round_after(rounds, 0.75);
+  const auto third = rounds.subspan(third_begin, last_begin - third_begin);
+  const auto last = rounds.subspan(last_begin);
+  if (third.empty() || last.empty()) return std::nullopt;
+  if (!levels_agree(times_of(third), times_of(last))) return std::nullopt;
+  const std::vector<double> third_clocks = clocks_of(third), last_clocks = clocks_of(last);
+  const bool clocks_known = third_clocks.size() == third.size() && last_clocks.size() == last.size();
+  if (clocks_known && !levels_agree(third_clocks, last_clocks)) return std::nullopt;
+  const auto third_rate = throttle_rate(third), last_rate = throttle_rate(last);
+  if (third_rate && last_rate && std::abs(*third_rate - *last_rate) > kThrottleRateMargin) return std::nullopt;
+  return third_begin;
+}
+
+Steadiness::Verdict why_not_steady(std::span<const Round> rounds) {
+  switch (statistics::classify_series(times_of(rounds))) {
+    case statistics::Trend::warming_up: return Steadiness::Verdict::warming_up;
+    case statistics::Trend::slowing_down: return Steadiness::Verdict::slowing_down;
+    case statistics::Trend::flat:
+    case statistics::Trend::never_steady: break;
+  }
+  return Steadiness::Verdict::never_steady;
+}
+
+}  // namespace jitterscope

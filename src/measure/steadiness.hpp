@@ -1,0 +1,19 @@
+// Whether a record of rounds without pause has settled.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "jitterscope/measurement.hpp"
+
+namespace jitterscope {
+
+/// One look at the record: time, and clock where it is known, are equal within 0.5 % between the third and
+/// the last quarter, and the time that the clock was held down grew at the same rate in both. Gives the
+/// first round of the third quarter where all of that holds.
+std::optional<std::size_t> settled_since(std::span<const Round> rounds);
+
+/// What kept a record from settling.
+Steadiness::Verdict why_not_steady(std::span<const Round> rounds);
+
+}  // namespace jitterscope

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <deque>
+
+#include "measure/estimate.hpp"
+#include "measure/loads.hpp"
+#include "measure/steadiness.hpp"
+
+namespace jitterscope {
+namespace {
+
+// A power cap was seen to set in 0.4 s after the load began; nothing shorter can be called settled.
+constexpr Nanoseconds kFirstCheckpoint = seconds(1);
+constexpr double kCheckpointGrowth = 1.5;
+constexpr int kPassesNeeded = 2;
+constexpr std::size_t kRoundsInFlight = 2;
+
+class SustainedLoop {
+ public:
+  SustainedLoop(Device& device, Queue& queue, MeasuredArm& arm, const std::string& name,
+                const MeasureOptions& options)
+      : device_(device), queue_(queue), arm_(arm), name_(name), options_(options), epoch_(device.host_time()),
+        settled_(options.warm_up ? std::nullopt : std::optional<std::size_t>(0)) {}
+
+  void run() {
+    arm_.arm.condition();
+    StopReason reason = StopReason::precision;
+    while (true) {
+      if (options_.interrupted && options_.interrupted()) {
+        reason = StopReason::interrupted;
+        break;
+      }
+      if (elapsed() >= options_.sustained_time_limit) {
+        reason = StopReason::time_limit;
+        break;
+      }
+      run_one_round();
+      look();
+      if (settled_ && is_precise()) break;
+    }
+    while (!pending_.empty()) finish_oldest();
+    queue_.wait();
+    conclude(reason);
+  }
+
+ private:
+  Nanoseconds elapsed() { return device_.host_time() - epoch_; }
+  std::vector<Round>& rounds() { return arm_.measurement.rounds; }
+
+  // A round that may not be gated has waited for itself; the others overlap with their predecessor, so that
+  // the queue never runs empty while the host reads results.
+  void run_one_round() {
+    pending_.push_back(arm_.arm.enqueue_round(epoch_));
+    const std::size_t in_flight = arm_.arm.timer().may_be_gated() ? kRoundsInFlight : 0;
+    while (pending_.size() > in_flight) finish_oldest();
+  }
+
+  void finish_oldest() {
+    Round round = arm_.arm.finish_round(pending_.front());
+    pending_.pop_front();
+    round.sensors = device_.read_sensors();
+    for (const Nanoseconds launch : round.launches) {
+      watched_ += launch * static_cast<double>(round.launches_per_value);
+    }
+    rounds().push_back(std::move(round));
+    report();
+  }
+
+  void look() {
+    if (settled_ || watched_ < checkpoint_) return;
+    checkpoint_ = watched_ * kCheckpointGrowth;
+    const auto since = settled_since(rounds());
+    passes_ = since ? passes_ + 1 : 0;
+    if (passes_ >= kPassesNeeded) settled_ = since;
+  }
+
+  // Looking costs a sort of all settled rounds: once for each 5 % more of them.
+  bool is_precise() {
+    const std::size_t count = rounds().size() - *settled_;
+    if (count < static_cast<std::size_t>(options_.minimum_rounds) || count < next_look_) return false;
+    next_look_ = count + 1 + count / 20;
+    Measurement& measurement = arm_.measurement;
+    summarise(measurement, *settled_);
+    return measurement.time.precision() <= options_.precision;
+  }
+
+  void conclude(StopReason reason) {
+    Measurement& measurement = arm_.measurement;
+    measurement.stop_reason = reason;
+    measurement.duration = elapsed();
+    if (rounds().empty()) return;
+    // Unsettled: the last quarter is what comes nearest, and the verdict says that it is no steady state.
+    const std::size_t first = settled_.value_or(rounds().size() * 3 / 4);
+    if (options_.warm_up) {
+      Steadiness steadiness;
+      steadiness.verdict = settled_ ? Steadiness::Verdict::steady : why_not_steady(rounds());
+      steadiness.watched = watched_;
+      steadiness.settled_round = first;
+      steadiness.settled_after = rounds()[first].started;
+      measurement.steadiness = steadiness;
+    }
+    summarise(measurement, first);
+  }
+
+  void report() {
+    if (!options_.progress) return;
+    Progress progress;
+    progress.operation = name_;
+    progress.conditions = arm_.measurement.conditions;
+    progress.rounds = std::ssize(rounds());
+    progress.median = rounds().back().time();
+    progress.precision = arm_.measurement.time.precision();
+    progress.clock = rounds().back().clock;
+    progress.time_left = std::max(options_.sustained_time_limit - elapsed(), Nanoseconds(0));
+    options_.progress(progress);
+  }
+
+  Device& device_;
+  Queue& queue_;
+  MeasuredArm& arm_;
+  const std::string& name_;
+  const MeasureOptions& options_;
+  Nanoseconds epoch_;
+  std::deque<Arm::Pending> pending_;
+  Nanoseconds watched_;
+  Nanoseconds checkpoint_ = kFirstCheckpoint;
+  int passes_ = 0;
+  std::optional<std::size_t> settled_;
+  std::size_t next_look_ = 0;
+};
+
+}  // namespace
+
+void measure_sustained(Device& device, Queue& queue, MeasuredArm& arm, const std::string& name,
+                       const MeasureOptions& options) {
+  SustainedLoop(device, queue, arm, name, options).run();
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,110 @@
+#include "device/cpu/cpu_device.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::string refusal(const char* operation) {
+  const auto device = open_cpu_device();
+  try {
+    device->prepare(Operation::parse(operation), {});
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(CpuDevice, RefusesTypesThatACpuLacks) {
+  EXPECT_EQ(refusal("conv2d:n=1,c=8,hw=8,k=8,rs=3,dtype=tf32"),
+            "the cpu has no tf32 for conv2d: try dtype=f32");
+  EXPECT_EQ(refusal("matmul:m=8,n=8,k=8,dtype=f16"), "the cpu has no f16 for matmul: try dtype=f32");
+  EXPECT_EQ(refusal("linear:n=8,in=8,out=8,dtype=tf32"), "the cpu has no tf32 for linear: try dtype=f32");
+}
+
+TEST(CpuDevice, RefusesWhatNeedsAGpu) {
+  EXPECT_THAT(refusal("copy:bytes=1024,kind=h2d"), HasSubstr("no device memory"));
+  EXPECT_THAT(refusal("spin:ns=1000,blocks=2"), HasSubstr("blocks=1"));
+}
+
+TEST(CpuDevice, SaysHowMuchMemoryIsNeededBeforeTakingIt) {
+  EXPECT_THAT(refusal("add:count=400Gi,dtype=f32"),
+              AllOf(HasSubstr("needs 4800.00 GiB"), HasSubstr("GiB are available")));
+  EXPECT_THAT(refusal("matmul:m=2000000,n=2000000,k=2,dtype=f32"), HasSubstr("GiB are available"));
+}
+
+TEST(CpuDevice, SpinsForTheTimeAsked) {
+  const auto device = open_cpu_device();
+  const auto spin = device->prepare(Operation(Spin{.amount = 500'000}), {});
+  const Nanoseconds begin = device->host_time();
+  spin->run(nullptr);
+  EXPECT_GE(device->host_time() - begin, Nanoseconds(500'000));
+  EXPECT_THAT(spin->memory(), IsEmpty());
+  EXPECT_TRUE(spin->produce_inputs(nullptr));
+  EXPECT_NO_THROW(
+      device->prepare(Operation(Spin{.unit = Spin::Unit::cycles, .amount = 100'001}), {})->run(nullptr));
+}
+
+TEST(CpuDevice, KnowsAllMemoryThatALayerTouches) {
+  const auto device = open_cpu_device();
+  const auto prepared = device->prepare(Operation::parse("conv2d:n=1,c=16,hw=8,k=16,rs=3,pad=1"), {});
+  std::int64_t sum = 0;
+  for (const MemoryRegion& region : prepared->memory()) sum += region.size.value();
+  const std::int64_t operands = (16 * 64 * 2 + 16 * 16 * 9) * 4;
+  // Regions are rounded up to whole lines.
+  EXPECT_GE(sum, operands + prepared->workspace().value());
+  EXPECT_LT(sum, operands + prepared->workspace().value() + 64 * 7);
+  EXPECT_THAT(prepared->algorithm(), Not(IsEmpty()));
+}
+
+TEST(CpuDevice, DescribesItself) {
+  const auto device = open_cpu_device();
+  const DeviceDescription description = device->describe();
+  EXPECT_EQ(description.id, "cpu");
+  EXPECT_NE(description.name, "");
+  EXPECT_GE(description.processors, 1);
+  EXPECT_GT(description.memory_total, Bytes(0));
+  EXPECT_LE(description.memory_free, description.memory_total);
+  EXPECT_THAT(description.data_types, AllOf(Contains(DataType::f64), Contains(DataType::f32)));
+  EXPECT_THAT(description.properties, Contains(Field(&Property::key, "clock_source")));
+  EXPECT_EQ(list_cpu_device().name, description.name);
+  ASSERT_EQ(description.libraries.size(), 1u);
+  EXPECT_EQ(description.libraries[0].name, "onednn");
+  EXPECT_THAT(description.libraries[0].version, testing::MatchesRegex("[23]\\.[0-9]+\\.[0-9]+"));
+  EXPECT_THAT(description.libraries[0].path, HasSubstr("dnnl"));
+}
+
+TEST(CpuDevice, ChecksHaveASentenceAndLimitsARemedyOrAReason) {
+  const auto device = open_cpu_device();
+  const std::vector<Check> checks = device->check();
+  EXPECT_THAT(checks, Contains(Field(&Check::subject, "onednn")));
+  for (const Check& check : checks) EXPECT_NE(check.sentence, "") << check.subject;
+}
+
+TEST(CpuDevice, CannotLockItsClock) {
+  const auto device = open_cpu_device();
+  EXPECT_THROW(device->lock_clocks("base"), UsageError);
+}
+
+TEST(CpuDevice, IdlesAtLeastAsLongAsAsked) {
+  const auto device = open_cpu_device();
+  const Nanoseconds begin = device->host_time();
+  device->idle(milliseconds(2));
+  EXPECT_GE(device->host_time() - begin, milliseconds(2));
+  EXPECT_NO_THROW(device->idle(Nanoseconds(-5)));
+}
+
+}  // namespace
+}  // namespace jitterscope

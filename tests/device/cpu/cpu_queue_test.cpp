@@ -1,0 +1,146 @@
+#include "device/cpu/cpu_queue.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/cpu/cpu_device.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cpu {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Noted final : public Workload {
+ public:
+  Noted(std::vector<int>& ran, int name) : ran_(ran), name_(name) {}
+  void run(NativeQueue queue) override {
+    EXPECT_EQ(queue, nullptr);
+    if (name_ < 0) throw FailedError("it broke");
+    ran_.push_back(name_);
+  }
+
+ private:
+  std::vector<int>& ran_;
+  int name_;
+};
+
+class CpuQueueTest : public testing::Test {
+ protected:
+  std::vector<int> ran_;
+  Noted first_{ran_, 1}, second_{ran_, 2}, broken_{ran_, -1};
+  CpuQueue queue_{Bytes(1 << 20)};
+};
+
+TEST_F(CpuQueueTest, RunsAtOnceWhileTheGateIsOpen) {
+  queue_.launch(first_);
+  EXPECT_THAT(ran_, ElementsAre(1));
+}
+
+TEST_F(CpuQueueTest, HoldsWorkBehindTheGateAndKeepsItsOrder) {
+  queue_.close_gate();
+  queue_.launch(second_);
+  queue_.launch(first_);
+  EXPECT_THAT(ran_, IsEmpty());
+  queue_.open_gate();
+  queue_.launch(second_);
+  EXPECT_THAT(ran_, ElementsAre(2, 1, 2));
+  queue_.wait();
+  EXPECT_THAT(ran_, ElementsAre(2, 1, 2));
+}
+
+TEST_F(CpuQueueTest, WhatFailsBehindTheGateIsThrownByWait) {
+  queue_.close_gate();
+  queue_.launch(broken_);
+  queue_.launch(first_);
+  queue_.open_gate();
+  EXPECT_THROW(queue_.wait(), FailedError);
+  EXPECT_NO_THROW(queue_.wait());
+  EXPECT_THAT(ran_, IsEmpty()) << "what was queued behind the failure is dropped";
+  queue_.launch(second_);
+  EXPECT_THAT(ran_, ElementsAre(2));
+}
+
+TEST_F(CpuQueueTest, WaitingBehindAClosedGateFailsAndOpensIt) {
+  queue_.close_gate();
+  queue_.launch(first_);
+  EXPECT_THROW(queue_.wait(), FailedError);
+  EXPECT_THAT(ran_, ElementsAre(1));
+  EXPECT_NO_THROW(queue_.wait());
+}
+
+TEST_F(CpuQueueTest, MarksMeasureWhatLiesBetween) {
+  const auto device = open_cpu_device();
+  const auto spin = device->prepare(Operation(Spin{.amount = 300'000}), {});
+  queue_.close_gate();
+  const Mark begin = queue_.mark();
+  queue_.launch(*spin);
+  const Mark end = queue_.mark();
+  EXPECT_THROW(queue_.elapsed(begin, end), FailedError) << "not passed yet";
+  queue_.open_gate();
+  queue_.wait_for(end);
+  EXPECT_GE(queue_.elapsed(begin, end), Nanoseconds(300'000));
+  EXPECT_LE(queue_.elapsed(end, begin), Nanoseconds(-300'000));
+}
+
+TEST_F(CpuQueueTest, SlotsAreReusedAfterARing) {
+  const Mark first = queue_.mark();
+  for (std::uint32_t i = 1; i < Queue::kRingSize; ++i) queue_.mark();
+  EXPECT_EQ(queue_.mark().slot, first.slot);
+}
+
+TEST_F(CpuQueueTest, ARecordingRunsOnlyWhenReplayed) {
+  const auto recording = queue_.record([&](Queue& queue) {
+    queue.launch(first_);
+    queue.set_cache(CacheState::warm, first_);
+    queue.launch(second_);
+  });
+  EXPECT_THAT(ran_, IsEmpty());
+  queue_.close_gate();
+  queue_.replay(*recording);
+  queue_.launch(second_);
+  EXPECT_THAT(ran_, IsEmpty());
+  queue_.open_gate();
+  queue_.wait();
+  EXPECT_THAT(ran_, ElementsAre(1, 2, 2));
+  queue_.replay(*recording);
+  EXPECT_THAT(ran_, ElementsAre(1, 2, 2, 1, 2));
+}
+
+TEST_F(CpuQueueTest, ARecordingThatFailsLeavesTheQueueUsable) {
+  EXPECT_THROW(queue_.record([&](Queue& queue) { queue.wait(); }), UsageError);
+  EXPECT_THROW(queue_.record([&](Queue& queue) { queue.close_gate(); }), UsageError);
+  queue_.launch(first_);
+  EXPECT_THAT(ran_, ElementsAre(1));
+}
+
+TEST_F(CpuQueueTest, ForeignRecordingsAreRefused) {
+  Recording foreign;
+  EXPECT_THROW(queue_.replay(foreign), UsageError);
+}
+
+TEST_F(CpuQueueTest, ProducedNeedsAWorkloadThatProduces) {
+  EXPECT_THROW(queue_.set_cache(CacheState::produced, first_), UsageError);
+  queue_.close_gate();
+  queue_.set_cache(CacheState::produced, first_);
+  queue_.open_gate();
+  EXPECT_THROW(queue_.wait(), UsageError);
+}
+
+TEST_F(CpuQueueTest, ClockBetweenStampsIsAClock) {
+  const ClockStamp begin = queue_.stamp_clock();
+  const auto device = open_cpu_device();
+  const auto spin = device->prepare(Operation(Spin{.amount = 2'000'000}), {});
+  queue_.launch(*spin);
+  const ClockStamp end = queue_.stamp_clock();
+  const std::optional<ClockReading> clock = queue_.clock_between(begin, end);
+  ASSERT_TRUE(clock);
+  // No core that runs this is slower than 0.2 GHz or faster than 10.
+  EXPECT_GT(clock->frequency, Hertz(0.2e9));
+  EXPECT_LT(clock->frequency, Hertz(10e9));
+  EXPECT_GE(clock->window, Nanoseconds(2'000'000));
+}
+
+}  // namespace
+}  // namespace jitterscope::cpu

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include "cuda_test.hpp"
+
+namespace jitterscope {
+namespace {
+
+class CudaDeviceTest : public CudaTest {
+ protected:
+  void expect_usage_error(const std::string& text, const std::string& words) {
+    try {
+      prepare(text);
+      ADD_FAILURE() << text << " was prepared";
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  }
+};
+
+TEST_F(CudaDeviceTest, DescribesTheGpu) {
+  const DeviceDescription description = device().describe();
+  EXPECT_EQ(description.id, "cuda:0");
+  EXPECT_FALSE(description.name.empty());
+  EXPECT_TRUE(description.uuid.starts_with("GPU-"));
+  EXPECT_EQ(description.uuid.size(), 40u);
+  EXPECT_GT(description.processors, 0);
+  EXPECT_GT(description.memory_total, description.memory_free);
+  EXPECT_GT(description.last_level_cache, Bytes(0));
+  EXPECT_GT(description.maximum_clock.value(), megahertz(200));
+  EXPECT_EQ(description.libraries.size(), 5u);
+  for (const Property& property : description.properties)
+    EXPECT_FALSE(property.value.empty()) << property.key;
+}
+
+TEST_F(CudaDeviceTest, SensorsAreSane) {
+  for (const LibraryInfo& library : device().describe().libraries) {
+    if (library.name == "nvml" && !library.problem.empty()) GTEST_SKIP() << library.problem;
+  }
+  const SensorReading reading = device().read_sensors();
+  ASSERT_TRUE(reading.sm_clock && reading.power && reading.temperature);
+  EXPECT_GE(*reading.sm_clock, megahertz(100));
+  EXPECT_GT(*reading.power, Watts(5));
+  EXPECT_LT(*reading.power, Watts(3000));
+  EXPECT_GT(*reading.temperature, Celsius(5));
+  EXPECT_LT(*reading.temperature, Celsius(120));
+}
+
+TEST_F(CudaDeviceTest, ChecksNameDriverLibrariesAndRights) {
+  std::vector<std::string> subjects;
+  for (const Check& check : device().check()) {
+    subjects.push_back(check.subject);
+    EXPECT_FALSE(check.sentence.empty()) << check.subject;
+    EXPECT_TRUE(check.status != Check::Status::missing || !check.remedy.empty()) << check.subject;
+  }
+  for (const char* subject :
+       {"driver", "nvml", "cudnn", "cublaslt", "cupti", "clock locking", "hardware counters"}) {
+    EXPECT_NE(std::find(subjects.begin(), subjects.end(), subject), subjects.end()) << subject;
+  }
+}
+
+TEST_F(CudaDeviceTest, OperandsThatDoNotFitAreRefusedBeforeAllocating) {
+  const DeviceDescription before = device().describe();
+  const std::int64_t count = before.memory_total.value() / element_size(DataType::f32).value();
+  expect_usage_error(fmt::format("add:count={},dtype=f32", count), "GB free");
+  expect_usage_error(fmt::format("copy:bytes={},kind=d2h", 4 * count), "GB free");
+  EXPECT_EQ(device().describe().memory_free, before.memory_free);
+}
+
+TEST_F(CudaDeviceTest, WhatTheGpuCannotDoIsRefused) {
+  expect_usage_error("matmul:m=8,n=8,k=8,dtype=f64", "use --device cpu to check");
+  expect_usage_error("conv2d:n=1,c=8,hw=8,k=8,rs=3,dtype=f64", "use --device cpu to check");
+  expect_usage_error("spin:ns=10,blocks=1,threads=2048", "thread");
+}
+
+TEST_F(CudaDeviceTest, ManyQueuesAndOperationsLeaveNoMemoryBehind) {
+  const auto once = [&] {
+    auto other = device().make_queue();
+    auto add = prepare("add:count=10000000,dtype=f32");
+    other->launch(*add);
+    other->wait();
+  };
+  once();
+  const Bytes before = device().describe().memory_free;
+  for (int i = 0; i < 10; ++i) once();
+  EXPECT_EQ(device().describe().memory_free, before);
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,116 @@
+#include <cuda.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "cuda_test.hpp"
+#include "device/cuda/cuda_queue.hpp"
+
+namespace jitterscope {
+namespace {
+
+class CudaGate : public CudaTest {};
+
+TEST_F(CudaGate, HoldsLaterWorkUntilItOpens) {
+  const Mark before = queue().mark();
+  queue().wait_for(before);
+  queue().close_gate();
+  const Mark behind = queue().mark();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  queue().open_gate();
+  queue().wait();
+  EXPECT_GE(queue().elapsed(before, behind), milliseconds(20));
+}
+
+TEST_F(CudaGate, WaitingOpensItFirst) {
+  queue().close_gate();
+  const Mark behind = queue().mark();
+  queue().wait_for(behind);
+  queue().close_gate();
+  EXPECT_NO_THROW(queue().wait());
+}
+
+TEST_F(CudaGate, WaitingForAMarkBeforeItLeavesItClosed) {
+  const Mark before = queue().mark();
+  queue().close_gate();
+  queue().wait_for(before);
+  EXPECT_THROW(queue().close_gate(), std::logic_error);
+  queue().wait();
+}
+
+TEST_F(CudaGate, ClosesAgainAndAgain) {
+  for (int i = 0; i < 100; ++i) {
+    queue().close_gate();
+    queue().open_gate();
+    queue().open_gate();
+  }
+  EXPECT_NO_THROW(queue().wait());
+}
+
+TEST_F(CudaGate, GivesUpAfterItsLimitAndSaysSo) {
+  const cuda::Context context(0);
+  cuda::CudaQueue impatient(context, milliseconds(200));
+  const Mark before = impatient.mark();
+  impatient.close_gate();
+  const Mark behind = impatient.mark();
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_THROW(impatient.wait(), FailedError);
+  EXPECT_LT(impatient.elapsed(before, behind), milliseconds(300));
+  impatient.close_gate();
+  EXPECT_NO_THROW(impatient.wait());
+}
+
+TEST_F(CudaGate, AQueueThatDiesOpensIt) {
+  auto other = device().make_queue();
+  other->close_gate();
+  other.reset();
+  EXPECT_NO_THROW(queue().wait());
+}
+
+// A launch that finds the stream full blocks until the gate gives up, and then wait() throws.
+TEST_F(CudaGate, HoldsNineHundredLaunchesWithMarks) {
+  auto empty = prepare("spin:ns=0,blocks=1,threads=32");
+  queue().launch(*empty);
+  queue().wait();
+  queue().close_gate();
+  for (int i = 0; i < 900; ++i) {
+    queue().launch(*empty);
+    queue().mark();
+  }
+  EXPECT_NO_THROW(queue().wait());
+}
+
+// Says how many launches with a mark each fit before the host blocks.
+TEST_F(CudaGate, CapacityOfTheStreamIsKnown) {
+  const cuda::Context context(0);
+  cuda::CudaQueue impatient(context, milliseconds(500));
+  auto empty = prepare("spin:ns=0,blocks=1,threads=32");
+  impatient.launch(*empty);
+  impatient.wait();
+  impatient.close_gate();
+  int launches = 0;
+  for (bool blocked = false; !blocked && launches < 4000; ++launches) {
+    const Nanoseconds start = device().host_time();
+    impatient.launch(*empty);
+    impatient.mark();
+    blocked = device().host_time() - start > milliseconds(50);
+  }
+  try {
+    impatient.wait();
+  } catch (const FailedError&) {
+  }
+  RecordProperty("launches_with_a_mark_behind_a_gate", launches);
+  std::cout << launches << " launches with a mark each fit behind the gate\n";
+  EXPECT_GE(launches, 400);
+}
+
+TEST_F(CudaGate, PageableCopiesDoNotDeadlockBehindIt) {
+  auto copy = prepare("copy:bytes=16Mi,kind=h2d,memory=pageable");
+  queue().close_gate();
+  queue().launch(*copy);
+  EXPECT_NO_THROW(queue().wait());
+}
+
+}  // namespace
+}  // namespace jitterscope

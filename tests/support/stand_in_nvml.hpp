@@ -1,0 +1,18 @@
+// What the stand-in NVML library answers, for the tests that use it.
+#pragma once
+
+namespace jitterscope::stand_in {
+
+inline constexpr const char* kUuid = "GPU-00112233-4455-6677-8899-aabbccddeeff";
+
+/// File to which the library appends a line for each change: "lock MIN MAX" or "reset".
+inline constexpr const char* kStateFile = "STAND_IN_NVML_STATE";
+/// Set: changing clocks answers "no permission".
+inline constexpr const char* kNoPermission = "STAND_IN_NVML_NO_PERMISSION";
+/// Comma-separated names of functions that answer "function not found".
+inline constexpr const char* kMissing = "STAND_IN_NVML_MISSING";
+
+inline constexpr unsigned kBaseMegahertz = 1500, kMaximumMegahertz = 1980, kStepMegahertz = 15,
+                          kMinimumMegahertz = 345;
+
+}  // namespace jitterscope::stand_in
