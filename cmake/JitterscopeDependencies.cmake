@@ -6,6 +6,7 @@ find_package(Eigen3 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(Threads REQUIRED)
+find_package(OpenMP QUIET COMPONENTS CXX)  # optional; found here so that a consumer's targets see it as well
 # BUILD_INTERFACE: a consumer of the installed static library links what must be linked, no more.
 set(JITTERSCOPE_LIBRARIES
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:Boost::headers>

@@ -3,6 +3,15 @@
 #include <jitterscope/jitterscope.hpp>
 
 int main() {
-  std::cout << "jitterscope " << jitterscope::version() << '\n';
-  return 0;
+  const auto device = jitterscope::open_device("cpu");
+  const auto operation = jitterscope::Operation::parse("matmul:k=64,m=16,n=32");
+  const auto prepared = device->prepare(operation, {});
+  const auto queue = device->make_queue();
+  queue->launch(*prepared);
+  queue->wait();
+  const auto product = prepared->read_operand(operation.operands().size() - 1);
+
+  std::cout << "jitterscope " << jitterscope::version() << '\n'
+            << operation.text() << " by " << prepared->provider() << ", " << product.size() << " elements\n";
+  return product.size() == 16u * 32u ? 0 : 1;
 }
