@@ -9,6 +9,7 @@
 
 #include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
+#include "device/cuda/clock_lock.hpp"
 #include "jitterscope/version.hpp"
 
 namespace jitterscope::cli {
@@ -24,6 +25,7 @@ int run(int argc, char** argv) {
   Invocation invocation;
   invocation.command_line = typed(argc, argv);
   invocation.executable = std::filesystem::read_symlink("/proc/self/exe").string();
+  cuda::set_guardian_executable(invocation.executable);
   if (const auto status = run_hidden_command(argc, argv)) return *status;
 
   CLI::App app("How long GPU work takes, and why that time varies.", "jitterscope");

@@ -8,6 +8,9 @@ namespace {
 
 // Event pairs carry +-0.1 us after calibration: 0.5 % of 20 us. Below that, slopes of recordings.
 constexpr Nanoseconds kShortLaunch = microseconds(20);
+// Where a pair of marks costs less than this (a CPU: 25 ns), it is exact enough for the shortest launch, and a
+// slope would only add the noise of one recording to that of another.
+constexpr Nanoseconds kCheapMarks = Nanoseconds(100);
 constexpr Nanoseconds kRoundLength = milliseconds(5);
 constexpr std::int64_t kMostLaunches = 20;
 // A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
@@ -36,7 +39,8 @@ SlopeShape shape_slope(Nanoseconds launch_time, CacheState cache) {
 RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
                        const Calibration& calibration) {
   RoundShape shape;
-  const bool is_short = launch_time < kShortLaunch && cache == CacheState::warm;
+  const bool is_short =
+      launch_time < kShortLaunch && cache == CacheState::warm && calibration.events.value > kCheapMarks;
   const bool by_slope = options.queue == QueueMode::graph || (options.queue == QueueMode::saturated && is_short);
   shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
   const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
