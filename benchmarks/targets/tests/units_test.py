@@ -35,7 +35,7 @@ class Processes(unittest.TestCase):
         self.assertEqual((finished.status, finished.stdout, finished.stderr), (4, "out\n", "err\n"))
 
     def test_memory_is_that_of_the_process(self):
-        held = bytes(200_000_000)  # of this process: it must not count
+        held = b"x" * 200_000_000  # of this process: it must not count
         small = python("import time; time.sleep(0.3)").peak_memory_bytes
         large = python("held = b'x' * 100_000_000; import time; time.sleep(0.3)")
         self.assertLess(small, 100e6)
