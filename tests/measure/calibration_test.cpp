@@ -10,15 +10,6 @@
 namespace jitterscope::scripted {
 namespace {
 
-std::vector<ReferenceTime> true_times(ScriptedDevice& device) {
-  std::vector<ReferenceTime> reference;
-  for (const Operation& operation : calibration_operations(device.describe())) {
-    const auto amount = static_cast<double>(std::get<Spin>(operation.parameters()).amount);
-    reference.push_back({operation.text(), Nanoseconds(amount) + kSpinOverhead});
-  }
-  return reference;
-}
-
 void expect_covered(const InstrumentConstant& constant, Nanoseconds truth) {
   EXPECT_LE(std::abs((constant.value - truth).value()), constant.uncertainty.value())
       << "read " << constant.value.value() << ", is " << truth.value();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "measure/round_timer.hpp"
@@ -27,6 +28,16 @@ struct Bench {
   std::unique_ptr<PreparedOperation> operation = device.prepare(some_operation(), InputData());
 };
 
+/// What the calibration's kernels truly take: the reference that a tracer gives.
+inline std::vector<ReferenceTime> true_times(ScriptedDevice& device) {
+  std::vector<ReferenceTime> reference;
+  for (const Operation& operation : calibration_operations(device.describe())) {
+    const auto amount = static_cast<double>(std::get<Spin>(operation.parameters()).amount);
+    reference.push_back({operation.text(), Nanoseconds(amount) + kSpinOverhead});
+  }
+  return reference;
+}
+
 /// A device whose session was calibrated; a script set afterwards does not disturb the calibration.
 struct Laboratory {
   explicit Laboratory(Script script = {}) : device(std::move(script)) {}
@@ -34,7 +45,7 @@ struct Laboratory {
   Result measure(const MeasureOptions& options) { return session.measure(*operation, "operation", options); }
 
   ScriptedDevice device;
-  Session session{device};
+  Session session{device, true_times(device)};
   std::unique_ptr<PreparedOperation> operation = device.prepare(some_operation(), InputData());
 };
 
