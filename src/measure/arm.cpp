@@ -13,9 +13,12 @@ std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& 
     case Instrument::cupti: return make_trace_timer(work, shape.values);
     case Instrument::events: break;
   }
-  // An eager round is one group: marks between its launches would slow the host that is being timed.
+  // An eager round is one group: marks between its launches would slow the host that is being timed. Where
+  // eviction stands between launches, the queue is busy with it and the host is ahead anyway.
   const InstrumentConstant none{Nanoseconds(0), calibration.events.value, calibration.events.grain};
-  if (mode == QueueMode::eager) return make_event_timer(work, 1, shape.values, none);
+  if (mode == QueueMode::eager && work.cache == CacheState::warm) {
+    return make_event_timer(work, 1, shape.values * shape.group, none);
+  }
   return make_event_timer(work, shape.values, shape.group, calibration.events);
 }
 

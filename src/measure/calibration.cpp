@@ -61,10 +61,11 @@ Nanoseconds timer_grain(Queue& queue) {
   return Nanoseconds(grain);
 }
 
-// Middle of the differences, and half of what they span: 9 kernels are too few for more.
-InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds grain) {
+// Middle of the differences, and half of what they span: 9 kernels are too few for more. A median of readings
+// that are multiples of the grain is itself one, so all kernels may be off the same way by up to `step` / 2.
+InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds step, Nanoseconds grain) {
   const auto [low, high] = std::minmax_element(differences.begin(), differences.end());
-  return {Nanoseconds(statistics::median(differences)), Nanoseconds((*high - *low) / 2), grain};
+  return {Nanoseconds(statistics::median(differences)), Nanoseconds((*high - *low) / 2) + step / 2.0, grain};
 }
 
 }  // namespace
@@ -98,6 +99,8 @@ std::vector<ReferenceTime> trace_calibration_operations(Device& device) {
 Calibration calibrate(Device& device, Queue& queue, const std::vector<ReferenceTime>& reference) {
   const DeviceDescription description = device.describe();
   const Nanoseconds grain = timer_grain(queue);
+  const SlopeShape slope;
+  const Nanoseconds slope_step = grain / static_cast<double>(slope.long_launches - slope.short_launches);
   std::vector<double> slope_less_reference, events_less_slope;
   for (const Operation& operation : calibration_operations(description)) {
     const Reading reading = read_by_both(device, queue, operation);
@@ -111,14 +114,14 @@ Calibration calibrate(Device& device, Queue& queue, const std::vector<ReferenceT
   calibration.method = "events against slopes of recordings, on " + std::to_string(events_less_slope.size()) +
                        " spin kernels";
   if (!slope_less_reference.empty()) {
-    calibration.graph = constant_of(slope_less_reference, grain);
+    calibration.graph = constant_of(slope_less_reference, slope_step, grain);
     calibration.method += "; slopes against CUPTI's kernel times, read in another process";
   } else if (description.id != "cpu") {
     calibration.graph = {Nanoseconds(0), kSlopeBiasWithoutReference, grain};
     calibration.method += "; slopes are taken as they are, since CUPTI could not be asked";
   }
   calibration.graph.grain = grain;
-  calibration.events = constant_of(events_less_slope, grain);
+  calibration.events = constant_of(events_less_slope, grain + slope_step, grain);
   calibration.events.value += calibration.graph.value;
   calibration.events.uncertainty += calibration.graph.uncertainty;
   return calibration;

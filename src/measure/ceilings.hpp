@@ -14,7 +14,7 @@ namespace jitterscope {
 Ceilings measure_ceilings(Session& session, std::span<const DataType> types);
 
 /// Copies a probe after one eviction, after four, and warm. Proven where one evicts as well as four, within
-/// 5 %, and better than none.
+/// 5 %, and over 5 % slower than none.
 CacheProof prove_cold(Session& session);
 
 }  // namespace jitterscope

@@ -99,6 +99,9 @@ TimeEstimate estimate_time_in_blocks(std::span<const Round> rounds, std::size_t 
 void summarise(Measurement& measurement, std::size_t first) {
   const std::span<const Round> rounds = std::span<const Round>(measurement.rounds).subspan(first);
   if (rounds.empty()) return;
+  // A growing record is summarised again and again; what an earlier look could tell may be unknown now.
+  measurement.modes.clear();
+  measurement.at_reference_clock.reset();
   const bool sustained = measurement.conditions.load == Load::sustained;
   measurement.time = sustained ? estimate_time_in_blocks(rounds, kSustainedBlocks) : estimate_time(rounds);
   std::vector<double> launches;

@@ -54,7 +54,9 @@ Nanoseconds Round::time() const {
 }
 
 double TimeEstimate::precision() const {
-  if (rounds == 0 || !(low < high || low == high) || median.value() <= 0) {
+  // No pair of order statistics of fewer than 6 rounds holds the median with 95 %.
+  constexpr std::int64_t kLeastRounds = 6;
+  if (rounds < kLeastRounds || !(low < high || low == high) || median.value() <= 0) {
     return std::numeric_limits<double>::infinity();
   }
   return (high - low) / median / 2.0;

@@ -24,10 +24,15 @@ std::int64_t launches_in(Nanoseconds length, Nanoseconds launch_time) {
 
 SlopeShape shape_slope(Nanoseconds launch_time, CacheState cache) {
   SlopeShape slope;
-  if (cache != CacheState::warm) return {.short_launches = 0, .long_launches = kMostLaunches, .pairs = 2};
+  if (cache != CacheState::warm) {
+    const std::int64_t launches = std::min(kMostLaunches, launches_in(kRoundLength, launch_time));
+    return {.short_launches = 0, .long_launches = launches, .pairs = 2};
+  }
   // Both recordings together last about 0.5 ms: then the timer's grain, 32 ns on Hopper and 0.5 us on
   // older GPUs, is under 0.1 % of a slope.
-  slope.short_launches = std::clamp<std::int64_t>(launches_in(microseconds(125), launch_time), 40, 400);
+  // A long launch needs no 40 of them for that, and would make a round of minutes.
+  const std::int64_t least = std::min<std::int64_t>(40, launches_in(kRoundLength / 4.0, launch_time));
+  slope.short_launches = std::clamp<std::int64_t>(launches_in(microseconds(125), launch_time), least, 400);
   slope.long_launches = 3 * slope.short_launches;
   const Nanoseconds pair = launch_time * static_cast<double>(slope.short_launches + slope.long_launches);
   slope.pairs = std::min(kMostPairs, launches_in(kRoundLength, pair));

@@ -1,0 +1,74 @@
+#include "measure/calibration.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <variant>
+
+#include "measuring.hpp"
+
+namespace jitterscope::scripted {
+namespace {
+
+void expect_covered(const InstrumentConstant& constant, Nanoseconds truth) {
+  EXPECT_LE(std::abs((constant.value - truth).value()), constant.uncertainty.value())
+      << "read " << constant.value.value() << ", is " << truth.value();
+}
+
+TEST(Calibration, RecoversConstantsAgainstAReference) {
+  for (int step = 0; step < 40; ++step) {
+    Script script;
+    script.events_constant = Nanoseconds(1500 + 37.0 * step);
+    script.node_constant = Nanoseconds(60 + 11.0 * step);
+    Bench bench(script);
+    const Calibration calibration = calibrate(bench.device, *bench.queue, true_times(bench.device));
+    expect_covered(calibration.events, script.events_constant);
+    expect_covered(calibration.graph, script.node_constant);
+    EXPECT_LE(calibration.events.uncertainty, Nanoseconds(100));
+    EXPECT_THAT(calibration.method, testing::HasSubstr("CUPTI's kernel times"));
+  }
+}
+
+TEST(Calibration, WithoutReferenceTheSlopesBiasIsInTheUncertainty) {
+  Bench bench;
+  const Calibration calibration = calibrate(bench.device, *bench.queue, {});
+  EXPECT_DOUBLE_EQ(calibration.graph.value.value(), 0.0);
+  expect_covered(calibration.graph, bench.device.script().node_constant);
+  expect_covered(calibration.events, bench.device.script().events_constant);
+}
+
+TEST(Calibration, FindsTheTimersGrain) {
+  for (const double grain : {32.0, 500.0, 1000.0}) {
+    Script script;
+    script.grain = Nanoseconds(grain);
+    // A period that the grain does not divide, so that neighbouring marks are unequally far apart.
+    script.events_constant = Nanoseconds(2345);
+    Bench bench(script);
+    const Calibration calibration = calibrate(bench.device, *bench.queue, {});
+    EXPECT_NEAR(calibration.events.grain.value(), grain, 1e-3);
+    EXPECT_EQ(calibration.graph.grain, calibration.events.grain);
+  }
+}
+
+TEST(Calibration, TracesEveryKernelItReads) {
+  Bench bench;
+  const std::vector<ReferenceTime> traced = trace_calibration_operations(bench.device);
+  const std::vector<ReferenceTime> truth = true_times(bench.device);
+  ASSERT_EQ(traced.size(), truth.size());
+  for (std::size_t i = 0; i < traced.size(); ++i) {
+    EXPECT_EQ(traced[i].operation, truth[i].operation);
+    EXPECT_NEAR(traced[i].time.value(), truth[i].time.value(), 1e-3);
+  }
+}
+
+TEST(Calibration, ACpuHasOneBlock) {
+  DeviceDescription description;
+  description.id = "cpu";
+  description.processors = 4;
+  for (const Operation& operation : calibration_operations(description)) {
+    EXPECT_EQ(std::get<Spin>(operation.parameters()).blocks, 1);
+  }
+}
+
+}  // namespace
+}  // namespace jitterscope::scripted

@@ -1,0 +1,183 @@
+#include "measure/estimate.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "measure/steadiness.hpp"
+
+namespace jitterscope {
+namespace {
+
+Round round_of(std::initializer_list<double> launches, double started = 0.0) {
+  Round round;
+  round.started = Nanoseconds(started);
+  for (const double launch : launches) round.launches.push_back(Nanoseconds(launch));
+  return round;
+}
+
+std::vector<Round> rounds_of(std::initializer_list<double> times) {
+  std::vector<Round> rounds;
+  for (const double time : times) rounds.push_back(round_of({time}));
+  return rounds;
+}
+
+TEST(Estimate, IsTheMedianOfRoundMedians) {
+  const std::vector<Round> rounds = {round_of({1, 2, 900}), round_of({5, 4, 3}), round_of({10, 10, 10})};
+  EXPECT_EQ(estimate_time(rounds).median, Nanoseconds(4));
+  EXPECT_EQ(estimate_time(rounds).rounds, 3);
+}
+
+TEST(Estimate, IntervalIsThatOfOrderStatistics) {
+  // P(Bin(10, 1/2) < 2) = 0.0107: the second and the ninth value.
+  const std::vector<Round> rounds = rounds_of({7, 3, 9, 1, 10, 2, 8, 4, 6, 5});
+  const TimeEstimate time = estimate_time(rounds);
+  EXPECT_EQ(time.median, Nanoseconds(5.5));
+  EXPECT_EQ(time.low, Nanoseconds(2));
+  EXPECT_EQ(time.high, Nanoseconds(9));
+  EXPECT_DOUBLE_EQ(time.precision(), 3.5 / 5.5);
+}
+
+TEST(Estimate, FewRoundsClaimNoPrecision) {
+  EXPECT_TRUE(std::isinf(estimate_time(rounds_of({})).precision()));
+  EXPECT_TRUE(std::isinf(estimate_time(rounds_of({5})).precision()));
+  EXPECT_TRUE(std::isinf(estimate_time(rounds_of({5, 5, 5, 5, 5})).precision()));
+  EXPECT_DOUBLE_EQ(estimate_time(rounds_of({5, 5, 5, 5, 5, 5})).precision(), 0.0);
+}
+
+TEST(Estimate, BlocksAreConsecutive) {
+  std::vector<Round> rounds;
+  for (int i = 0; i < 100; ++i) rounds.push_back(round_of({static_cast<double>(i / 10)}));
+  const TimeEstimate time = estimate_time_in_blocks(rounds, 10);
+  EXPECT_EQ(time.rounds, 10);
+  EXPECT_EQ(time.median, Nanoseconds(4.5));
+  EXPECT_EQ(time.low, Nanoseconds(1));
+  EXPECT_EQ(time.high, Nanoseconds(8));
+}
+
+TEST(Estimate, FewerRoundsThanBlocksStandForThemselves) {
+  EXPECT_EQ(estimate_time_in_blocks(rounds_of({1, 2, 3}), 20).rounds, 3);
+}
+
+TEST(Estimate, SummaryBeginsAtTheRoundAsked) {
+  Measurement measurement;
+  measurement.rounds = rounds_of({900, 900, 5, 5, 5, 5, 5, 5});
+  summarise(measurement, 2);
+  EXPECT_EQ(measurement.time.median, Nanoseconds(5));
+  EXPECT_EQ(measurement.time.rounds, 6);
+  EXPECT_EQ(measurement.launches.maximum, Nanoseconds(5));
+  EXPECT_EQ(measurement.launches.values, 6);
+}
+
+TEST(Estimate, SummaryOfNothingIsEmpty) {
+  Measurement measurement;
+  summarise(measurement, 0);
+  EXPECT_EQ(measurement.time.rounds, 0);
+  EXPECT_EQ(measurement.launches.values, 0);
+}
+
+TEST(Estimate, PercentilesAreOverLaunches) {
+  Measurement measurement;
+  Round round;
+  for (int i = 100; i >= 0; --i) round.launches.push_back(Nanoseconds(i));
+  measurement.rounds = {round};
+  summarise(measurement, 0);
+  EXPECT_EQ(measurement.launches.minimum, Nanoseconds(0));
+  EXPECT_EQ(measurement.launches.p5, Nanoseconds(5));
+  EXPECT_EQ(measurement.launches.p25, Nanoseconds(25));
+  EXPECT_EQ(measurement.launches.median, Nanoseconds(50));
+  EXPECT_EQ(measurement.launches.p75, Nanoseconds(75));
+  EXPECT_EQ(measurement.launches.p95, Nanoseconds(95));
+  EXPECT_EQ(measurement.launches.maximum, Nanoseconds(100));
+}
+
+TEST(Estimate, SummaryTwiceIsTheSummaryOnce) {
+  Measurement measurement;
+  for (int i = 0; i < 40; ++i) {
+    Round round;
+    for (int j = 0; j < 20; ++j)
+      round.launches.push_back(Nanoseconds((j % 2 == 0 ? 1000 : 1200) + (i * 7 + j) % 5));
+    measurement.rounds.push_back(round);
+  }
+  summarise(measurement, 0);
+  ASSERT_EQ(measurement.modes.size(), 2u);
+  summarise(measurement, 0);
+  EXPECT_EQ(measurement.modes.size(), 2u);
+}
+
+TEST(Estimate, CyclesComeFromRoundsThatKnowTheirClock) {
+  Measurement measurement;
+  measurement.rounds = rounds_of({1000, 1000, 500});
+  measurement.rounds[0].clock = measurement.rounds[1].clock = megahertz(1500);
+  summarise(measurement, 0);
+  ASSERT_TRUE(measurement.clock);
+  EXPECT_EQ(measurement.clock->median, megahertz(1500));
+  ASSERT_TRUE(measurement.cycles);
+  EXPECT_NEAR(measurement.cycles->value(), 1500, 1e-6);
+}
+
+// 200 rounds, 10 ms apart.
+std::vector<Round> record(const std::function<void(Round&, double share)>& set) {
+  std::vector<Round> rounds;
+  for (int i = 0; i < 200; ++i) {
+    rounds.push_back(round_of({100.0 + i % 3 * 0.01}, i * 10e6));
+    set(rounds.back(), i / 200.0);
+  }
+  return rounds;
+}
+
+TEST(Steadiness, SettledRecordGivesItsThirdQuarter) {
+  const auto rounds = record([](Round&, double) {});
+  ASSERT_TRUE(settled_since(rounds));
+  EXPECT_NEAR(static_cast<double>(*settled_since(rounds)), 100, 1);
+}
+
+TEST(Steadiness, NeedsEqualTimesInTheLastQuarters) {
+  const auto with_step = [](double at, double size) {
+    return record([=](Round& round, double share) {
+      if (share >= at) round.launches.front() = round.launches.front() * (1 + size);
+    });
+  };
+  EXPECT_TRUE(settled_since(with_step(0.45, 0.1)));
+  EXPECT_TRUE(settled_since(with_step(0.75, 0.003)));
+  EXPECT_FALSE(settled_since(with_step(0.75, 0.01)));
+}
+
+TEST(Steadiness, NeedsEqualClocksWhereTheyAreKnown) {
+  const auto falling =
+      record([](Round& round, double share) { round.clock = megahertz(share < 0.75 ? 1980 : 1950); });
+  EXPECT_FALSE(settled_since(falling));
+  const auto standing = record([](Round& round, double) { round.clock = megahertz(1980); });
+  EXPECT_TRUE(settled_since(standing));
+}
+
+TEST(Steadiness, NeedsCountersThatGrowEvenly) {
+  const auto counting = [](bool thermal) {
+    return record([=](Round& round, double share) {
+      SensorReading reading;
+      reading.throttled_power = Nanoseconds(thermal ? 0.0 : std::max(0.0, share - 0.75) * 2e9);
+      reading.throttled_thermal = Nanoseconds(thermal ? std::max(0.0, share - 0.75) * 2e9 : 0.0);
+      round.sensors = reading;
+    });
+  };
+  EXPECT_FALSE(settled_since(counting(false)));
+  EXPECT_FALSE(settled_since(counting(true)));
+}
+
+TEST(Steadiness, ShortRecordsAreNotSettled) {
+  EXPECT_FALSE(settled_since({}));
+  EXPECT_FALSE(settled_since(rounds_of({1, 1, 1, 1, 1, 1, 1, 1, 1})));
+}
+
+TEST(Steadiness, SaysWhichWayItWent) {
+  const auto step = [](double factor) {
+    return record([=](Round& round, double share) {
+      if (share < 0.6) round.launches.front() = round.launches.front() * factor;
+    });
+  };
+  EXPECT_EQ(why_not_steady(step(1.1)), Steadiness::Verdict::warming_up);
+  EXPECT_EQ(why_not_steady(step(0.9)), Steadiness::Verdict::slowing_down);
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,100 @@
+#include <gmock/gmock.h>
+
+#include "jitterscope/error.hpp"
+#include "measure/arm.hpp"
+#include "measuring.hpp"
+
+namespace jitterscope::scripted {
+namespace {
+
+using enum Call;
+using testing::ElementsAre;
+
+RoundShape shape_of(std::int64_t values) {
+  RoundShape shape;
+  shape.values = values;
+  return shape;
+}
+
+TEST(Gate, WarmRoundIsInOrder) {
+  Bench bench;
+  Arm arm(bench.work(), shape_of(3), MeasureOptions(), Calibration());
+  arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  EXPECT_THAT(bench.device.queue_calls(),
+              ElementsAre(idle, close_gate, set_cache, launch, set_cache, launch, stamp, mark, launch, mark,
+                          launch, mark, launch, mark, stamp, mark, open_gate, wait_for, wait, open_gate));
+}
+
+TEST(Gate, ColdRoundEvictsBeforeEachLaunchAndMarksAfterEviction) {
+  Bench bench;
+  Arm arm(bench.work(CacheState::cold), shape_of(2), MeasureOptions(), Calibration());
+  arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  EXPECT_THAT(
+      bench.device.queue_calls(),
+      ElementsAre(idle, close_gate, set_cache, launch, set_cache, launch, stamp, set_cache, mark, launch,
+                  mark, set_cache, mark, launch, mark, stamp, mark, open_gate, wait_for, wait, open_gate));
+  for (const LoggedCall& logged : bench.device.log()) {
+    EXPECT_TRUE(logged.call != set_cache || logged.cache == CacheState::cold);
+  }
+}
+
+TEST(Gate, RoundWithoutIdleDoesNotIdle) {
+  Bench bench;
+  Arm arm(bench.work(), shape_of(1), MeasureOptions(), Calibration());
+  arm.run_gated_round(Nanoseconds(0), Nanoseconds(0));
+  EXPECT_EQ(count_of(bench.device.log(), idle), 0);
+}
+
+TEST(Gate, ConditioningLaunchesAreCounted) {
+  for (const std::int64_t count : {0, 1, 5}) {
+    Bench bench;
+    RoundShape shape = shape_of(4);
+    shape.conditioning_launches = count;
+    Arm arm(bench.work(), shape, MeasureOptions(), Calibration());
+    const Round round = arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+    EXPECT_EQ(count_of(bench.device.log(), launch), 4 + count);
+    EXPECT_EQ(std::ssize(round.launches), 4);
+  }
+}
+
+TEST(Gate, IsOpenAfterAFailureAnywhereInTheRound) {
+  for (const Call call : {close_gate, set_cache, launch, mark, stamp, wait_for, wait, elapsed, sensors}) {
+    for (const std::int64_t number : {1, 2, 3}) {
+      Script script;
+      script.failure = Failure{call, number};
+      Bench bench(script);
+      Arm arm(bench.work(), shape_of(3), MeasureOptions(), Calibration());
+      const auto three_rounds = [&] {
+        for (int i = 0; i < 3; ++i) arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+      };
+      EXPECT_THROW(three_rounds(), FailedError);
+      EXPECT_FALSE(bench.device.state().gate_is_closed);
+      EXPECT_NO_THROW(bench.queue->wait());
+    }
+  }
+}
+
+TEST(Gate, EagerRoundsAndHostInstrumentsHaveNone) {
+  Bench bench;
+  MeasureOptions eager;
+  eager.queue = QueueMode::eager;
+  Arm(bench.work(), shape_of(3), eager, Calibration()).run_gated_round(milliseconds(30), Nanoseconds(0));
+  RoundShape shape = shape_of(3);
+  shape.instrument = Instrument::host;
+  Arm(bench.work(), shape, MeasureOptions(), Calibration()).run_gated_round(milliseconds(30), Nanoseconds(0));
+  EXPECT_EQ(count_of(bench.device.log(), close_gate), 0);
+}
+
+TEST(Gate, TracedRoundsCloseOneWithinTheTracer) {
+  Bench bench;
+  RoundShape shape = shape_of(3);
+  shape.instrument = Instrument::cupti;
+  Arm arm(bench.work(), shape, MeasureOptions(), Calibration());
+  const Round round = arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  EXPECT_EQ(count_of(bench.device.log(), close_gate), 1);
+  EXPECT_THAT(round.launches, testing::SizeIs(3));
+  EXPECT_FALSE(bench.device.state().gate_is_closed);
+}
+
+}  // namespace
+}  // namespace jitterscope::scripted

@@ -1,0 +1,97 @@
+#include <gmock/gmock.h>
+
+#include "measure/arm.hpp"
+
+namespace jitterscope {
+namespace {
+
+Calibration calibration_with_grain(Nanoseconds grain) {
+  Calibration calibration;
+  calibration.events.grain = calibration.graph.grain = grain;
+  return calibration;
+}
+
+RoundShape burst_shape(Nanoseconds launch_time, CacheState cache = CacheState::warm,
+                       const MeasureOptions& options = {}, Nanoseconds grain = Nanoseconds(32)) {
+  return shape_round(launch_time, cache, Load::burst, options, calibration_with_grain(grain));
+}
+
+TEST(RoundShape, LastsFiveMillisecondsOrHoldsTwentyLaunches) {
+  for (const double launch : {30e3, 100e3, 250e3, 300e3, 1e6, 4e6, 6e6, 1e9}) {
+    const RoundShape shape = burst_shape(Nanoseconds(launch));
+    ASSERT_EQ(shape.instrument, Instrument::events);
+    const auto launches = static_cast<double>(shape.values * shape.group);
+    EXPECT_TRUE(launches >= 20 || launches * launch >= 5e6) << launch;
+    EXPECT_GE(shape.values, 1);
+    // Not longer than it must be: one launch less would be too short.
+    EXPECT_TRUE(launches <= 20 && (launches - 1) * launch < 5e6) << launch;
+  }
+}
+
+TEST(RoundShape, AskedNumberOfLaunchesIsTaken) {
+  MeasureOptions options;
+  options.launches_per_round = 7;
+  EXPECT_EQ(burst_shape(milliseconds(1), CacheState::warm, options).values, 7);
+}
+
+TEST(RoundShape, ShortWarmLaunchesAreReadBySlopeAndEvictedOnesByEvents) {
+  EXPECT_EQ(burst_shape(microseconds(19)).instrument, Instrument::graph);
+  EXPECT_EQ(burst_shape(microseconds(21)).instrument, Instrument::events);
+  EXPECT_EQ(burst_shape(microseconds(2), CacheState::cold).instrument, Instrument::events);
+  MeasureOptions eager;
+  eager.queue = QueueMode::eager;
+  EXPECT_EQ(burst_shape(microseconds(2), CacheState::warm, eager).instrument, Instrument::events);
+}
+
+TEST(RoundShape, RecordedQueueIsReadBySlopeAtAnyLength) {
+  MeasureOptions options;
+  options.queue = QueueMode::graph;
+  EXPECT_EQ(burst_shape(milliseconds(2), CacheState::warm, options).instrument, Instrument::graph);
+  EXPECT_EQ(burst_shape(microseconds(2), CacheState::cold, options).instrument, Instrument::graph);
+}
+
+TEST(RoundShape, AskedInstrumentIsTaken) {
+  MeasureOptions options;
+  for (const Instrument instrument :
+       {Instrument::events, Instrument::graph, Instrument::cupti, Instrument::host}) {
+    options.instrument = instrument;
+    EXPECT_EQ(burst_shape(microseconds(2), CacheState::warm, options).instrument, instrument);
+  }
+}
+
+TEST(RoundShape, SlopesAreLongAgainstTheGrain) {
+  for (const double launch : {200.0, 1e3, 2e3, 5e3, 10e3, 19e3}) {
+    const SlopeShape slope = burst_shape(Nanoseconds(launch)).slope;
+    EXPECT_GT(slope.long_launches, slope.short_launches);
+    EXPECT_GE(slope.pairs, 1);
+    // The 500 ns of older GPUs against half a percent.
+    const auto span = static_cast<double>(slope.long_launches - slope.short_launches) * launch;
+    EXPECT_GE(span, 500 / 0.005);
+  }
+}
+
+TEST(RoundShape, GroupsWhereTheGrainIsCoarse) {
+  MeasureOptions options;
+  const RoundShape fine = burst_shape(microseconds(50), CacheState::warm, options, Nanoseconds(32));
+  EXPECT_EQ(fine.group, 1);
+  const RoundShape coarse = burst_shape(microseconds(50), CacheState::warm, options, Nanoseconds(500));
+  EXPECT_GT(coarse.group, 1);
+  EXPECT_LE(500.0 / (50e3 * static_cast<double>(coarse.group)), options.precision / 3 * 1.001);
+  EXPECT_GE(coarse.values * coarse.group, 12);
+  // Eviction stands between any two launches, so that they cannot be timed together.
+  EXPECT_EQ(burst_shape(microseconds(50), CacheState::cold, options, Nanoseconds(500)).group, 1);
+}
+
+TEST(RoundShape, LongLaunchesAreConditionedOnce) {
+  EXPECT_EQ(burst_shape(milliseconds(4)).conditioning_launches, 2);
+  EXPECT_EQ(burst_shape(milliseconds(6)).conditioning_launches, 1);
+}
+
+TEST(RoundShape, SustainedRoundsFitTheQueue) {
+  const RoundShape shape = shape_round(microseconds(21), CacheState::warm, Load::sustained, MeasureOptions(),
+                                       calibration_with_grain(Nanoseconds(32)));
+  EXPECT_EQ(shape.values, 200);
+}
+
+}  // namespace
+}  // namespace jitterscope

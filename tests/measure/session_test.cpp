@@ -1,0 +1,177 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+#include "measuring.hpp"
+
+namespace jitterscope::scripted {
+namespace {
+
+const MeasureOptions kWarmBurst = one_condition(CacheState::warm, Load::burst);
+
+TEST(Session, FirstCallIsReportedAndInNoEstimate) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_cost = [](std::int64_t index) {
+    return index == 0 ? milliseconds(300) : microseconds(3);
+  };
+  laboratory.device.script().launch_time = [](const LaunchContext& context) {
+    return context.index == 0 ? milliseconds(5) : microseconds(100);
+  };
+  const Result result = laboratory.measure(kWarmBurst);
+  EXPECT_NEAR(result.first_call.value(), 305e6, 1e5);
+  EXPECT_DOUBLE_EQ(result.launch_cost.value(), 3e3);
+  const Measurement& measurement = result.measurements.front();
+  EXPECT_LT(measurement.launches.maximum, microseconds(101));
+  EXPECT_NEAR(measurement.time.median.value(), 100e3, 100);
+  // Rounds were shaped by the later launches.
+  EXPECT_EQ(measurement.rounds.front().launches.size(), 20u);
+}
+
+TEST(Session, ConditionsAndInstrumentAreStated) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const auto&) { return microseconds(5); };
+  MeasureOptions options;
+  options.precision = 0.02;
+  options.data = DataKind::ones;
+  const Result result = laboratory.measure(options);
+  ASSERT_EQ(result.measurements.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Measurement& measurement = result.measurements[i];
+    const bool warm = i % 2 == 0;
+    const Conditions expected{warm ? CacheState::warm : CacheState::cold,
+                              i < 2 ? Load::burst : Load::sustained, DataKind::ones, QueueMode::saturated};
+    EXPECT_EQ(measurement.conditions, expected);
+    EXPECT_EQ(measurement.instrument, warm ? Instrument::graph : Instrument::events);
+    const Calibration& calibration = laboratory.session.calibration();
+    EXPECT_EQ(measurement.constant.value, (warm ? calibration.graph : calibration.events).value);
+    EXPECT_EQ(measurement.precision_asked, 0.02);
+  }
+}
+
+TEST(Session, WhatCannotBeRecordedIsReadByEvents) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const auto&) { return microseconds(5); };
+  laboratory.device.script().can_record = false;
+  const Result result = laboratory.measure(kWarmBurst);
+  EXPECT_EQ(result.measurements.front().instrument, Instrument::events);
+  EXPECT_NEAR(result.measurements.front().time.median.value(), 5e3, 100);
+}
+
+TEST(Session, WhatCannotBeRecordedFailsWhereARecordingWasAskedFor) {
+  Laboratory laboratory;
+  laboratory.device.script().can_record = false;
+  MeasureOptions options = kWarmBurst;
+  options.queue = QueueMode::graph;
+  EXPECT_THROW(laboratory.measure(options), FailedError);
+  options = kWarmBurst;
+  options.instrument = Instrument::graph;
+  EXPECT_THROW(laboratory.measure(options), FailedError);
+}
+
+TEST(Session, FailureInTheMiddleIsThrownWithTheGateOpen) {
+  for (const Call call : {Call::launch, Call::mark, Call::wait, Call::elapsed}) {
+    for (const std::int64_t after : {1, 2, 5, 50, 150}) {
+      Laboratory laboratory;
+      laboratory.device.script().failure = Failure{call, laboratory.device.state().counts[call] + after};
+      MeasureOptions options;
+      options.sustained_time_limit = seconds(1);
+      options.time_limit = seconds(60);
+      options.minimum_rounds = 100;
+      EXPECT_THROW(laboratory.measure(options), FailedError);
+      EXPECT_FALSE(laboratory.device.state().gate_is_closed);
+      EXPECT_NO_THROW(laboratory.session.queue().wait());
+    }
+  }
+}
+
+TEST(Session, InterruptionEndsAllConditions) {
+  Laboratory laboratory;
+  MeasureOptions options;
+  bool sustained = false;
+  options.progress = [&](const Progress& progress) {
+    sustained = progress.conditions.load == Load::sustained;
+  };
+  options.interrupted = [&] { return sustained; };
+  const Result result = laboratory.measure(options);
+  ASSERT_EQ(result.measurements.size(), 3u);
+  EXPECT_EQ(result.measurements[1].stop_reason, StopReason::precision);
+  EXPECT_EQ(result.measurements[2].stop_reason, StopReason::interrupted);
+}
+
+TEST(Session, CallableIsMeasuredLikeAnOperation) {
+  ScriptedDevice device;
+  device.script().launch_time = [](const LaunchContext& context) {
+    return context.index == 0 ? milliseconds(40) : microseconds(50);
+  };
+  int calls = 0;
+  const Launch launch = [&](NativeQueue queue) {
+    ++calls;
+    launch_kernel(queue);
+    launch_kernel(queue);
+  };
+  const Result result = measure(device, launch, kWarmBurst);
+  EXPECT_GT(calls, 200);
+  EXPECT_GT(result.first_call, milliseconds(40));
+  // The session of a callable has no tracer's reference: its constants are off by that of two nodes at most.
+  EXPECT_NEAR(result.measurements.front().time.median.value(), 100e3, 200);
+}
+
+TEST(Session, CallableMayThrowWhatItLikes) {
+  ScriptedDevice device;
+  int calls = 0;
+  const Launch launch = [&](NativeQueue queue) {
+    if (++calls == 30) throw std::out_of_range("from the callable");
+    launch_kernel(queue);
+  };
+  EXPECT_THROW(measure(device, launch, kWarmBurst), std::out_of_range);
+  EXPECT_FALSE(device.state().gate_is_closed);
+}
+
+// A fifth of the launch does not follow the clock.
+Nanoseconds partly_clocked(const LaunchContext& context) {
+  return microseconds(20.0 + 80.0 * 1980e6 / context.clock.value());
+}
+
+TEST(Session, TimeAtReferenceClockIsRecoveredWhereTheClockVaries) {
+  Laboratory laboratory;
+  laboratory.device.script().clock = [](Nanoseconds time) {
+    Random random(static_cast<std::uint64_t>(time.value() / 30e6));
+    return megahertz(1800 + 180 * random.uniform());
+  };
+  laboratory.device.script().launch_time = partly_clocked;
+  MeasureOptions options = kWarmBurst;
+  options.minimum_rounds = 30;
+  const Measurement measurement = laboratory.measure(options).measurements.front();
+  ASSERT_TRUE(measurement.at_reference_clock);
+  const TimeAtReferenceClock& at_reference = *measurement.at_reference_clock;
+  const double truth = 20e3 + 80e3 * 1980e6 / at_reference.reference.value();
+  EXPECT_NEAR(at_reference.time.value() / truth, 1.0, 0.003);
+  EXPECT_NEAR(at_reference.fixed_part.value(), 20e3, 4e3);
+  EXPECT_NEAR(at_reference.clock_share, 0.8, 0.05);
+  EXPECT_EQ(at_reference.reference, measurement.clock->median);
+  ASSERT_TRUE(measurement.cycles);
+}
+
+TEST(Session, TimeAtReferenceClockIsAbsentWhereTheClockStands) {
+  Laboratory laboratory;
+  laboratory.device.script().clock = [](Nanoseconds) { return megahertz(1980); };
+  laboratory.device.script().launch_time = partly_clocked;
+  const Measurement measurement = laboratory.measure(kWarmBurst).measurements.front();
+  EXPECT_FALSE(measurement.at_reference_clock);
+  ASSERT_TRUE(measurement.clock);
+  EXPECT_NEAR(measurement.clock->median.value(), 1980e6, 1.0);
+  ASSERT_TRUE(measurement.cycles);
+  EXPECT_NEAR(measurement.cycles->value(), 198e3, 500);
+}
+
+TEST(Session, DeviceWithoutClockHasNone) {
+  Laboratory laboratory;
+  const Measurement measurement = laboratory.measure(kWarmBurst).measurements.front();
+  EXPECT_FALSE(measurement.clock);
+  EXPECT_FALSE(measurement.cycles);
+}
+
+}  // namespace
+}  // namespace jitterscope::scripted

@@ -1,0 +1,99 @@
+#include "support/scripted_device.hpp"
+
+#include <stdexcept>
+
+#include "jitterscope/error.hpp"
+#include "support/scripted_operation.hpp"
+#include "support/scripted_queue.hpp"
+
+namespace jitterscope::scripted {
+
+void State::note(const LoggedCall& call) {
+  log.push_back(call);
+  advance(Nanoseconds(0));
+  const std::int64_t number = ++counts[call.call];
+  if (script.failure && script.failure->call == call.call && script.failure->number == number) {
+    throw FailedError("the script fails here");
+  }
+}
+
+void State::advance(Nanoseconds time) {
+  now += time;
+  constexpr std::size_t kMostCalls = 20'000'000;
+  if (now > script.time_limit || log.size() > kMostCalls) throw std::logic_error("the loop does not end");
+}
+
+DeviceDescription ScriptedDevice::describe() {
+  DeviceDescription description;
+  description.id = "scripted:0";
+  description.name = "scripted device";
+  description.processors = 132;
+  description.memory_total = description.memory_free = Bytes(std::int64_t{100} << 30);
+  description.last_level_cache = Bytes(50 << 20);
+  return description;
+}
+
+std::unique_ptr<PreparedOperation> ScriptedDevice::prepare(const Operation& operation, const InputData&) {
+  for (const DataType missing : state_.script.missing_types) {
+    if (operation.dtype() == missing) throw UsageError("the scripted device lacks this data type");
+  }
+  return std::make_unique<ScriptedOperation>(operation, state_);
+}
+
+std::unique_ptr<Queue> ScriptedDevice::make_queue() { return std::make_unique<ScriptedQueue>(state_); }
+
+SensorReading ScriptedDevice::read_sensors() {
+  state_.note({Call::sensors});
+  state_.advance(state_.script.sensor_cost);
+  return state_.script.sensors(state_.now);
+}
+
+std::unique_ptr<ClockLock> ScriptedDevice::lock_clocks(std::string_view) {
+  throw UsageError("the scripted device has no clock to lock");
+}
+
+namespace {
+
+class ScriptedTracer final : public KernelTracer {
+ public:
+  explicit ScriptedTracer(State& state) : state_(state) { state_.trace = &kernels_; }
+  ~ScriptedTracer() override { state_.trace = nullptr; }
+  ScriptedTracer(const ScriptedTracer&) = delete;
+  ScriptedTracer& operator=(const ScriptedTracer&) = delete;
+
+  std::vector<KernelTime> stop() override {
+    state_.trace = nullptr;
+    kernels_.resize(kernels_.size() - static_cast<std::size_t>(state_.script.lost_records));
+    return kernels_;
+  }
+
+ private:
+  State& state_;
+  std::vector<KernelTime> kernels_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelTracer> ScriptedDevice::trace_kernels() {
+  return std::make_unique<ScriptedTracer>(state_);
+}
+
+Nanoseconds ScriptedDevice::host_time() {
+  state_.advance(Nanoseconds(0));
+  return state_.now;
+}
+
+void ScriptedDevice::idle(Nanoseconds time) {
+  state_.note({Call::idle, CacheState::warm, time});
+  state_.advance(time);
+}
+
+std::vector<Call> ScriptedDevice::queue_calls() const {
+  std::vector<Call> calls;
+  for (const LoggedCall& logged : state_.log) {
+    if (logged.call != Call::elapsed && logged.call != Call::sensors) calls.push_back(logged.call);
+  }
+  return calls;
+}
+
+}  // namespace jitterscope::scripted

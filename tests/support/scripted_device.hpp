@@ -1,0 +1,124 @@
+// A device that does what a script says, in virtual time: nothing sleeps, nothing is random but by seed.
+// It is strict where hardware hangs or lies: a wait on a closed gate and a read of a mark that the queue has
+// not passed throw std::logic_error, and so does a loop that does not end.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "jitterscope/device.hpp"
+
+namespace jitterscope::scripted {
+
+enum class Call {
+  idle,
+  close_gate,
+  open_gate,
+  set_cache,
+  launch,
+  mark,
+  stamp,
+  record,
+  replay,
+  wait,
+  wait_for,
+  elapsed,
+  sensors
+};
+
+struct LoggedCall {
+  Call call;
+  CacheState cache = CacheState::warm;  ///< (set_cache)
+  Nanoseconds amount = {};              ///< (idle)
+};
+
+/// What a launch's time may depend on.
+struct LaunchContext {
+  std::int64_t index;  ///< of this workload's launches on the device
+  Nanoseconds time;    ///< virtual, at its start
+  CacheState cache;
+  Hertz clock;  ///< zero without a clock in the script
+};
+
+struct Failure {
+  Call call;
+  std::int64_t number;  ///< counted from 1
+};
+
+struct Script {
+  std::function<Nanoseconds(const LaunchContext&)> launch_time = [](auto&) { return microseconds(100); };
+  std::function<Hertz(Nanoseconds time)> clock;  ///< empty: the device cannot tell
+  std::function<SensorReading(Nanoseconds time)> sensors = [](auto) { return SensorReading(); };
+  /// Host time of launch `index` of a workload; spin operations always cost 2 us.
+  std::function<Nanoseconds(std::int64_t index)> launch_cost = [](auto) { return microseconds(2); };
+  Nanoseconds mark_cost = microseconds(0.5), wait_cost = microseconds(5), sensor_cost = microseconds(20);
+  Nanoseconds events_constant = microseconds(2);  ///< GPU time between two neighbouring marks
+  Nanoseconds events_noise = Nanoseconds(40);     ///< uniform, either way
+  Nanoseconds node_constant = Nanoseconds(100);   ///< added to each launch in a recording
+  Nanoseconds grain = Nanoseconds(32);            ///< marks are read as multiples of this; zero: exact
+  Nanoseconds eviction_time = microseconds(50);
+  bool can_record = true;
+  std::int64_t kernels_per_launch = 1, lost_records = 0;  ///< (tracer)
+  std::vector<DataType> missing_types;
+  /// Changes what an operation computed.
+  std::function<void(std::vector<double>& output)> spoil = [](auto&) {};
+  std::optional<Failure> failure;
+  Nanoseconds time_limit = seconds(1000);
+};
+
+/// What an empty spin kernel takes, as its launch's reported time less the amount asked for.
+constexpr Nanoseconds kSpinOverhead = Nanoseconds(600);
+
+/// One kernel's counters; launches of it are told apart by them.
+struct Kernel {
+  std::optional<Nanoseconds> fixed_time;
+  std::int64_t enqueued = 0, executed = 0;
+};
+
+/// What all objects of one device share.
+struct State {
+  Script script;
+  Nanoseconds now;
+  std::vector<LoggedCall> log;
+  std::map<Call, std::int64_t> counts;
+  std::vector<KernelTime>* trace = nullptr;
+  std::int64_t times_dry = 0;  ///< launches that found the queue empty and its gate open
+  bool gate_is_closed = false;
+
+  /// Notes a call; throws the failure that the script wants here.
+  void note(const LoggedCall& call);
+  /// Throws where a loop does not end.
+  void advance(Nanoseconds time);
+};
+
+/// What a callable does to launch one kernel on the queue that it is given.
+void launch_kernel(NativeQueue queue);
+
+class ScriptedDevice final : public Device {
+ public:
+  explicit ScriptedDevice(Script script = {}) { state_.script = std::move(script); }
+
+  DeviceDescription describe() override;
+  std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& input) override;
+  std::unique_ptr<Queue> make_queue() override;
+  SensorReading read_sensors() override;
+  std::vector<Check> check() override { return {}; }
+  std::unique_ptr<ClockLock> lock_clocks(std::string_view request) override;
+  std::unique_ptr<KernelTracer> trace_kernels() override;
+  Nanoseconds host_time() override;
+  void idle(Nanoseconds time) override;
+
+  Script& script() { return state_.script; }
+  State& state() { return state_; }
+  std::vector<LoggedCall>& log() { return state_.log; }
+  /// The log less reads and sensors: what the queue was told, in order.
+  std::vector<Call> queue_calls() const;
+
+ private:
+  State state_;
+};
+
+}  // namespace jitterscope::scripted

@@ -1,0 +1,62 @@
+// An operation of the scripted device: its time is the script's, its output the float64 reference.
+#pragma once
+
+#include <limits>
+#include <variant>
+
+#include "operation/reference.hpp"
+#include "support/scripted_device.hpp"
+#include "support/scripted_queue.hpp"
+
+namespace jitterscope::scripted {
+
+class ScriptedOperation final : public PreparedOperation {
+ public:
+  ScriptedOperation(const Operation& operation, State& state) : operation_(operation), state_(state) {
+    if (const Spin* spin = std::get_if<Spin>(&operation.parameters())) {
+      kernel_.fixed_time = Nanoseconds(static_cast<double>(spin->amount)) + kSpinOverhead;
+    }
+  }
+
+  const Operation& operation() const override { return operation_; }
+  std::string provider() const override { return "builtin"; }
+  std::string algorithm() const override { return ""; }
+  void run(NativeQueue queue) override {
+    static_cast<ScriptedQueue*>(queue)->enqueue(kernel_);
+    poisoned_ = false;
+  }
+  void poison_outputs() override { poisoned_ = true; }
+
+  std::vector<double> read_operand(std::size_t index) override {
+    const std::vector<Operand> operands = operation_.operands();
+    const auto count = static_cast<std::size_t>(operands[index].count);
+    if (index + 1 < operands.size()) return input(index, count);
+    std::vector<double> output(count, std::numeric_limits<double>::quiet_NaN());
+    if (poisoned_) return output;
+    std::vector<std::vector<double>> inputs;
+    for (std::size_t i = 0; i + 1 < operands.size(); ++i) {
+      inputs.push_back(input(i, static_cast<std::size_t>(operands[i].count)));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      output[i] = reference_element(operation_, inputs, static_cast<std::int64_t>(i));
+    }
+    state_.script.spoil(output);
+    return output;
+  }
+
+ private:
+  static std::vector<double> input(std::size_t index, std::size_t count) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < count; ++i) {
+      values.push_back(static_cast<double>((i * 7 + index * 3) % 11) - 5.0);
+    }
+    return values;
+  }
+
+  Operation operation_;
+  State& state_;
+  Kernel kernel_;
+  bool poisoned_ = true;
+};
+
+}  // namespace jitterscope::scripted

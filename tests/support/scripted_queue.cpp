@@ -1,0 +1,179 @@
+#include "support/scripted_queue.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::scripted {
+namespace {
+
+struct ScriptedRecording final : Recording {
+  std::vector<Item> items;
+};
+
+}  // namespace
+
+void launch_kernel(NativeQueue queue) { static_cast<ScriptedQueue*>(queue)->enqueue_callable(); }
+
+ScriptedQueue::ScriptedQueue(State& state) : state_(state), marks_(kRingSize), stamps_(kRingSize) {}
+
+void ScriptedQueue::enqueue(Kernel& kernel) {
+  const std::int64_t index = kernel.enqueued++;
+  if (!recording_) {
+    state_.advance(kernel.fixed_time ? microseconds(2) : state_.script.launch_cost(index));
+    if (!state_.gate_is_closed && free_ < state_.now) ++state_.times_dry;
+  }
+  put({.kind = Item::Kind::kernel, .kernel = &kernel});
+}
+
+void ScriptedQueue::put(const Item& item) {
+  if (recording_) {
+    recording_->push_back(item);
+  } else if (state_.gate_is_closed) {
+    held_.push_back(item);
+  } else {
+    execute(item);
+  }
+}
+
+void ScriptedQueue::execute(const Item& item) {
+  const Nanoseconds start = std::max(free_, state_.now);
+  free_ = start;
+  switch (item.kind) {
+    case Item::Kind::kernel: return execute_kernel(*item.kernel, start, item.extra);
+    case Item::Kind::eviction:
+      free_ += state_.script.eviction_time + item.extra;
+      cache_ = item.cache;
+      return;
+    case Item::Kind::mark: {
+      marks_[item.slot] = start;
+      const double noise = state_.script.events_noise.value();
+      free_ += state_.script.events_constant + Nanoseconds(random_.uniform(-noise, noise));
+      return;
+    }
+    case Item::Kind::stamp: stamps_[item.slot] = start; return;
+  }
+}
+
+void ScriptedQueue::execute_kernel(Kernel& kernel, Nanoseconds start, Nanoseconds extra) {
+  const Hertz clock = state_.script.clock ? state_.script.clock(start) : Hertz(0);
+  const LaunchContext context{kernel.executed++, start, cache_, clock};
+  const Nanoseconds time = kernel.fixed_time ? *kernel.fixed_time : state_.script.launch_time(context);
+  if (state_.trace) {
+    const std::int64_t kernels = state_.script.kernels_per_launch;
+    const Nanoseconds part = time / static_cast<double>(kernels);
+    for (std::int64_t i = 0; i < kernels; ++i) {
+      const Nanoseconds begin = start + part * static_cast<double>(i);
+      state_.trace->push_back({"kernel", begin, begin + part});
+    }
+  }
+  free_ += time + extra;
+  cache_ = CacheState::warm;
+}
+
+void ScriptedQueue::close_gate() {
+  state_.note({Call::close_gate});
+  state_.gate_is_closed = true;
+}
+
+void ScriptedQueue::open_gate() noexcept {
+  state_.log.push_back({Call::open_gate});
+  state_.gate_is_closed = false;
+  for (const Item& item : held_) execute(item);
+  held_.clear();
+}
+
+void ScriptedQueue::launch(Workload& workload) {
+  if (!recording_) state_.note({Call::launch});
+  workload.run(native());
+}
+
+Mark ScriptedQueue::mark() {
+  state_.note({Call::mark});
+  state_.advance(state_.script.mark_cost);
+  const Mark mark{next_mark_++ % kRingSize};
+  marks_[mark.slot].reset();
+  put({.kind = Item::Kind::mark, .slot = mark.slot});
+  return mark;
+}
+
+ClockStamp ScriptedQueue::stamp_clock() {
+  state_.note({Call::stamp});
+  const ClockStamp stamp{next_stamp_++ % kRingSize};
+  stamps_[stamp.slot].reset();
+  put({.kind = Item::Kind::stamp, .slot = stamp.slot});
+  return stamp;
+}
+
+void ScriptedQueue::set_cache(CacheState cache, Workload&) {
+  if (!recording_) state_.note({Call::set_cache, cache});
+  if (cache != CacheState::warm) put({.kind = Item::Kind::eviction, .cache = cache});
+}
+
+std::unique_ptr<Recording> ScriptedQueue::record(const std::function<void(Queue&)>& work) {
+  state_.note({Call::record});
+  if (!state_.script.can_record) throw FailedError("the script does not let this be recorded");
+  auto recording = std::make_unique<ScriptedRecording>();
+  recording_ = &recording->items;
+  try {
+    work(*this);
+  } catch (...) {
+    recording_ = nullptr;
+    throw;
+  }
+  recording_ = nullptr;
+  return recording;
+}
+
+void ScriptedQueue::replay(Recording& recording) {
+  state_.note({Call::replay});
+  state_.advance(microseconds(5));
+  for (Item item : static_cast<ScriptedRecording&>(recording).items) {
+    item.extra = state_.script.node_constant;
+    put(item);
+  }
+}
+
+void ScriptedQueue::wait() {
+  state_.note({Call::wait});
+  if (state_.gate_is_closed) throw std::logic_error("a wait on a closed gate hangs");
+  state_.now = std::max(state_.now, free_);
+  state_.advance(state_.script.wait_cost);
+}
+
+void ScriptedQueue::wait_for(Mark mark) {
+  state_.note({Call::wait_for});
+  if (!marks_[mark.slot]) throw std::logic_error("a wait for a mark behind a closed gate hangs");
+  state_.now = std::max(state_.now, *marks_[mark.slot]);
+  state_.advance(state_.script.wait_cost);
+}
+
+Nanoseconds ScriptedQueue::passed(const std::vector<std::optional<Nanoseconds>>& ring,
+                                  std::uint32_t slot) const {
+  if (!ring[slot] || *ring[slot] > state_.now) throw std::logic_error("read before the queue passed it");
+  return *ring[slot];
+}
+
+Nanoseconds ScriptedQueue::elapsed(Mark from, Mark to) {
+  state_.note({Call::elapsed});
+  const double grain = state_.script.grain.value();
+  const auto read = [&](Mark mark) {
+    const double time = passed(marks_, mark.slot).value();
+    return grain > 0.0 ? std::floor(time / grain) * grain : time;
+  };
+  return Nanoseconds(read(to) - read(from));
+}
+
+std::optional<ClockReading> ScriptedQueue::clock_between(ClockStamp from, ClockStamp to) {
+  const Nanoseconds begin = passed(stamps_, from.slot), end = passed(stamps_, to.slot);
+  if (!state_.script.clock) return std::nullopt;
+  constexpr int kSamples = 16;
+  double sum = 0.0;
+  for (int i = 0; i < kSamples; ++i)
+    sum += state_.script.clock(begin + (end - begin) * ((i + 0.5) / kSamples)).value();
+  return ClockReading{Hertz(sum / kSamples), end - begin};
+}
+
+}  // namespace jitterscope::scripted

@@ -1,0 +1,60 @@
+// The scripted device's queue: each item starts when it was enqueued or when its predecessor ended, whichever
+// is later. So an idle queue shows the host's launch gaps, and a gated one does not.
+#pragma once
+
+#include <vector>
+
+#include "base/random.hpp"
+#include "support/scripted_device.hpp"
+
+namespace jitterscope::scripted {
+
+struct Item {
+  enum class Kind { kernel, eviction, mark, stamp };
+  Kind kind;
+  Kernel* kernel = nullptr;
+  CacheState cache = CacheState::warm;
+  std::uint32_t slot = 0;
+  Nanoseconds extra = {};  ///< what being a node of a recording costs
+};
+
+class ScriptedQueue final : public Queue {
+ public:
+  explicit ScriptedQueue(State& state);
+
+  /// One launch of a kernel, as a workload makes it.
+  void enqueue(Kernel& kernel);
+  void enqueue_callable() { enqueue(callable_); }
+
+  void close_gate() override;
+  void open_gate() noexcept override;
+  void launch(Workload& workload) override;
+  Mark mark() override;
+  ClockStamp stamp_clock() override;
+  void set_cache(CacheState state, Workload& workload) override;
+  std::unique_ptr<Recording> record(const std::function<void(Queue&)>& work) override;
+  void replay(Recording& recording) override;
+  void wait() override;
+  void wait_for(Mark mark) override;
+  Nanoseconds elapsed(Mark from, Mark to) override;
+  std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
+  NativeQueue native() override { return this; }
+
+ private:
+  void put(const Item& item);
+  void execute(const Item& item);
+  void execute_kernel(Kernel& kernel, Nanoseconds start, Nanoseconds extra);
+  Nanoseconds passed(const std::vector<std::optional<Nanoseconds>>& ring, std::uint32_t slot) const;
+
+  State& state_;
+  Random random_{1};
+  Nanoseconds free_;  ///< when the last item ends
+  CacheState cache_ = CacheState::warm;
+  std::vector<Item> held_;
+  std::vector<Item>* recording_ = nullptr;
+  std::vector<std::optional<Nanoseconds>> marks_, stamps_;
+  std::uint32_t next_mark_ = 0, next_stamp_ = 0;
+  Kernel callable_;
+};
+
+}  // namespace jitterscope::scripted
