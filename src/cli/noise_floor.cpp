@@ -15,7 +15,12 @@
 namespace jitterscope::cli {
 namespace {
 
-constexpr Nanoseconds kCalibrationTime = seconds(0.4);  // and the proof that eviction evicts
+constexpr Nanoseconds kCalibrationTime = seconds(0.5);  // and the proof that eviction evicts
+constexpr Nanoseconds kMeasuringTime = seconds(4.2);    // all operations together
+
+Nanoseconds time_each(const std::vector<Operation>& operations) {
+  return kMeasuringTime / static_cast<double>(operations.size());
+}
 
 bool has_library(const DeviceDescription& device, std::string_view name) {
   return std::any_of(device.libraries.begin(), device.libraries.end(), [&](const LibraryInfo& library) {
@@ -23,12 +28,12 @@ bool has_library(const DeviceDescription& device, std::string_view name) {
   });
 }
 
-MeasureOptions noise_floor_options() {
+MeasureOptions noise_floor_options(Nanoseconds time) {
   MeasureOptions options;
   options.caches = {CacheState::warm};
   options.loads = {Load::burst};
-  options.precision = 0.0;  // all of the time: what it reaches is what is asked here
-  options.time_limit = kNoiseFloorTime;
+  options.minimum_rounds = 1'000'000;  // all of the time: what it reaches is what is asked here
+  options.time_limit = time;
   options.interrupted = is_interrupted;
   return options;
 }
@@ -69,7 +74,7 @@ NoiseFloor measure_noise_floor(Device& device, const Invocation& invocation) {
   const std::vector<Operation> operations = noise_floor_operations(description);
   ProgressLine line(stderr, [&] { return device.host_time(); });
   PlanPosition position{1, operations.size()};
-  MeasureOptions options = noise_floor_options();
+  MeasureOptions options = noise_floor_options(time_each(operations));
   options.progress = [&](const Progress& progress) { line.show(progress, position); };
 
   std::string problem;
@@ -82,7 +87,7 @@ NoiseFloor measure_noise_floor(Device& device, const Invocation& invocation) {
     ++position.number;
   }
   if (!is_interrupted()) floor.cache_proof = prove_cold(session);
-  if (description.id != "cpu") floor.launch_cost = least_launch_cost(floor.results);
+  floor.launch_cost = least_launch_cost(floor.results);
   floor.interrupted = is_interrupted();
   floor.duration = device.host_time() - start;
   return floor;
@@ -90,13 +95,12 @@ NoiseFloor measure_noise_floor(Device& device, const Invocation& invocation) {
 
 std::string noise_floor_plan(const DeviceDescription& device) {
   const std::vector<Operation> operations = noise_floor_operations(device);
-  const Nanoseconds time = kCalibrationTime + kNoiseFloorTime * static_cast<double>(operations.size());
   std::string text = fmt::format("The noise floor of {} ({}) would be measured in about {}:\n\n", device.id,
-                                 device.name, duration_text(time));
+                                 device.name, duration_text(kCalibrationTime + kMeasuringTime));
   text += "constants of the instruments, and whether one eviction empties the cache\n";
   for (const Operation& operation : operations) {
-    text +=
-        fmt::format("{}  (cache warm, load burst, {})\n", operation.text(), duration_text(kNoiseFloorTime));
+    text += fmt::format("{}  (cache warm, load burst, {})\n", operation.text(),
+                        duration_text(time_each(operations)));
   }
   return text;
 }

@@ -9,9 +9,8 @@
 
 namespace jitterscope::cli {
 
-/// What is measured, each in a burst with a warm cache for kNoiseFloorTime.
+/// What is measured, each in a burst with a warm cache.
 std::vector<Operation> noise_floor_operations(const DeviceDescription& device);
-inline constexpr Nanoseconds kNoiseFloorTime = seconds(1.2);
 
 /// Where measuring fails, the result of that operation says why. Ctrl-C ends it early.
 NoiseFloor measure_noise_floor(Device& device, const Invocation& invocation);

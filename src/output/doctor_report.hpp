@@ -15,7 +15,7 @@ struct NoiseFloor {
   Calibration calibration;
   std::vector<Result> results;  ///< one measurement each, or a failure
   std::optional<CacheProof> cache_proof;
-  /// Host time of one launch, least of the results; absent on a CPU, where a launch is the work itself.
+  /// Host time of one launch, least of the results.
   std::optional<Nanoseconds> launch_cost;
   Nanoseconds duration;
   bool interrupted = false;

@@ -25,7 +25,8 @@ Check events_check(const Calibration& calibration) {
       time_with_error_text(events.value, events.uncertainty), time_text(shortest, 0.05),
       time_text(events.grain, 0.05));
   if (shortest <= microseconds(10)) return {"events", Status::good, sentence, ""};
-  if (calibration.graph.uncertainty < events.uncertainty / 2) {
+  const Nanoseconds slope_error = calibration.graph.uncertainty;
+  if (slope_error > Nanoseconds(0) && slope_error < events.uncertainty / 2) {
     return {"events", Status::limits, sentence,
             "leave --instrument at auto, which reads short warm launches by slopes of graphs"};
   }
