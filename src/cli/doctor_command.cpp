@@ -1,2 +1,102 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
 #include "cli/commands.hpp"
-namespace jitterscope::cli { void add_doctor_command(CLI::App&, Invocation&) {} }
+#include "cli/noise_floor.hpp"
+#include "measure/environment.hpp"
+#include "output/doctor_table.hpp"
+#include "output/output_file.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+struct DoctorFlags {
+  std::string device = "auto", json;
+  bool no_measure = false, dry_run = false;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  jitterscope doctor
+  jitterscope doctor --no-measure
+  jitterscope doctor --device cpu --json doctor.json
+  jitterscope doctor --dry-run
+
+Exit codes: 0 done, whatever was found; 2 usage; 3 the device asked for is missing; 130 interrupted.)";
+
+void append(std::vector<LibraryInfo>& libraries, const std::vector<LibraryInfo>& more) {
+  libraries.insert(libraries.end(), more.begin(), more.end());
+}
+
+class DoctorCommand {
+ public:
+  DoctorCommand(const DoctorFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    std::unique_ptr<Device> device;
+    std::optional<MissingError> missing;
+    try {
+      device = open_device(flags_.device);
+    } catch (const MissingError& error) {
+      missing = error;
+    }
+    if (device && flags_.dry_run) {
+      fmt::print("{}", noise_floor_plan(device->describe()));
+      return;
+    }
+    look_at_host();
+    if (device) look_at(*device);
+    print();
+    if (missing) throw MissingError(*missing);  // what is here has been said, and helps to mend it
+  }
+
+ private:
+  void look_at_host() {
+    const std::unique_ptr<Device> cpu = open_device("cpu");
+    report_.environment = read_environment(invocation_.command_line);
+    report_.devices = list_devices();
+    report_.libraries = cpu->describe().libraries;
+    report_.host_checks = cpu->check();
+  }
+
+  void look_at(Device& device) {
+    const DeviceDescription description = device.describe();
+    report_.device = description.id;
+    if (description.id != "cpu") {
+      append(report_.libraries, description.libraries);
+      report_.device_checks = device.check();
+    }
+    if (flags_.no_measure) return;
+    report_.noise_floor = measure_noise_floor(device, invocation_);
+    if (report_.noise_floor->interrupted) invocation_.exit_code = ExitCode::interrupted;
+  }
+
+  void print() {
+    if (flags_.json != "-") fmt::print("{}", doctor_text(report_));
+    if (json_) json_->commit(doctor_json(report_));
+  }
+
+  const DoctorFlags& flags_;
+  Invocation& invocation_;
+  DoctorReport report_;
+  std::optional<OutputFile> json_;
+};
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<DoctorFlags>();
+  CLI::App* command =
+      app.add_subcommand("doctor", "what this machine allows, what limits precision here, and the remedies");
+  command->add_option("--device", flags->device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  command->add_option("--json", flags->json, "write the report as JSON to PATH or - (stdout)");
+  command->add_flag("--no-measure", flags->no_measure, "leave out the noise floor, which takes about 5 s");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->footer(kExamples);
+  command->callback([flags, &invocation] { DoctorCommand(*flags, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,16 @@
+// What `jitterscope doctor` prints and writes.
+#pragma once
+
+#include <string>
+
+#include "output/doctor_report.hpp"
+
+namespace jitterscope {
+
+/// A line for each thing looked at, marked ok, limits or missing, its remedy below it.
+std::string doctor_text(const DoctorReport& report);
+
+/// docs/doctor.schema.json describes it.
+std::string doctor_json(const DoctorReport& report);
+
+}  // namespace jitterscope

@@ -1,0 +1,87 @@
+#include <nlohmann/json.hpp>
+
+#include "output/json_text.hpp"
+#include "output/list_table.hpp"
+
+namespace jitterscope {
+namespace {
+
+Json operations_json() {
+  Json array = Json::array();
+  for (const OperationHelp& help : operation_help()) {
+    Json object = {{"kind", help.kind}, {"summary", help.summary}, {"example", help.example}};
+    object["parameters"] = Json::array();
+    for (const ParameterHelp& parameter : help.parameters) {
+      Json entry = {{"name", parameter.name}, {"meaning", parameter.meaning}};
+      put(entry, "default", parameter.default_value);
+      object["parameters"].push_back(std::move(entry));
+    }
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+Json devices_json(const std::vector<DeviceListing>& devices) {
+  Json array = Json::array();
+  for (const DeviceListing& device : devices) {
+    Json object = {{"id", device.id}};
+    put(object, "name", device.name);
+    put(object, "problem", device.problem);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+Json providers_json(const std::vector<ProviderListing>& providers) {
+  Json array = Json::array();
+  for (const ProviderListing& provider : providers) {
+    Json object = {{"name", provider.name}, {"device", provider.device}, {"operations", provider.operations}};
+    put(object, "version", provider.version);
+    put(object, "problem", provider.problem);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+Json models_json(const std::vector<ModelListing>& models) {
+  Json array = Json::array();
+  for (const ModelListing& model : models) {
+    Json object = {{"name", model.name}};
+    if (model.problem.empty()) {
+      object["description"] = model.description;
+      object["layers"] = model.layers;
+      object["operations"] = model.operations;
+    } else {
+      object["problem"] = model.problem;
+    }
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+}  // namespace
+
+std::string list_json(const Listing& listing) {
+  Json document = {{"format", "jitterscope-list"}, {"version", 1}};
+  if (listing.operations) document["operations"] = operations_json();
+  if (listing.devices) document["devices"] = devices_json(*listing.devices);
+  if (listing.providers) document["providers"] = providers_json(*listing.providers);
+  if (listing.models) document["models"] = models_json(*listing.models);
+  return json_text(document);
+}
+
+std::string model_json(const Model& model) {
+  Json document = {{"format", "jitterscope-layers"}, {"version", 1}};
+  document["name"] = model.name;
+  document["description"] = model.description;
+  document["layers"] = Json::array();
+  for (const Layer& layer : model.layers) {
+    Json object = {{"operation", layer.operation.text()}, {"count", layer.count()}, {"names", layer.names}};
+    put(object, "flops", layer.operation.flops());
+    put(object, "minimum_bytes", layer.operation.bytes());
+    document["layers"].push_back(std::move(object));
+  }
+  return json_text(document);
+}
+
+}  // namespace jitterscope

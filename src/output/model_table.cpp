@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include "output/display_text.hpp"
+#include "output/list_table.hpp"
+#include "output/run_sections.hpp"
+#include "output/table.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr double kGiga = 1e9, kMega = 1e6;
+
+std::string three_digits(double value) { return fmt::format("{:.3g}", value); }
+double flops_of(const Layer& layer) { return layer.operation.flops(); }
+double bytes_of(const Layer& layer) { return static_cast<double>(layer.operation.bytes().value()); }
+
+// A layer that a model runs sixteen times would make the line unreadable; the JSON has all names.
+std::string names_text(const std::vector<std::string>& names) {
+  if (names.size() <= 2) return names.size() == 1 ? names[0] : fmt::format("{}, {}", names[0], names[1]);
+  return fmt::format("{} and {} more", names.front(), names.size() - 1);
+}
+
+struct Total {
+  std::int64_t layers = 0;
+  double flops = 0.0, bytes = 0.0;
+};
+
+Total total_of(const Model& model) {
+  Total total;
+  for (const Layer& layer : model.layers) {
+    total.layers += layer.count();
+    total.flops += flops_of(layer) * static_cast<double>(layer.count());
+    total.bytes += bytes_of(layer) * static_cast<double>(layer.count());
+  }
+  return total;
+}
+
+}  // namespace
+
+std::string model_text(const Model& model) {
+  TableColumn numbers{"#", Align::right, {}}, counts{"count", Align::right, {}},
+      operations{"operation", Align::left, {}}, flops{"GFLOP", Align::right, {}},
+      bytes{"MB", Align::right, {}}, names{"layers", Align::left, {}};
+  for (const Layer& layer : model.layers) {
+    numbers.cells.push_back(std::to_string(numbers.cells.size() + 1));
+    counts.cells.push_back(std::to_string(layer.count()));
+    operations.cells.push_back(layer.operation.text());
+    flops.cells.push_back(three_digits(flops_of(layer) / kGiga));
+    bytes.cells.push_back(three_digits(bytes_of(layer) / kMega));
+    names.cells.push_back(names_text(layer.names));
+  }
+  const TableColumn columns[] = {numbers, counts, operations, flops, bytes, names};
+  const Total total = total_of(model);
+  std::string text =
+      wrapped(fmt::format("**{}**: {}.", one_line(model.name), one_line(model.description)), kPageWidth);
+  text += wrapped(
+      fmt::format("{} layers, {} different operations; together {:.4g} GFLOP and at least {:.4g} MB moved. "
+                  "GFLOP and MB are of one launch.",
+                  total.layers, model.layers.size(), total.flops / kGiga, total.bytes / kMega),
+      kPageWidth);
+  return text + '\n' + markdown_table(columns);
+}
+
+}  // namespace jitterscope

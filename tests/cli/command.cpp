@@ -1,0 +1,49 @@
+#include "cli/command.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace jitterscope::test {
+namespace {
+
+std::string scratch_file(const char* name) {
+  return testing::TempDir() + "jitterscope_" + std::to_string(::getpid()) + name;
+}
+
+int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
+
+}  // namespace
+
+Outcome run_tool(const std::string& arguments) {
+  const std::string errors = scratch_file(".err");
+  const std::string command = "( '" JITTERSCOPE_EXECUTABLE "' " + arguments + " ) 2>'" + errors + "'";
+  Outcome outcome;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> part{};
+  while (const std::size_t read = std::fread(part.data(), 1, part.size(), pipe)) {
+    outcome.output.append(part.data(), read);
+  }
+  outcome.exit_code = exit_code_of(::pclose(pipe));
+  std::ifstream file(errors);
+  outcome.errors.assign(std::istreambuf_iterator<char>(file), {});
+  ::unlink(errors.c_str());
+  return outcome;
+}
+
+int validate_json(const std::string& text) {
+  const std::string path = scratch_file(".json");
+  std::ofstream(path) << text;
+  const int code = exit_code_of(std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str()));
+  ::unlink(path.c_str());
+  return code;
+}
+
+}  // namespace jitterscope::test

@@ -1,0 +1,88 @@
+#include "output/list_table.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace jitterscope {
+namespace {
+
+using testing::HasSubstr;
+
+Model sample_model() {
+  return {"tiny",
+          "two products and a copy",
+          {{{"a", "b", "c"}, Operation::parse("matmul:m=1000,n=1000,k=1000")},
+           {{"d"}, Operation::parse("copy:bytes=1Mi")}}};
+}
+
+TEST(ListText, LayersOfAModel) {
+  EXPECT_EQ(model_text(sample_model()), R"(**tiny**: two products and a copy.
+4 layers, 2 different operations; together 6 GFLOP and at least 38.1 MB moved. GFLOP and MB are of one launch.
+
+|   # | count | operation                             | GFLOP |  MB | layers       |
+| --: | ----: | ------------------------------------- | ----: | --: | ------------ |
+|   1 |     3 | matmul:m=1000,n=1000,k=1000,dtype=f32 |     2 |  12 | a and 2 more |
+|   2 |     1 | copy:bytes=1048576,kind=d2d           |     0 | 2.1 | d            |
+)");
+}
+
+TEST(ListJson, LayersHaveAllTheirNames) {
+  const auto layers = nlohmann::json::parse(model_json(sample_model())).at("layers");
+  EXPECT_EQ(layers[0]["names"], (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(layers[0]["count"], 3);
+  EXPECT_EQ(layers[0]["flops"], 2e9);
+  EXPECT_EQ(layers[1]["minimum_bytes"], 2 << 20);
+}
+
+TEST(ListText, ModelsThatCannotBeReadSayWhy) {
+  Listing listing;
+  listing.models = {{"tiny", "two products and a copy", 4, 2, ""},
+                    {"broken", "", 0, 0, "line 3: expected ','"}};
+  EXPECT_EQ(list_text(listing), R"(## Models
+
+| model  | layers | different | description                   |
+| ------ | -----: | --------: | ----------------------------- |
+| tiny   |      4 |         2 | two products and a copy       |
+| broken |      – |         – | damaged: line 3: expected ',' |
+
+`jitterscope list MODEL` shows its layers.
+)");
+}
+
+TEST(ListText, ProvidersSayWhyTheyAreMissing) {
+  const std::vector<LibraryInfo> cpu = {{"onednn", "3.5.0", "/lib/libdnnl.so.3", ""}};
+  const std::vector<LibraryInfo> cuda = {{"cudnn", "9.19.0", "/lib/libcudnn.so.9", ""},
+                                         {"cublaslt", "", "", "not found"}};
+  Listing listing;
+  listing.providers = list_providers(cpu, cuda, "");
+  EXPECT_EQ(list_text(listing), R"(## Providers
+
+| provider | device | operations                  | state               |
+| -------- | ------ | --------------------------- | ------------------- |
+| onednn   | cpu    | conv2d, matmul, linear      | found 3.5.0         |
+| builtin  | cpu    | copy, fill, add, relu, spin | part of jitterscope |
+| cudnn    | cuda   | conv2d                      | found 9.19.0        |
+| cublaslt | cuda   | matmul, linear              | missing: not found  |
+| builtin  | cuda   | copy, fill, add, relu, spin | part of jitterscope |
+)");
+  listing.providers = list_providers(cpu, {}, "no driver");
+  EXPECT_THAT(list_text(listing),
+              HasSubstr("| builtin  | cuda   | copy, fill, add, relu, spin | missing: no driver"));
+}
+
+TEST(ListText, EveryOperationHasItsParametersAndAnExampleThatIsRead) {
+  Listing listing;
+  listing.operations = true;
+  const std::string text = list_text(listing);
+  for (const OperationHelp& help : operation_help()) {
+    EXPECT_THAT(text, HasSubstr("**" + help.kind + "**: "));
+    EXPECT_THAT(text, HasSubstr("`jitterscope run " + help.example + "`"));
+    EXPECT_NO_THROW(Operation::parse(help.example));
+    for (const ParameterHelp& parameter : help.parameters)
+      EXPECT_THAT(text, HasSubstr("| " + parameter.name + " "));
+  }
+}
+
+}  // namespace
+}  // namespace jitterscope
