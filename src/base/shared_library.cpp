@@ -67,13 +67,13 @@ std::optional<SharedLibrary> SharedLibrary::open(const std::vector<std::string>&
     return handle;
   };
   for (const std::string& name : names) {
-    if (void* handle = attempt(name)) return SharedLibrary(handle, path_of(handle, name));
     for (const std::string& folder : folders) {
       const fs::path file = fs::path(folder) / name;
       std::error_code ignored;
       if (!fs::exists(file, ignored)) continue;
       if (void* handle = attempt(file.string())) return SharedLibrary(handle, file.string());
     }
+    if (void* handle = attempt(name)) return SharedLibrary(handle, path_of(handle, name));
   }
   if (problem != nullptr) *problem = first_problem;
   return std::nullopt;

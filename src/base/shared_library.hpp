@@ -13,7 +13,8 @@ namespace jitterscope {
 class SharedLibrary {
  public:
   /// By preference a copy that the process has loaded already (a process that holds PyTorch has its
-  /// own); then each name in order, by the loader's search path, then in each of `folders`.
+  /// own); then each name in order, in each of `folders`, then by the loader's search path. The folders come
+  /// first since a system may have another version than its PyTorch runs with, and other engines.
   /// Nothing where none opens; `problem` then says what the loader answered.
   static std::optional<SharedLibrary> open(const std::vector<std::string>& names,
                                            const std::vector<std::string>& folders, std::string* problem);

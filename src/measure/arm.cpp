@@ -17,9 +17,9 @@ std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& 
   // eviction stands between launches, the queue is busy with it and the host is ahead anyway.
   const InstrumentConstant none{Nanoseconds(0), calibration.events.value, calibration.events.grain};
   if (mode == QueueMode::eager && work.cache == CacheState::warm) {
-    return make_event_timer(work, 1, shape.values * shape.group, none);
+    return make_event_timer(work, 1, shape.values / shape.parts * shape.group, none);
   }
-  return make_event_timer(work, shape.values, shape.group, calibration.events);
+  return make_event_timer(work, shape.values / shape.parts, shape.group, calibration.events);
 }
 
 }  // namespace
@@ -56,18 +56,29 @@ Round Arm::finish_round(const Pending& pending) {
   return round;
 }
 
-Round Arm::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
-  if (idle > Nanoseconds(0)) work_.device.idle(idle);
+Arm::Pending Arm::run_part(Nanoseconds epoch) {
   GateGuard gate(work_.queue);
   const bool gated = queue_mode_ != QueueMode::eager && timer_->may_be_gated();
   if (gated) gate.close();
   condition();
   // The host-side instruments wait for the queue, so what conditions them must be over first.
   if (!gated) work_.queue.wait();
-  const Pending pending = enqueue_round(epoch);
+  Pending pending = enqueue_round(epoch);
   gate.open();
-  Round round = finish_round(pending);
   work_.queue.wait();
+  return pending;
+}
+
+Round Arm::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
+  if (idle > Nanoseconds(0)) work_.device.idle(idle);
+  const Pending first = run_part(epoch);
+  Round round = finish_round(first);
+  for (std::int64_t part = 1; part < shape_.parts; ++part) {
+    const Pending last = run_part(epoch);
+    const Round more = finish_round(last);
+    round.launches.insert(round.launches.end(), more.launches.begin(), more.launches.end());
+    if (const auto clock = work_.queue.clock_between(first.before, last.after)) round.clock = clock->frequency;
+  }
   round.idle_before = idle;
   round.sensors = work_.device.read_sensors();
   return round;

@@ -12,7 +12,8 @@ namespace jitterscope {
 /// What one round looks like for a workload of a known length.
 struct RoundShape {
   Instrument instrument = Instrument::events;
-  std::int64_t values = 20;  ///< timed values in a round
+  std::int64_t values = 20;  ///< timed values in a round, over all its parts
+  std::int64_t parts = 1;    ///< how often the gate is closed and opened in a round
   std::int64_t group = 1;    ///< launches per value (events)
   SlopeShape slope;          ///< (graph)
   std::int64_t conditioning_launches = 2;
@@ -29,7 +30,8 @@ class Arm {
   Arm(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
       const Calibration& calibration);
 
-  /// idle -> close the gate -> condition -> stamp -> timed launches -> stamp -> open -> wait -> read.
+  /// idle, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open -> wait
+  /// -> read. The clock is that from the first stamp to the last.
   Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
 
   /// A round put on the queue without waiting for it.
@@ -47,6 +49,9 @@ class Arm {
   CacheState cache() const { return work_.cache; }
 
  private:
+  /// One closing and opening of the gate; all of it is over on return.
+  Pending run_part(Nanoseconds epoch);
+
   TimedWork work_;
   RoundShape shape_;
   QueueMode queue_mode_;

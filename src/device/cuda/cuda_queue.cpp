@@ -97,7 +97,22 @@ void CudaQueue::close_gate() {
   marks_behind_gate_ = 0;
 }
 
+// Between marks, the last ten launches or so of a held queue take 0.6 us less than those before them (H200,
+// kernels of 2 and of 50 us alike). Empty kernels take that place, so that one constant fits all that is timed.
+void CudaQueue::follow_with_empty_kernels() noexcept {
+  constexpr int kEmptyKernels = 16;
+  // 511 launches with a mark each fit behind the gate of an H200; more would wait for it to open.
+  constexpr std::uint32_t kRoomFor = 400;
+  if (marks_behind_gate_ > kRoomFor) return;
+  try {
+    context_.make_current();
+    for (int i = 0; i < kEmptyKernels; ++i) context_.kernels().empty(stream_);
+  } catch (const Error&) {  // whoever waits next is told what happened to the GPU
+  }
+}
+
 void CudaQueue::open_gate() noexcept {
+  if (gate_closed_) follow_with_empty_kernels();
   gate_words().opened = gate_ticket_;
   gate_closed_ = false;
 }

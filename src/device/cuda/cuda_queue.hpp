@@ -58,6 +58,7 @@ class CudaQueue : public Queue {
   volatile ClockSample& sample(std::uint32_t slot) const {
     return static_cast<ClockSample*>(samples_.pointer())[slot];
   }
+  void follow_with_empty_kernels() noexcept;
   MemoryRegion eviction_buffer() const { return {eviction_.pointer(), eviction_.size()}; }
 
   const Context& context_;

@@ -17,7 +17,7 @@ constexpr std::int64_t kVectorBytes = 16;
 
 template <class... Arguments>
 void launch(CUfunction function, unsigned blocks, unsigned threads, CUstream stream, Arguments... arguments) {
-  void* pointers[] = {&arguments...};
+  void* pointers[] = {&arguments..., nullptr};  // never empty, which C++ forbids
   check(driver().cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, pointers, nullptr),
         "launching a kernel of jitterscope");
 }
@@ -48,6 +48,7 @@ Kernels::Kernels(const Context& context)
   try {
     gate_ = find("jitterscope_gate");
     stamp_clock_ = find("jitterscope_stamp_clock");
+    empty_ = find("jitterscope_empty");
     spin_nanoseconds_ = find("spin_nanoseconds");
     spin_cycles_ = find("spin_cycles");
     evict_write_ = find("jitterscope_evict_write");
@@ -119,6 +120,8 @@ void Kernels::stamp_clock(CUstream stream, CUdeviceptr sample, CUdeviceptr claim
                           std::uint32_t ticket) const {
   launch(stamp_clock_, 2u * static_cast<unsigned>(processors_), 32, stream, sample, claim, ticket);
 }
+
+void Kernels::empty(CUstream stream) const { launch(empty_, 1, 32, stream); }
 
 void Kernels::spin(CUstream stream, const Spin& spin) const {
   const bool in_time = spin.unit == Spin::Unit::nanoseconds;

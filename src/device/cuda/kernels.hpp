@@ -36,6 +36,7 @@ class Kernels {
             Nanoseconds limit) const;
   /// `claim` is a word of device memory per slot; `ticket` must differ from the slot's last one.
   void stamp_clock(CUstream, CUdeviceptr sample, CUdeviceptr claim, std::uint32_t ticket) const;
+  void empty(CUstream) const;
   void spin(CUstream, const Spin& spin) const;
   void evict_write(CUstream, const MemoryRegion& buffer) const;
   /// Reads a buffer that evict_write wrote.
@@ -59,7 +60,7 @@ class Kernels {
   int processors_;
   int blocks_per_processor_;
   CUmodule module_ = nullptr;
-  CUfunction gate_, stamp_clock_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_;
+  CUfunction gate_, stamp_clock_, empty_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_;
   std::array<PerType, 3> elementwise_;  // by ElementwiseKind
   PerType fill_random_, to_double_;
 };

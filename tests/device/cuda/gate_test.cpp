@@ -69,12 +69,12 @@ TEST_F(CudaGate, AQueueThatDiesOpensIt) {
 }
 
 // A launch that finds the stream full blocks until the gate gives up, and then wait() throws.
-TEST_F(CudaGate, HoldsNineHundredLaunchesWithMarks) {
+TEST_F(CudaGate, HoldsFourHundredLaunchesWithMarks) {
   auto empty = prepare("spin:ns=0,blocks=1,threads=32");
   queue().launch(*empty);
   queue().wait();
   queue().close_gate();
-  for (int i = 0; i < 900; ++i) {
+  for (int i = 0; i < 400; ++i) {
     queue().launch(*empty);
     queue().mark();
   }
