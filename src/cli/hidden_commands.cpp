@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "cli/measure_flags.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kReferenceArgument = "__calibration-reference";
+constexpr std::string_view kTraceArgument = "__trace";
 
 std::string reference_text(const std::vector<ReferenceTime>& reference) {
   nlohmann::json list = nlohmann::json::array();
@@ -47,6 +49,21 @@ std::vector<ReferenceTime> parse_reference(std::string_view text) {
 int print_reference(const std::string& device_name) {
   const std::unique_ptr<Device> device = open_device(device_name);
   fmt::print("{}\n", reference_text(trace_calibration_operations(*device)));
+  return 0;
+}
+
+// OPERATION DEVICE DATA SEED REPETITIONS: an array of times in nanoseconds.
+int print_trace(char** arguments) {
+  MeasureFlags flags;
+  flags.data = arguments[2];
+  flags.seed = std::strtoull(arguments[3], nullptr, 10);
+  const std::unique_ptr<Device> device = open_device(arguments[1]);
+  nlohmann::json list = nlohmann::json::array();
+  for (const Nanoseconds time : trace_operation(*device, Operation::parse(arguments[0]), flags.options(),
+                                                std::strtoll(arguments[4], nullptr, 10))) {
+    list.push_back(time.value());
+  }
+  fmt::print("{}\n", list.dump());
   return 0;
 }
 
@@ -90,14 +107,16 @@ void write_cache(const fs::path& file, const std::string& text) {
 }
 
 // Standard output of a second jitterscope; its messages go nowhere but to `problem`.
-std::string ask_second_process(const std::string& executable, const std::string& device, std::string* problem) {
-  const std::string command = fmt::format("'{}' {} {} 2>&1", executable, kReferenceArgument, device);
+std::string ask_second_process(const std::string& executable, const std::string& arguments,
+                               std::string* problem) {
+  const std::string command = fmt::format("'{}' {} 2>&1", executable, arguments);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), &pclose);
   std::string text;
   std::array<char, 4096> buffer{};
   while (pipe && std::fgets(buffer.data(), buffer.size(), pipe.get()) != nullptr) text += buffer.data();
   if (text.starts_with("[")) return text;
-  *problem = text.empty() ? "the process that was to ask it could not be started" : text.substr(0, text.find('\n'));
+  *problem =
+      text.empty() ? "the process that was to ask it could not be started" : text.substr(0, text.find('\n'));
   return {};
 }
 
@@ -106,8 +125,10 @@ std::string ask_second_process(const std::string& executable, const std::string&
 std::optional<int> run_hidden_command(int argc, char** argv) {
   if (argc < 2) return std::nullopt;
   const std::string_view name = argv[1];
-  if (name == cuda::kGuardianArgument && argc == 4) return cuda::run_clock_guardian(argv[2], std::atoi(argv[3]));
+  if (name == cuda::kGuardianArgument && argc == 4)
+    return cuda::run_clock_guardian(argv[2], std::atoi(argv[3]));
   if (name == kReferenceArgument && argc == 3) return print_reference(argv[2]);
+  if (name == kTraceArgument && argc == 7) return print_trace(argv + 2);
   return std::nullopt;
 }
 
@@ -121,10 +142,27 @@ std::vector<ReferenceTime> calibration_reference(Device& device, const std::stri
     std::vector<ReferenceTime> cached = parse_reference(read_file(*folder / name));
     if (!cached.empty()) return cached;
   }
-  const std::string text = ask_second_process(executable, description.id, problem);
+  const std::string text =
+      ask_second_process(executable, fmt::format("{} {}", kReferenceArgument, description.id), problem);
   std::vector<ReferenceTime> reference = parse_reference(text);
   if (folder && !reference.empty()) write_cache(*folder / name, text);
   return reference;
+}
+
+TracedTimes traced_times(const std::string& device_id, const Operation& operation,
+                         const MethodsRequest& request, const std::string& executable) {
+  if (!device_id.starts_with("cuda")) return {{}, "CUPTI sees GPUs only, and this is none"};
+  const std::string arguments =
+      fmt::format("{} '{}' {} {} {} {}", kTraceArgument, operation.text(), device_id,
+                  to_string(request.options.data), request.options.seed, request.repetitions);
+  TracedTimes traced;
+  const std::string text = ask_second_process(executable, arguments, &traced.problem);
+  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  if (!list.is_array()) return traced;
+  for (const nlohmann::json& time : list) {
+    if (time.is_number()) traced.times.emplace_back(time.get<double>());
+  }
+  return traced;
 }
 
 }  // namespace jitterscope::cli

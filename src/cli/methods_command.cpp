@@ -1,2 +1,130 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
 #include "cli/commands.hpp"
-namespace jitterscope::cli { void add_methods_command(CLI::App&, Invocation&) {} }
+#include "cli/hidden_commands.hpp"
+#include "cli/interruption.hpp"
+#include "cli/measure_flags.hpp"
+#include "measure/environment.hpp"
+#include "output/methods_table.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "output/quantity_text.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+struct MethodsFlags {
+  std::string operation, json;
+  MeasureFlags measure;  ///< device, data and seed of it are on this command's line
+  std::int64_t repetitions = 7;
+  bool dry_run = false;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  jitterscope methods matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
+  jitterscope methods matmul:m=256,n=256,k=256 --device cpu
+  jitterscope methods add:count=64Ki --repetitions 15 --json methods.json
+  jitterscope methods copy:bytes=8Mi --dry-run
+
+Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted.)";
+
+class MethodsCommand {
+ public:
+  MethodsCommand(const MethodsFlags& flags, Invocation& invocation)
+      : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    constexpr std::int64_t kMost = 1000;
+    if (flags_.repetitions < 1 || flags_.repetitions > kMost) {
+      throw UsageError(fmt::format("--repetitions: 1 to {}", kMost));
+    }
+    const Operation operation = Operation::parse(flags_.operation);
+    request_.repetitions = flags_.repetitions;
+    request_.options = flags_.measure.options();
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    const std::unique_ptr<Device> device = open_device(flags_.measure.device);
+    record_.device = device->describe();
+    record_.environment = read_environment(invocation_.command_line);
+    if (flags_.dry_run) {
+      fmt::print("{}", plan(operation));
+      return;
+    }
+    measure(*device, operation);
+    print();
+  }
+
+ private:
+  std::string plan(const Operation& operation) const {
+    const Nanoseconds idle = idle_in_repetition(request_.options) * static_cast<double>(flags_.repetitions);
+    return fmt::format(
+        "{} by every method on {} ({}), {} repetitions, data {}: about {}, and the launches themselves.\n",
+        operation.text(), record_.device.id, record_.device.name, flags_.repetitions,
+        to_string(request_.options.data), duration_text(idle));
+  }
+
+  void measure(Device& device, const Operation& operation) {
+    ProgressLine line(stderr, [&] { return device.host_time(); });
+    const auto show = [&](std::int64_t repetition, const std::string& what) {
+      Progress progress;
+      progress.operation = what;
+      line.show(progress,
+                {static_cast<std::size_t>(repetition), static_cast<std::size_t>(flags_.repetitions)});
+    };
+    request_.progress = show;
+    show(1, "preparing");
+    // Before this process has operands of its own: the two need not fit together.
+    request_.traced = traced_times(record_.device.id, operation, request_, invocation_.executable);
+    std::string problem;
+    Session session(device, calibration_reference(device, invocation_.executable, &problem));
+    record_.comparison = compare_methods(session, operation, request_);
+    if (!problem.empty()) record_.comparison.calibration.method += " (" + problem + ")";
+    line.clear();
+    invocation_.exit_code = exit_code();
+  }
+
+  ExitCode exit_code() const {
+    if (record_.comparison.interrupted) return ExitCode::interrupted;
+    for (const MethodReading& reading : record_.comparison.readings) {
+      if (!reading.times.empty() && !reading.absent.empty()) return ExitCode::failed;
+    }
+    return ExitCode::done;
+  }
+
+  void print() {
+    if (flags_.json != "-") fmt::print("{}", methods_table(record_));
+    if (json_) json_->commit(methods_json(record_));
+  }
+
+  const MethodsFlags& flags_;
+  Invocation& invocation_;
+  MethodsRequest request_;
+  MethodsRecord record_;
+  std::optional<OutputFile> json_;
+};
+
+}  // namespace
+
+void add_methods_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<MethodsFlags>();
+  CLI::App* command =
+      app.add_subcommand("methods", "time one operation by every method, and say what each gets wrong here");
+  command->add_option("operation", flags->operation, "the operation (KIND:name=value,…)")->required();
+  command->add_option("--device", flags->measure.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  command->add_option("--repetitions", flags->repetitions, "how often each method is used")
+      ->capture_default_str();
+  command
+      ->add_option("--data", flags->measure.data, "what operands hold: normal, uniform, zeros, ones, sparse")
+      ->capture_default_str();
+  command->add_option("--seed", flags->measure.seed, "of the operands, and of the random idles and orders")
+      ->capture_default_str();
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->footer(kExamples);
+  command->callback([flags, &invocation] { MethodsCommand(*flags, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli
