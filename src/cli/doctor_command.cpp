@@ -70,7 +70,7 @@ class DoctorCommand {
       report_.device_checks = device.check();
     }
     if (flags_.no_measure) return;
-    report_.noise_floor = measure_noise_floor(device, invocation_);
+    report_.noise_floor = measure_noise_floor(device);
     if (report_.noise_floor->interrupted) invocation_.exit_code = ExitCode::interrupted;
   }
 

@@ -1,56 +1,22 @@
 #include "cli/hidden_commands.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string_view>
 
 #include "cli/measure_flags.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/error.hpp"
-#include "jitterscope/version.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
-namespace fs = std::filesystem;
-constexpr std::string_view kReferenceArgument = "__calibration-reference";
 constexpr std::string_view kTraceArgument = "__trace";
-
-std::string reference_text(const std::vector<ReferenceTime>& reference) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const ReferenceTime& entry : reference) {
-    list.push_back({{"operation", entry.operation}, {"time_ns", entry.time.value()}});
-  }
-  return list.dump();
-}
-
-// Empty where the text is no list of times: a cache file cut in half is as good as none.
-std::vector<ReferenceTime> parse_reference(std::string_view text) {
-  std::vector<ReferenceTime> reference;
-  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
-  if (!list.is_array()) return {};
-  for (const nlohmann::json& entry : list) {
-    if (!entry.is_object() || !entry.contains("operation") || !entry.contains("time_ns")) return {};
-    if (!entry["operation"].is_string() || !entry["time_ns"].is_number()) return {};
-    reference.push_back({entry["operation"].get<std::string>(), Nanoseconds(entry["time_ns"].get<double>())});
-  }
-  return reference;
-}
-
-int print_reference(const std::string& device_name) {
-  const std::unique_ptr<Device> device = open_device(device_name);
-  fmt::print("{}\n", reference_text(trace_calibration_operations(*device)));
-  return 0;
-}
 
 // OPERATION DEVICE DATA SEED REPETITIONS: an array of times in nanoseconds.
 int print_trace(char** arguments) {
@@ -65,45 +31,6 @@ int print_trace(char** arguments) {
   }
   fmt::print("{}\n", list.dump());
   return 0;
-}
-
-// $XDG_CACHE_HOME/jitterscope or ~/.cache/jitterscope; nothing where neither is set.
-std::optional<fs::path> cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return fs::path(cache) / "jitterscope";
-  }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    return fs::path(home) / ".cache" / "jitterscope";
-  }
-  return std::nullopt;
-}
-
-// What the times depend on: this GPU, its driver, and how this version of the tool reads them.
-std::string cache_file_name(const DeviceDescription& device) {
-  std::string driver = "unknown";
-  for (const Property& property : device.properties) {
-    if (property.key == "driver_version") driver = property.value;
-  }
-  return fmt::format("calibration-{}-{}-{}.json", device.uuid, driver, version());
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Best effort: without a cache the next run asks again.
-void write_cache(const fs::path& file, const std::string& text) {
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  const fs::path partial = file.string() + fmt::format(".{}.partial", getpid());
-  std::ofstream stream(partial);
-  stream << text;
-  stream.close();
-  if (stream) fs::rename(partial, file, error);
-  fs::remove(partial, error);
 }
 
 // Standard output of a second jitterscope; its messages go nowhere but to `problem`.
@@ -127,26 +54,8 @@ std::optional<int> run_hidden_command(int argc, char** argv) {
   const std::string_view name = argv[1];
   if (name == cuda::kGuardianArgument && argc == 4)
     return cuda::run_clock_guardian(argv[2], std::atoi(argv[3]));
-  if (name == kReferenceArgument && argc == 3) return print_reference(argv[2]);
   if (name == kTraceArgument && argc == 7) return print_trace(argv + 2);
   return std::nullopt;
-}
-
-std::vector<ReferenceTime> calibration_reference(Device& device, const std::string& executable,
-                                                 std::string* problem) {
-  const DeviceDescription description = device.describe();
-  if (!description.id.starts_with("cuda")) return {};
-  const auto folder = cache_folder();
-  const std::string name = cache_file_name(description);
-  if (folder) {
-    std::vector<ReferenceTime> cached = parse_reference(read_file(*folder / name));
-    if (!cached.empty()) return cached;
-  }
-  const std::string text =
-      ask_second_process(executable, fmt::format("{} {}", kReferenceArgument, description.id), problem);
-  std::vector<ReferenceTime> reference = parse_reference(text);
-  if (folder && !reference.empty()) write_cache(*folder / name, text);
-  return reference;
 }
 
 TracedTimes traced_times(const std::string& device_id, const Operation& operation,

@@ -3,22 +3,14 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "measure/calibration.hpp"
 #include "measure/methods.hpp"
 
 namespace jitterscope::cli {
 
 /// Runs the process as a helper of another jitterscope, where its arguments say so: restoring clocks, or
-/// timing the calibration kernels or one operation by CUPTI.
+/// timing one operation by CUPTI.
 std::optional<int> run_hidden_command(int argc, char** argv);
-
-/// Times of the calibration kernels of a GPU by CUPTI: from the cache file of this GPU, driver and version,
-/// or read by a second process, which slows that process's kernels but not this one's. Empty where CUPTI
-/// cannot be asked (then `problem` says why), and on a CPU.
-std::vector<ReferenceTime> calibration_reference(Device& device, const std::string& executable,
-                                                 std::string* problem);
 
 /// Times of the operation by CUPTI, read by a second process; on other devices than GPUs only the reason why
 /// not.

@@ -17,7 +17,7 @@ struct MeasureFlags {
   double precision_percent = 0.5;
   double time_limit_seconds = 3, sustained_time_limit_seconds = 10;
   std::int64_t minimum_rounds = 10, conditioning_launches = 2, launches_per_round = 0;
-  std::vector<double> idle_milliseconds = {20, 80};
+  std::vector<double> idle_milliseconds = {20, 60};
   bool no_warm_up = false;
   std::uint64_t seed = 1;
   std::string lock_clocks;

@@ -78,10 +78,8 @@ class MethodsCommand {
     show(1, "preparing");
     // Before this process has operands of its own: the two need not fit together.
     request_.traced = traced_times(record_.device.id, operation, request_, invocation_.executable);
-    std::string problem;
-    Session session(device, calibration_reference(device, invocation_.executable, &problem));
+    Session session(device);
     record_.comparison = compare_methods(session, operation, request_);
-    if (!problem.empty()) record_.comparison.calibration.method += " (" + problem + ")";
     line.clear();
     invocation_.exit_code = exit_code();
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
 #include "measure/ceilings.hpp"
 #include "measure/session.hpp"
@@ -68,7 +67,7 @@ std::vector<Operation> noise_floor_operations(const DeviceDescription& device) {
   return operations;
 }
 
-NoiseFloor measure_noise_floor(Device& device, const Invocation& invocation) {
+NoiseFloor measure_noise_floor(Device& device) {
   const Nanoseconds start = device.host_time();
   const DeviceDescription description = device.describe();
   const std::vector<Operation> operations = noise_floor_operations(description);
@@ -77,8 +76,7 @@ NoiseFloor measure_noise_floor(Device& device, const Invocation& invocation) {
   MeasureOptions options = noise_floor_options(time_each(operations));
   options.progress = [&](const Progress& progress) { line.show(progress, position); };
 
-  std::string problem;
-  Session session(device, calibration_reference(device, invocation.executable, &problem));
+  Session session(device);
   NoiseFloor floor;
   floor.calibration = session.calibration();
   for (const Operation& operation : operations) {

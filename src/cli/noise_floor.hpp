@@ -13,7 +13,7 @@ namespace jitterscope::cli {
 std::vector<Operation> noise_floor_operations(const DeviceDescription& device);
 
 /// Where measuring fails, the result of that operation says why. Ctrl-C ends it early.
-NoiseFloor measure_noise_floor(Device& device, const Invocation& invocation);
+NoiseFloor measure_noise_floor(Device& device);
 
 /// What measure_noise_floor would do, and for how long.
 std::string noise_floor_plan(const DeviceDescription& device);

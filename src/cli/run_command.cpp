@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "cli/hidden_commands.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/plan.hpp"
 #include "cli/run_loop.hpp"
@@ -80,10 +79,8 @@ class RunCommand {
       line.show(progress, position);
     };
     stage("calibrating the instruments", 0, 0);
-    std::string problem;
-    Session session(device, calibration_reference(device, invocation_.executable, &problem));
+    Session session(device);
     record_.calibration = session.calibration();
-    if (!problem.empty()) record_.calibration.method += " (" + problem + ")";
     invocation_.exit_code = run_all(session, request_, record_, stage, [&](const RunRecord& record) {
       if (json_) json_->save(run_json(record));
     });

@@ -9,9 +9,12 @@
 namespace jitterscope {
 namespace {
 
-// Slope less CUPTI on an H200: 0.08 to 0.17 us over spin kernels of 0 to 50 us on 1 to 1,056 blocks.
-constexpr Nanoseconds kSlopeBiasWithoutReference = microseconds(0.17);
+// CUPTI less slope on an H200: up to 0.07 us over spin kernels of 2 to 10 us on 1 to 1,056 blocks, read by
+// torch.profiler (docs/benchmarks.md); one reading of 0.13 us at 1 us.
+constexpr Nanoseconds kSlopeUncertainty = microseconds(0.1);
 constexpr int kRounds = 3;
+// As the rounds that the constant is for (round_shape.cpp): it depends on how many launches one gate holds.
+constexpr std::int64_t kValues = 20, kParts = 4;
 
 struct Reading {
   Nanoseconds events, slope;
@@ -35,9 +38,12 @@ Reading read_by_both(Device& device, Queue& queue, const Operation& operation) {
   queue.wait();
   const TimedWork work{device, queue, *prepared, CacheState::warm};
   RoundShape shape;
+  shape.values = kValues;
+  shape.parts = kParts;
   Reading reading;
   reading.events = Nanoseconds(statistics::median(read_rounds(work, shape)));
   shape.instrument = Instrument::graph;
+  shape.parts = 1;
   shape.slope.pairs = 2;
   reading.slope = Nanoseconds(statistics::median(read_rounds(work, shape)));
   return reading;
@@ -76,53 +82,27 @@ std::vector<Operation> calibration_operations(const DeviceDescription& device) {
   if (has_blocks) blocks = {1, device.processors, std::int64_t{8} * device.processors};
   std::vector<Operation> operations;
   for (const std::int64_t count : blocks) {
-    for (const std::int64_t time : {0, 2000, 10000}) {
+    for (const std::int64_t time : {0, 5000, 30000}) {
       operations.push_back(Operation(Spin{.amount = time, .blocks = count, .threads = 32}));
     }
   }
   return operations;
 }
 
-std::vector<ReferenceTime> trace_calibration_operations(Device& device) {
-  const auto queue = device.make_queue();
-  RoundShape shape;
-  shape.instrument = Instrument::cupti;
-  std::vector<ReferenceTime> reference;
-  for (const Operation& operation : calibration_operations(device.describe())) {
-    const auto prepared = device.prepare(operation, InputData());
-    const TimedWork work{device, *queue, *prepared, CacheState::warm};
-    reference.push_back({operation.text(), Nanoseconds(statistics::median(read_rounds(work, shape)))});
-  }
-  return reference;
-}
-
-Calibration calibrate(Device& device, Queue& queue, const std::vector<ReferenceTime>& reference) {
+Calibration calibrate(Device& device, Queue& queue) {
   const DeviceDescription description = device.describe();
   const Nanoseconds grain = timer_grain(queue);
-  const SlopeShape slope;
-  const Nanoseconds slope_step = grain / static_cast<double>(slope.long_launches - slope.short_launches);
-  std::vector<double> slope_less_reference, events_less_slope;
+  std::vector<double> events_less_slope;
   for (const Operation& operation : calibration_operations(description)) {
     const Reading reading = read_by_both(device, queue, operation);
     events_less_slope.push_back((reading.events - reading.slope).value());
-    const auto known = std::find_if(reference.begin(), reference.end(), [&](const ReferenceTime& entry) {
-      return entry.operation == operation.text();
-    });
-    if (known != reference.end()) slope_less_reference.push_back((reading.slope - known->time).value());
   }
   Calibration calibration;
   calibration.method = "events against slopes of recordings, on " + std::to_string(events_less_slope.size()) +
-                       " spin kernels";
-  if (!slope_less_reference.empty()) {
-    calibration.graph = constant_of(slope_less_reference, slope_step, grain);
-    calibration.method += "; slopes against CUPTI's kernel times, read in another process";
-  } else if (description.id != "cpu") {
-    calibration.graph = {Nanoseconds(0), kSlopeBiasWithoutReference, grain};
-    calibration.method += "; slopes are taken as they are, since CUPTI could not be asked";
-  }
-  calibration.graph.grain = grain;
-  calibration.events = constant_of(events_less_slope, grain + slope_step, grain);
-  calibration.events.value += calibration.graph.value;
+                       " spin kernels; slopes as they are";
+  const bool is_gpu = description.id != "cpu";
+  calibration.graph = {Nanoseconds(0), is_gpu ? kSlopeUncertainty : Nanoseconds(0), grain};
+  calibration.events = constant_of(events_less_slope, grain, grain);
   calibration.events.uncertainty += calibration.graph.uncertainty;
   return calibration;
 }

@@ -41,8 +41,8 @@ bool was_interrupted(const std::vector<MeasuredArm>& arms) {
 
 }  // namespace
 
-Session::Session(Device& device, const std::vector<ReferenceTime>& reference)
-    : device_(device), queue_(device.make_queue()), calibration_(calibrate(device, *queue_, reference)) {}
+Session::Session(Device& device)
+    : device_(device), queue_(device.make_queue()), calibration_(calibrate(device, *queue_)) {}
 
 Result Session::measure(Workload& workload, std::string name, const MeasureOptions& options) {
   Result result;

@@ -11,7 +11,7 @@ namespace jitterscope {
 class Session {
  public:
   /// Makes the queue and calibrates the instruments, about 0.2 s.
-  explicit Session(Device& device, const std::vector<ReferenceTime>& reference = {});
+  explicit Session(Device& device);
 
   Device& device() { return device_; }
   Queue& queue() { return *queue_; }

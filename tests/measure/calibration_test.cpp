@@ -15,26 +15,26 @@ void expect_covered(const InstrumentConstant& constant, Nanoseconds truth) {
       << "read " << constant.value.value() << ", is " << truth.value();
 }
 
-TEST(Calibration, RecoversConstantsAgainstAReference) {
+TEST(Calibration, RecoversTheEventsConstant) {
   for (int step = 0; step < 40; ++step) {
     Script script;
     script.events_constant = Nanoseconds(1500 + 37.0 * step);
-    script.node_constant = Nanoseconds(60 + 11.0 * step);
+    script.node_constant = Nanoseconds(0);
     Bench bench(script);
-    const Calibration calibration = calibrate(bench.device, *bench.queue, true_times(bench.device));
+    const Calibration calibration = calibrate(bench.device, *bench.queue);
     expect_covered(calibration.events, script.events_constant);
-    expect_covered(calibration.graph, script.node_constant);
-    EXPECT_LE(calibration.events.uncertainty, Nanoseconds(100));
-    EXPECT_THAT(calibration.method, testing::HasSubstr("CUPTI's kernel times"));
+    EXPECT_LE(calibration.events.uncertainty, Nanoseconds(200));
   }
 }
 
-TEST(Calibration, WithoutReferenceTheSlopesBiasIsInTheUncertainty) {
-  Bench bench;
-  const Calibration calibration = calibrate(bench.device, *bench.queue, {});
+TEST(Calibration, TheSlopesBiasIsInTheUncertainty) {
+  Script script;
+  script.node_constant = Nanoseconds(80);
+  Bench bench(script);
+  const Calibration calibration = calibrate(bench.device, *bench.queue);
   EXPECT_DOUBLE_EQ(calibration.graph.value.value(), 0.0);
-  expect_covered(calibration.graph, bench.device.script().node_constant);
-  expect_covered(calibration.events, bench.device.script().events_constant);
+  expect_covered(calibration.graph, script.node_constant);
+  expect_covered(calibration.events, script.events_constant);
 }
 
 TEST(Calibration, FindsTheTimersGrain) {
@@ -44,20 +44,9 @@ TEST(Calibration, FindsTheTimersGrain) {
     // A period that the grain does not divide, so that neighbouring marks are unequally far apart.
     script.events_constant = Nanoseconds(2345);
     Bench bench(script);
-    const Calibration calibration = calibrate(bench.device, *bench.queue, {});
+    const Calibration calibration = calibrate(bench.device, *bench.queue);
     EXPECT_NEAR(calibration.events.grain.value(), grain, 1e-3);
     EXPECT_EQ(calibration.graph.grain, calibration.events.grain);
-  }
-}
-
-TEST(Calibration, TracesEveryKernelItReads) {
-  Bench bench;
-  const std::vector<ReferenceTime> traced = trace_calibration_operations(bench.device);
-  const std::vector<ReferenceTime> truth = true_times(bench.device);
-  ASSERT_EQ(traced.size(), truth.size());
-  for (std::size_t i = 0; i < traced.size(); ++i) {
-    EXPECT_EQ(traced[i].operation, truth[i].operation);
-    EXPECT_NEAR(traced[i].time.value(), truth[i].time.value(), 1e-3);
   }
 }
 

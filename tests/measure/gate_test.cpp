@@ -22,7 +22,7 @@ TEST(Gate, WarmRoundIsInOrder) {
   arm.run_gated_round(milliseconds(30), Nanoseconds(0));
   EXPECT_THAT(bench.device.queue_calls(),
               ElementsAre(idle, close_gate, set_cache, launch, set_cache, launch, stamp, mark, launch, mark,
-                          launch, mark, launch, mark, stamp, mark, open_gate, wait_for, wait, open_gate));
+                          launch, mark, launch, mark, stamp, mark, open_gate, wait, open_gate, wait_for));
 }
 
 TEST(Gate, ColdRoundEvictsBeforeEachLaunchAndMarksAfterEviction) {
@@ -32,10 +32,22 @@ TEST(Gate, ColdRoundEvictsBeforeEachLaunchAndMarksAfterEviction) {
   EXPECT_THAT(
       bench.device.queue_calls(),
       ElementsAre(idle, close_gate, set_cache, launch, set_cache, launch, stamp, set_cache, mark, launch,
-                  mark, set_cache, mark, launch, mark, stamp, mark, open_gate, wait_for, wait, open_gate));
+                  mark, set_cache, mark, launch, mark, stamp, mark, open_gate, wait, open_gate, wait_for));
   for (const LoggedCall& logged : bench.device.log()) {
     EXPECT_TRUE(logged.call != set_cache || logged.cache == CacheState::cold);
   }
+}
+
+TEST(Gate, EachPartOfARoundHasItsOwnGateAndConditioning) {
+  Bench bench;
+  RoundShape shape = shape_of(4);
+  shape.parts = 2;
+  Arm arm(bench.work(), shape, MeasureOptions(), Calibration());
+  const Round round = arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  EXPECT_EQ(std::ssize(round.launches), 4);
+  EXPECT_EQ(count_of(bench.device.log(), close_gate), 2);
+  EXPECT_EQ(count_of(bench.device.log(), launch), 4 + 2 * 2);
+  EXPECT_EQ(count_of(bench.device.log(), idle), 1);
 }
 
 TEST(Gate, RoundWithoutIdleDoesNotIdle) {

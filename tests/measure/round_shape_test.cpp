@@ -5,8 +5,10 @@
 namespace jitterscope {
 namespace {
 
-Calibration calibration_with_grain(Nanoseconds grain) {
+// Marks as dear as a GPU's.
+Calibration calibration_with_grain(Nanoseconds grain, Nanoseconds marks = microseconds(2.8)) {
   Calibration calibration;
+  calibration.events.value = marks;
   calibration.events.grain = calibration.graph.grain = grain;
   return calibration;
 }
@@ -16,15 +18,15 @@ RoundShape burst_shape(Nanoseconds launch_time, CacheState cache = CacheState::w
   return shape_round(launch_time, cache, Load::burst, options, calibration_with_grain(grain));
 }
 
-TEST(RoundShape, LastsFiveMillisecondsOrHoldsTwentyLaunches) {
+TEST(RoundShape, LastsFiveMillisecondsOrHoldsFortyLaunches) {
   for (const double launch : {30e3, 100e3, 250e3, 300e3, 1e6, 4e6, 6e6, 1e9}) {
     const RoundShape shape = burst_shape(Nanoseconds(launch));
     ASSERT_EQ(shape.instrument, Instrument::events);
     const auto launches = static_cast<double>(shape.values * shape.group);
-    EXPECT_TRUE(launches >= 20 || launches * launch >= 5e6) << launch;
+    EXPECT_TRUE(launches >= 40 || launches * launch >= 5e6) << launch;
     EXPECT_GE(shape.values, 1);
     // Not longer than it must be: one launch less would be too short.
-    EXPECT_TRUE(launches <= 20 && (launches - 1) * launch < 5e6) << launch;
+    EXPECT_TRUE(launches <= 40 && (launches - 1) * launch < 5e6) << launch;
   }
 }
 
@@ -70,16 +72,35 @@ TEST(RoundShape, SlopesAreLongAgainstTheGrain) {
   }
 }
 
-TEST(RoundShape, GroupsWhereTheGrainIsCoarse) {
-  MeasureOptions options;
-  const RoundShape fine = burst_shape(microseconds(50), CacheState::warm, options, Nanoseconds(32));
-  EXPECT_EQ(fine.group, 1);
-  const RoundShape coarse = burst_shape(microseconds(50), CacheState::warm, options, Nanoseconds(500));
+TEST(RoundShape, GroupsWhereTheGrainIsCoarseAndLaunchingIsCheap) {
+  const MeasureOptions options;
+  const auto shape_on_cpu = [&](CacheState cache, double grain) {
+    const Calibration calibration = calibration_with_grain(Nanoseconds(grain), Nanoseconds(25));
+    return shape_round(microseconds(50), cache, Load::burst, options, calibration);
+  };
+  EXPECT_EQ(shape_on_cpu(CacheState::warm, 32).group, 1);
+  const RoundShape coarse = shape_on_cpu(CacheState::warm, 500);
   EXPECT_GT(coarse.group, 1);
   EXPECT_LE(500.0 / (50e3 * static_cast<double>(coarse.group)), options.precision / 3 * 1.001);
   EXPECT_GE(coarse.values * coarse.group, 12);
   // Eviction stands between any two launches, so that they cannot be timed together.
-  EXPECT_EQ(burst_shape(microseconds(50), CacheState::cold, options, Nanoseconds(500)).group, 1);
+  EXPECT_EQ(shape_on_cpu(CacheState::cold, 500).group, 1);
+  // Where launching is dear, a group would hold the gap between launches once per launch.
+  EXPECT_EQ(burst_shape(microseconds(50), CacheState::warm, options, Nanoseconds(500)).group, 1);
+}
+
+TEST(RoundShape, EventRoundsCloseTheGateFourTimes) {
+  EXPECT_EQ(burst_shape(microseconds(50)).parts, 4);
+  EXPECT_EQ(burst_shape(microseconds(2), CacheState::cold).parts, 4);
+  EXPECT_EQ(burst_shape(microseconds(2)).parts, 1);       // slopes
+  EXPECT_EQ(burst_shape(milliseconds(1)).parts, 1);       // five launches
+  for (const double launch : {21e3, 60e3, 130e3, 400e3, 700e3}) {
+    const RoundShape shape = burst_shape(Nanoseconds(launch));
+    EXPECT_EQ(shape.values % shape.parts, 0) << launch;
+  }
+  const RoundShape sustained = shape_round(microseconds(50), CacheState::warm, Load::sustained, MeasureOptions(),
+                                           calibration_with_grain(Nanoseconds(32)));
+  EXPECT_EQ(sustained.parts, 1);
 }
 
 TEST(RoundShape, LongLaunchesAreConditionedOnce) {

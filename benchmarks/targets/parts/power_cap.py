@@ -20,7 +20,7 @@ def measure(session):
 def names_both_clocks(finding):
     """The finding that compares the loads has both clocks among its evidence, and knows that power is the cause."""
     evidence = finding["evidence"]
-    return {"burst_clock", "sustained_clock"} <= evidence.keys() and evidence.get("cause_known") == "true"
+    return {"burst_clock_hz", "sustained_clock_hz"} <= evidence.keys() and evidence.get("cause_known") == "true"
 
 
 def time_and_clock(reading):

@@ -59,7 +59,7 @@ def result(operation, options):
     measurements = [measurement(operation, cache, load, options.instrument) for load in options.load.split(",")
                     for cache in options.cache.split(",")]
     findings = [{"id": "power_cap", "sentence": "The cap of 700 W holds it down.", "remedy": "Draw less.",
-                 "evidence": {"burst_clock": "1600 MHz", "sustained_clock": "1400 MHz", "cause_known": "true"}}]
+                 "evidence": {"burst_clock_hz": "1600 MHz", "sustained_clock_hz": "1400 MHz", "cause_known": "true"}}]
     made = {"operation": operation, "count": 1, "layers": [], "flops": 1, "minimum_bytes": 1, "workspace_bytes": 0,
             "prepare_seconds": 0.2, "first_call_seconds": 0.1, "launch_cost_seconds": 3e-6,
             "measurements": measurements, "findings": findings if "sustained" in options.load else []}

@@ -121,10 +121,10 @@ class Verdicts(unittest.TestCase):
             self.assertFalse(precision_time.is_met({"duration_seconds": duration, "precision": precision}))
 
     def test_only_a_finding_with_both_clocks_and_the_cause_counts(self):
-        evidence = {"burst_clock": "1", "sustained_clock": "2", "cause_known": "true"}
+        evidence = {"burst_clock_hz": "1", "sustained_clock_hz": "2", "cause_known": "true"}
         self.assertTrue(power_cap.names_both_clocks({"evidence": evidence}))
         self.assertFalse(power_cap.names_both_clocks({"evidence": evidence | {"cause_known": "false"}}))
-        self.assertFalse(power_cap.names_both_clocks({"evidence": {"burst_clock": "1", "cause_known": "true"}}))
+        self.assertFalse(power_cap.names_both_clocks({"evidence": {"burst_clock_hz": "1", "cause_known": "true"}}))
 
     def test_version_time_is_judged_by_its_median(self):
         self.assertTrue(version_time.rows({"seconds": [0.5, 0.01, 0.01], "floor_seconds": [0.001]})[0].met)

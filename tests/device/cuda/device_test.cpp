@@ -70,7 +70,6 @@ TEST_F(CudaDeviceTest, OperandsThatDoNotFitAreRefusedBeforeAllocating) {
 }
 
 TEST_F(CudaDeviceTest, WhatTheGpuCannotDoIsRefused) {
-  expect_usage_error("matmul:m=8,n=8,k=8,dtype=f64", "use --device cpu to check");
   expect_usage_error("conv2d:n=1,c=8,hw=8,k=8,rs=3,dtype=f64", "use --device cpu to check");
   expect_usage_error("spin:ns=10,blocks=1,threads=2048", "thread");
 }
