@@ -158,6 +158,8 @@ TEST(Burst, OrderOfArmsIsDrawnAnewForEachVisit) {
   options.loads = {Load::burst};
   options.minimum_rounds = 40;
   const Result result = laboratory.measure(options);
+  // One idle for both arms of a visit.
+  EXPECT_EQ(count_of(laboratory.device.log(), Call::idle), 40);
   int warm_first = 0;
   for (std::size_t i = 0; i < 40; ++i) {
     warm_first += result.measurements[0].rounds[i].started < result.measurements[1].rounds[i].started;

@@ -50,6 +50,12 @@ TEST(Session, ConditionsAndInstrumentAreStated) {
   }
 }
 
+TEST(Session, InstrumentIsChosenByTheTimeWithoutTheMarksConstant) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const auto&) { return microseconds(19); };
+  EXPECT_EQ(laboratory.measure(kWarmBurst).measurements.front().instrument, Instrument::graph);
+}
+
 TEST(Session, WhatCannotBeRecordedIsReadByEvents) {
   Laboratory laboratory;
   laboratory.device.script().launch_time = [](const auto&) { return microseconds(5); };
