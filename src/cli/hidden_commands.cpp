@@ -42,6 +42,8 @@ std::string ask_second_process(const std::string& executable, const std::string&
   std::array<char, 4096> buffer{};
   while (pipe && std::fgets(buffer.data(), buffer.size(), pipe.get()) != nullptr) text += buffer.data();
   if (text.starts_with("[")) return text;
+  constexpr std::string_view kSpeaker = "jitterscope: ";
+  if (text.starts_with(kSpeaker)) text.erase(0, kSpeaker.size());
   *problem =
       text.empty() ? "the process that was to ask it could not be started" : text.substr(0, text.find('\n'));
   return {};

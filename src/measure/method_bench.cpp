@@ -5,21 +5,6 @@
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
-namespace {
-
-// A slope's recordings hold 160 launches or more: of a CPU's convolution that would be minutes. Where
-// launches are long, few are enough, since the cost of a replay is small against one.
-SlopeShape affordable(SlopeShape slope, Nanoseconds launch_time) {
-  constexpr Nanoseconds kLongest = milliseconds(100);
-  const auto launches = static_cast<double>(slope.short_launches + slope.long_launches);
-  if (slope.short_launches == 0 || launch_time * launches <= kLongest) return slope;
-  const double affordable_launches = kLongest / launch_time / 4.0;
-  slope.short_launches = std::max<std::int64_t>(1, static_cast<std::int64_t>(affordable_launches));
-  slope.long_launches = 3 * slope.short_launches;
-  return slope;
-}
-
-}  // namespace
 
 MethodBench::MethodBench(Session& session, const Operation& operation, const MeasureOptions& options)
     : session_(session),
@@ -27,7 +12,8 @@ MethodBench::MethodBench(Session& session, const Operation& operation, const Mea
       options_(options),
       prepared_(prepare_again()),
       first_(make_first_call(device(), queue(), *prepared_, calibration().events.value)) {
-  first_.launch_time = std::min(first_.launch_time, shortest_launch());
+  constexpr Nanoseconds kLong = milliseconds(50);
+  if (first_.launch_time < kLong) first_.launch_time = std::min(first_.launch_time, shortest_launch());
   launches_ = shape(CacheState::warm, Instrument::host).values;
 }
 
@@ -36,7 +22,7 @@ MethodBench::MethodBench(Session& session, const Operation& operation, const Mea
 Nanoseconds MethodBench::shortest_launch() {
   const TimedWork work{device(), queue(), *prepared_, CacheState::warm};
   RoundShape several;
-  several.values = first_.launch_time < milliseconds(50) ? 10 : 2;
+  several.values = 10;
   Arm arm(work, several, options_, calibration());
   const Round round = arm.run_gated_round(Nanoseconds(0), Nanoseconds(0));
   return std::max(Nanoseconds(1), *std::min_element(round.launches.begin(), round.launches.end()));
@@ -52,7 +38,8 @@ std::optional<Hertz> MethodBench::clock() const {
 }
 
 void MethodBench::warm_up() {
-  for (std::int64_t i = 0; i < options_.conditioning_launches; ++i) queue().launch(operation());
+  const std::int64_t launches = shape(CacheState::warm, Instrument::host).conditioning_launches;
+  for (std::int64_t i = 0; i < launches; ++i) queue().launch(operation());
   queue().wait();
 }
 
@@ -61,9 +48,7 @@ RoundShape MethodBench::shape(CacheState cache, Instrument instrument) const {
   options.instrument = instrument;
   Calibration without_grain;  // the host's clock has none that matters, and methods state their own groups
   const Calibration& calibration = instrument == Instrument::host ? without_grain : session_.calibration();
-  RoundShape shape = shape_round(first_.launch_time, cache, Load::burst, options, calibration);
-  shape.slope = affordable(shape.slope, first_.launch_time);
-  return shape;
+  return shape_round(first_.launch_time, cache, Load::burst, options, calibration);
 }
 
 Nanoseconds MethodBench::time_round(const std::string& method, CacheState cache, const RoundShape& shape,
@@ -72,8 +57,6 @@ Nanoseconds MethodBench::time_round(const std::string& method, CacheState cache,
   if (place == arms_.end()) {
     const TimedWork work{device(), queue(), operation(), cache};
     place = arms_.emplace(method, Arm(work, shape, options_, calibration)).first;
-    // A recording is brought to the device by its first replay.
-    if (shape.instrument == Instrument::graph) place->second.run_gated_round(Nanoseconds(0), Nanoseconds(0));
   }
   const Round round = place->second.run_gated_round(Nanoseconds(0), Nanoseconds(0));
   if (round.clock) clocks_.push_back(round.clock->value());
@@ -85,8 +68,6 @@ Recording& MethodBench::graph() {
     graph_ = queue().record([&](Queue& recorder) {
       for (std::int64_t i = 0; i < launches_; ++i) recorder.launch(operation());
     });
-    queue().replay(*graph_);
-    queue().wait();
   }
   return *graph_;
 }

@@ -33,7 +33,7 @@ class MethodBench {
   /// One gated round; what it needs is made at its first use and kept.
   Nanoseconds time_round(const std::string& method, CacheState cache, const RoundShape& shape,
                          const Calibration& calibration);
-  /// A recording of launches() launches, replayed once.
+  /// A recording of launches() launches.
   Recording& graph();
 
  private:
