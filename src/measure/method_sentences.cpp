@@ -80,7 +80,7 @@ std::string corrected(const MethodComparison& comparison, const MethodReading& r
     case Closeness::apart: break;
   }
   if (std::abs(distance->time.value()) <= uncertainty.value()) {
-    return fmt::format("right within what its constant is uncertain by: {} ({}) of ± {}", size, change,
+    return fmt::format("right within its known uncertainty: {} ({}) of ± {}", size, change,
                        size_text(uncertainty));
   }
   return fmt::format("off by {} ({}), while its repetitions spread by {}", size, change,

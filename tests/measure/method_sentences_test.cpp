@@ -69,7 +69,7 @@ TEST(MethodSentences, BelowTheReferenceNothingWasAdded) {
 
 TEST(MethodSentences, WhatTheConstantExplainsIsRight) {
   EXPECT_EQ(method_sentences::events_less_constant(short_kernel(), reading("x", {3.4, 3.4, 3.4})),
-            "right within what its constant is uncertain by: 80 ns (+2.4 %) of ± 100 ns");
+            "right within its known uncertainty: 80 ns (+2.4 %) of ± 100 ns");
   EXPECT_EQ(method_sentences::events_less_constant(short_kernel(), reading("x", {3.6, 3.6, 3.7})),
             "off by 280 ns (+8.4 %), while its repetitions spread by 2.8 %");
 }
