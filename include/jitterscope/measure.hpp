@@ -34,7 +34,7 @@ struct MeasureOptions {
   Nanoseconds sustained_time_limit = seconds(10);  ///< each cache state
   Nanoseconds shortest_idle = milliseconds(20), longest_idle = milliseconds(60);
   std::int64_t conditioning_launches = 2;
-  std::optional<std::int64_t> launches_per_round;  ///< nothing: 20, or as many as last 5 ms
+  std::optional<std::int64_t> launches_per_round;  ///< nothing: 40, or as many as last 5 ms
   bool warm_up = true;       ///< sustained: wait for the steady state
   DataKind data = DataKind::normal;  ///< as the operands were filled; stated in the result
   std::uint64_t seed = 1;

@@ -58,7 +58,7 @@ void MeasureFlags::add_to(CLI::App& command) {
       ->default_str("20,60");
   command.add_option("--conditioning", conditioning_launches, "untimed launches at the start of a round")
       ->capture_default_str();
-  command.add_option("--launches-per-round", launches_per_round, "timed launches in a round (default: 5 ms or 20)");
+  command.add_option("--launches-per-round", launches_per_round, "timed launches in a round (default: 5 ms or 40)");
   command.add_flag("--no-warm-up", no_warm_up, "sustained: do not wait for the steady state");
   command.add_option("--seed", seed, "of the random idles and orders")->capture_default_str();
   command.add_option("--lock-clocks", lock_clocks,

@@ -71,6 +71,8 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   if (load == Load::burst && shape.instrument == Instrument::events && options.queue == QueueMode::saturated &&
       !marks_are_cheap) {
     shape.parts = std::clamp<std::int64_t>(shape.values / kLaunchesPerPart, 1, kMostParts);
+    // As many as were asked for, or as many as the parts hold evenly.
+    if (!options.launches_per_round) shape.values = shape.values / shape.parts * shape.parts;
     while (shape.values % shape.parts != 0) --shape.parts;
   }
   return shape;
