@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "jitterscope/error.hpp"
+#include "measure/check_options.hpp"
 #include "measure/first_call.hpp"
 #include "measure/loads.hpp"
 
@@ -45,6 +46,7 @@ Session::Session(Device& device)
     : device_(device), queue_(device.make_queue()), calibration_(calibrate(device, *queue_)) {}
 
 Result Session::measure(Workload& workload, std::string name, const MeasureOptions& options) {
+  check_options(options);
   Result result;
   const FirstCall first = make_first_call(device_, *queue_, workload, calibration_.events.value);
   result.operation = std::move(name);

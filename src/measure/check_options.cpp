@@ -1,0 +1,30 @@
+#include "measure/check_options.hpp"
+
+#include <string>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+void require(bool condition, const char* rule) {
+  if (!condition) throw UsageError(std::string("MeasureOptions: ") + rule);
+}
+
+}  // namespace
+
+void check_options(const MeasureOptions& options) {
+  require(!options.caches.empty(), "caches is empty: name at least one cache state");
+  require(!options.loads.empty(), "loads is empty: name burst, sustained or both");
+  require(options.precision > 0.0 && options.precision < 1.0, "precision is a share above 0 and below 1");
+  require(options.minimum_rounds >= 1, "minimum_rounds is at least 1");
+  require(options.time_limit > Nanoseconds(0) && options.sustained_time_limit > Nanoseconds(0),
+          "time limits are above 0");
+  require(options.shortest_idle >= Nanoseconds(0) && options.shortest_idle <= options.longest_idle,
+          "shortest_idle is at least 0 and at most longest_idle");
+  require(options.conditioning_launches >= 0, "conditioning_launches is at least 0");
+  require(!options.launches_per_round || (*options.launches_per_round >= 1 && *options.launches_per_round <= 200),
+          "launches_per_round is 1 to 200, so that a round fits a GPU's queue");
+}
+
+}  // namespace jitterscope
