@@ -15,7 +15,8 @@ int main() try {
   options.loads = {jitterscope::Load::burst};
   options.time_limit = jitterscope::seconds(1);
   const jitterscope::Result result = jitterscope::measure(
-      *device, [&](jitterscope::NativeQueue) { sum = std::accumulate(numbers.begin(), numbers.end(), 0.0f); }, options);
+      *device, [&](jitterscope::NativeQueue) { sum = std::accumulate(numbers.begin(), numbers.end(), 0.0f); },
+      options);
   for (const jitterscope::Measurement& measurement : result.measurements) {
     const auto& time = measurement.time;
     std::printf("burst warm: %.2f us, 95 %% interval %.2f to %.2f us\n", time.median.value() * 1e-3,

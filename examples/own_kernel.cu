@@ -15,7 +15,8 @@ int main(int argc, char** argv) try {
   const auto device = jitterscope::open_device(argc > 1 ? argv[1] : "cuda");
   constexpr int kCount = 16 << 20;
   float *x = nullptr, *y = nullptr;
-  if (cudaMalloc(&x, kCount * sizeof(float)) != cudaSuccess || cudaMalloc(&y, kCount * sizeof(float)) != cudaSuccess) {
+  if (cudaMalloc(&x, kCount * sizeof(float)) != cudaSuccess ||
+      cudaMalloc(&y, kCount * sizeof(float)) != cudaSuccess) {
     std::fprintf(stderr, "own_kernel: out of memory\n");
     return 5;
   }
@@ -32,8 +33,9 @@ int main(int argc, char** argv) try {
       options);
   for (const jitterscope::Measurement& measurement : result.measurements) {
     const auto& time = measurement.time;
-    std::printf("burst %s: %.2f us, 95 %% interval %.2f to %.2f us", to_string(measurement.conditions.cache).data(),
-                time.median.value() * 1e-3, time.low.value() * 1e-3, time.high.value() * 1e-3);
+    std::printf("burst %s: %.2f us, 95 %% interval %.2f to %.2f us",
+                to_string(measurement.conditions.cache).data(), time.median.value() * 1e-3,
+                time.low.value() * 1e-3, time.high.value() * 1e-3);
     if (measurement.clock) std::printf(", at %.0f MHz", measurement.clock->median.value() * 1e-6);
     std::printf("\n");
   }

@@ -105,8 +105,8 @@ class Queue {
   virtual void set_cache(CacheState state, Workload& workload) = 0;
   virtual std::unique_ptr<Recording> record(const std::function<void(Queue&)>& work) = 0;
   virtual void replay(Recording& recording) = 0;
-  virtual void wait() = 0;           ///< until all work so far is done
-  virtual void wait_for(Mark) = 0;   ///< until the queue has passed the mark
+  virtual void wait() = 0;          ///< until all work so far is done
+  virtual void wait_for(Mark) = 0;  ///< until the queue has passed the mark
   /// Between two passed marks.
   virtual Nanoseconds elapsed(Mark from, Mark to) = 0;
   /// Clock between two passed stamps; nothing where the device cannot tell.
@@ -141,9 +141,9 @@ struct LibraryInfo {
 };
 
 struct DeviceDescription {
-  std::string id;    ///< cpu, cuda:0
-  std::string name;  ///< NVIDIA H200
-  std::string uuid;  ///< empty where there is none
+  std::string id;      ///< cpu, cuda:0
+  std::string name;    ///< NVIDIA H200
+  std::string uuid;    ///< empty where there is none
   int processors = 0;  ///< SMs, or CPU cores that may be used
   Bytes memory_total, memory_free;
   Bytes last_level_cache;

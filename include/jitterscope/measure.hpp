@@ -35,8 +35,8 @@ struct MeasureOptions {
   Nanoseconds shortest_idle = milliseconds(20), longest_idle = milliseconds(60);
   std::int64_t conditioning_launches = 2;
   std::optional<std::int64_t> launches_per_round;  ///< nothing: 40, or as many as last 5 ms
-  bool warm_up = true;       ///< sustained: wait for the steady state
-  DataKind data = DataKind::normal;  ///< as the operands were filled; stated in the result
+  bool warm_up = true;                             ///< sustained: wait for the steady state
+  DataKind data = DataKind::normal;                ///< as the operands were filled; stated in the result
   std::uint64_t seed = 1;
   std::function<void(const Progress&)> progress;
   std::function<bool()> interrupted;  ///< asked between rounds; true stops, and keeps what there is

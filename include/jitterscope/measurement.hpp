@@ -48,7 +48,7 @@ struct Round {
   /// group of `launches_per_value` (timed in groups, or by slope).
   std::vector<Nanoseconds> launches;
   std::int64_t launches_per_value = 1;
-  std::optional<Hertz> clock;  ///< mean over the round, read on the device
+  std::optional<Hertz> clock;            ///< mean over the round, read on the device
   std::optional<SensorReading> sensors;  ///< just after the round
 
   Nanoseconds time() const;  ///< median of launches
@@ -88,8 +88,8 @@ struct Mode {
 struct Steadiness {
   enum class Verdict { steady, warming_up, slowing_down, never_steady };
   Verdict verdict = Verdict::steady;
-  Nanoseconds watched;          ///< time of the operation itself that was watched
-  Nanoseconds settled_after;    ///< when the settled part begins
+  Nanoseconds watched;            ///< time of the operation itself that was watched
+  Nanoseconds settled_after;      ///< when the settled part begins
   std::size_t settled_round = 0;  ///< first round of the settled part
 };
 std::string_view to_string(Steadiness::Verdict);
@@ -151,7 +151,7 @@ struct Ceilings {
 
 /// All that is known of one operation on one device.
 struct Result {
-  std::string operation;  ///< normal form, or a callable's name
+  std::string operation;            ///< normal form, or a callable's name
   std::int64_t count = 1;           ///< how often a model runs it
   std::vector<std::string> layers;  ///< a model's names for it
   std::string provider, algorithm;

@@ -27,9 +27,13 @@ class Quantity {
   }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value_ + b.value_); }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value_ - b.value_); }
-  friend constexpr Quantity operator*(Quantity a, Representation factor) { return Quantity(a.value_ * factor); }
+  friend constexpr Quantity operator*(Quantity a, Representation factor) {
+    return Quantity(a.value_ * factor);
+  }
   friend constexpr Quantity operator*(Representation factor, Quantity a) { return a * factor; }
-  friend constexpr Quantity operator/(Quantity a, Representation divisor) { return Quantity(a.value_ / divisor); }
+  friend constexpr Quantity operator/(Quantity a, Representation divisor) {
+    return Quantity(a.value_ / divisor);
+  }
   friend constexpr double operator/(Quantity a, Quantity b) {
     return static_cast<double>(a.value_) / static_cast<double>(b.value_);
   }

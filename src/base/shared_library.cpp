@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 std::string path_of(void* handle, const std::string& name) {
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name[0] != '\0') return map->l_name;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name[0] != '\0')
+    return map->l_name;
   return name;
 }
 
@@ -46,7 +47,8 @@ std::optional<fs::path> python_prefix() {
   std::istringstream entries(path == nullptr ? "" : path);
   for (std::string folder; std::getline(entries, folder, ':');) {
     std::error_code ignored;
-    if (!folder.empty() && fs::exists(fs::path(folder) / "python3", ignored)) return fs::path(folder).parent_path();
+    if (!folder.empty() && fs::exists(fs::path(folder) / "python3", ignored))
+      return fs::path(folder).parent_path();
   }
   return std::nullopt;
 }
@@ -54,9 +56,11 @@ std::optional<fs::path> python_prefix() {
 }  // namespace
 
 std::optional<SharedLibrary> SharedLibrary::open(const std::vector<std::string>& names,
-                                                 const std::vector<std::string>& folders, std::string* problem) {
+                                                 const std::vector<std::string>& folders,
+                                                 std::string* problem) {
   for (const std::string& name : names) {
-    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) return SharedLibrary(handle, path_of(handle, name));
+    if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD))
+      return SharedLibrary(handle, path_of(handle, name));
   }
   std::string first_problem;
   const auto attempt = [&](const std::string& file) -> void* {

@@ -41,7 +41,8 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "jitterscope: {}; see jitterscope --help and jitterscope COMMAND --help\n", error.what());
+    fmt::print(stderr, "jitterscope: {}; see jitterscope --help and jitterscope COMMAND --help\n",
+               error.what());
     return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(invocation.exit_code);

@@ -19,7 +19,8 @@ Enum read_word(const std::string& flag, const std::string& word, const std::vect
   throw UsageError(fmt::format("{}: unknown word '{}'{}", flag, word, suggestion(word, known)));
 }
 
-const std::vector<CacheState> kCaches = {CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
+const std::vector<CacheState> kCaches = {CacheState::warm, CacheState::cold, CacheState::dirty,
+                                         CacheState::produced};
 const std::vector<Load> kLoads = {Load::burst, Load::sustained};
 const std::vector<QueueMode> kQueues = {QueueMode::saturated, QueueMode::eager, QueueMode::graph};
 const std::vector<Instrument> kInstruments = {Instrument::events, Instrument::graph, Instrument::cupti,
@@ -35,34 +36,44 @@ void require(bool condition, const std::string& message) {
 
 void MeasureFlags::add_to(CLI::App& command) {
   command.add_option("--device", device, "auto, cpu, cuda or cuda:N")->capture_default_str();
-  command.add_option("--cache", caches, "cache states: warm, cold, dirty, produced (default: warm,cold)")->delimiter(',');
-  command.add_option("--load", loads,
-                     "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
-                     "default: both, for several operations burst")
+  command.add_option("--cache", caches, "cache states: warm, cold, dirty, produced (default: warm,cold)")
+      ->delimiter(',');
+  command
+      .add_option(
+          "--load", loads,
+          "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
+          "default: both, for several operations burst")
       ->delimiter(',');
   command.add_option("--queue", queue, "saturated (behind a gate), eager (as a program launches), graph")
       ->capture_default_str();
   command.add_option("--instrument", instrument, "auto, events, graph, cupti or host")->capture_default_str();
-  command.add_option("--data", data, "what operands hold: normal, uniform, zeros, ones, sparse")->capture_default_str();
-  command.add_option("--precision", precision_percent, "stop at this half-width of the 95 % interval, in percent")
+  command.add_option("--data", data, "what operands hold: normal, uniform, zeros, ones, sparse")
+      ->capture_default_str();
+  command
+      .add_option("--precision", precision_percent,
+                  "stop at this half-width of the 95 % interval, in percent")
       ->capture_default_str();
   command.add_option("--time-limit", time_limit_seconds, "seconds for the bursts of one operation")
       ->capture_default_str();
-  command.add_option("--sustained-time-limit", sustained_time_limit_seconds,
-                     "seconds for each sustained measurement")
+  command
+      .add_option("--sustained-time-limit", sustained_time_limit_seconds,
+                  "seconds for each sustained measurement")
       ->capture_default_str();
-  command.add_option("--min-rounds", minimum_rounds, "rounds before the precision is looked at")->capture_default_str();
+  command.add_option("--min-rounds", minimum_rounds, "rounds before the precision is looked at")
+      ->capture_default_str();
   command.add_option("--idle", idle_milliseconds, "shortest and longest random idle before a round, ms")
       ->expected(2)
       ->delimiter(',')
       ->default_str("20,60");
   command.add_option("--conditioning", conditioning_launches, "untimed launches at the start of a round")
       ->capture_default_str();
-  command.add_option("--launches-per-round", launches_per_round, "timed launches in a round (default: 5 ms or 40)");
+  command.add_option("--launches-per-round", launches_per_round,
+                     "timed launches in a round (default: 5 ms or 40)");
   command.add_flag("--no-warm-up", no_warm_up, "sustained: do not wait for the steady state");
   command.add_option("--seed", seed, "of the random idles and orders")->capture_default_str();
-  command.add_option("--lock-clocks", lock_clocks,
-                     "hold the SM clock at MHZ, base or max while measuring (needs the right; restored on every way out)");
+  command.add_option(
+      "--lock-clocks", lock_clocks,
+      "hold the SM clock at MHZ, base or max while measuring (needs the right; restored on every way out)");
 }
 
 MeasureOptions MeasureFlags::options() const {
@@ -74,7 +85,8 @@ MeasureOptions MeasureFlags::options() const {
   options.queue = read_word("--queue", queue, kQueues);
   if (instrument != "auto") options.instrument = read_word("--instrument", instrument, kInstruments);
   options.data = read_word("--data", data, kData);
-  require(precision_percent > 0 && precision_percent < 100, "--precision: a percentage above 0 and below 100");
+  require(precision_percent > 0 && precision_percent < 100,
+          "--precision: a percentage above 0 and below 100");
   require(time_limit_seconds > 0, "--time-limit: more than 0 seconds");
   require(sustained_time_limit_seconds > 0, "--sustained-time-limit: more than 0 seconds");
   require(minimum_rounds >= 1, "--min-rounds: at least 1");

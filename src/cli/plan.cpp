@@ -45,10 +45,10 @@ std::string plan_text(const WorkList& work, const MeasureOptions& options, const
   std::string text = fmt::format("{} operations on {} ({}), each in: cache {}; load {}; queue {}; data {}.\n",
                                  work.items.size(), device.id, device.name, words(options.caches),
                                  words(options.loads), to_string(options.queue), to_string(options.data));
-  text += fmt::format("Instrument: {}. Until ±{} %, at least {} rounds. This takes {} to {}.\n\n",
-                      options.instrument ? to_string(*options.instrument) : "graph for short warm launches, else events",
-                      options.precision * 100, options.minimum_rounds, duration_text(time.least),
-                      duration_text(time.most));
+  text += fmt::format(
+      "Instrument: {}. Until ±{} %, at least {} rounds. This takes {} to {}.\n\n",
+      options.instrument ? to_string(*options.instrument) : "graph for short warm launches, else events",
+      options.precision * 100, options.minimum_rounds, duration_text(time.least), duration_text(time.most));
   for (const WorkItem& item : work.items) {
     text += item.operation.text();
     if (!item.layers.empty()) text += fmt::format("  ({}× {})", item.layers.size(), item.layers.front());

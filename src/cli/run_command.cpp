@@ -110,7 +110,9 @@ class RunCommand {
 void add_run_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "time operations, sweeps of them, or all layers of a model");
-  command->add_option("targets", flags->targets, "operations (KIND:name=value,…), models by name, or model files")
+  command
+      ->add_option("targets", flags->targets,
+                   "operations (KIND:name=value,…), models by name, or model files")
       ->required();
   flags->measure.add_to(*command);
   command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");

@@ -16,7 +16,8 @@ std::vector<DataType> multiplied_types(const WorkList& work) {
   std::set<DataType> types;
   for (const WorkItem& item : work.items) {
     const auto& parameters = item.operation.parameters();
-    const bool multiplies = std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
+    const bool multiplies = std::holds_alternative<Conv2d>(parameters) ||
+                            std::holds_alternative<Matmul>(parameters) ||
                             std::holds_alternative<Linear>(parameters);
     if (multiplies) types.insert(item.operation.dtype());
   }
@@ -29,10 +30,12 @@ bool asks_for_cold(const MeasureOptions& options) {
 }
 
 bool is_imprecise(const Result& result) {
-  return std::any_of(result.measurements.begin(), result.measurements.end(), [](const Measurement& measurement) {
-    const bool unsteady = measurement.steadiness && measurement.steadiness->verdict != Steadiness::Verdict::steady;
-    return unsteady || measurement.time.precision() > measurement.precision_asked;
-  });
+  return std::any_of(
+      result.measurements.begin(), result.measurements.end(), [](const Measurement& measurement) {
+        const bool unsteady =
+            measurement.steadiness && measurement.steadiness->verdict != Steadiness::Verdict::steady;
+        return unsteady || measurement.time.precision() > measurement.precision_asked;
+      });
 }
 
 class RunLoop {
@@ -70,8 +73,8 @@ class RunLoop {
   }
 
   FindingContext finding_context() {
-    return {record_.device,  record_.calibration, record_.ceilings, session_.device().other_processes(),
-            cache_proof_, record_.device.id != "cpu"};
+    return {record_.device, record_.calibration,       record_.ceilings, session_.device().other_processes(),
+            cache_proof_,   record_.device.id != "cpu"};
   }
 
   Result measure_item(const WorkItem& item) {

@@ -24,8 +24,8 @@ using StageListener = std::function<void(const std::string& stage, std::size_t n
 using RecordListener = std::function<void(const RunRecord& record)>;
 
 /// Fills record.ceilings, results and findings. An item that cannot be measured has its reason in the result
-/// and the rest goes on, but not after three failures of the device in a row: then it has gone. Returns the exit
-/// code that the whole run deserves.
+/// and the rest goes on, but not after three failures of the device in a row: then it has gone. Returns the
+/// exit code that the whole run deserves.
 ExitCode run_all(Session& session, const RunRequest& request, RunRecord& record, const StageListener& stage,
                  const RecordListener& saved);
 

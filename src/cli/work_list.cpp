@@ -28,7 +28,8 @@ Model read_model_target(const std::string& target) {
 void add_model(WorkList& work, const std::string& target) {
   Model model = read_model_target(target);
   work.is_model = true;
-  for (Layer& layer : model.layers) work.items.push_back({std::move(layer.operation), std::move(layer.names)});
+  for (Layer& layer : model.layers)
+    work.items.push_back({std::move(layer.operation), std::move(layer.names)});
 }
 
 }  // namespace
@@ -58,8 +59,9 @@ void fit_to_device(WorkList& work, const DeviceDescription& device) {
     ++changed;
   }
   if (changed == 0) return;
-  work.notes.push_back(fmt::format("{} of {} operations were recorded with TF32, which {} does not have: they run in f32.",
-                                   changed, work.items.size(), device.name));
+  work.notes.push_back(
+      fmt::format("{} of {} operations were recorded with TF32, which {} does not have: they run in f32.",
+                  changed, work.items.size(), device.name));
 }
 
 }  // namespace jitterscope::cli

@@ -16,7 +16,8 @@ std::unique_ptr<Device> open_cuda(int ordinal) { return cuda::open_cuda_device(o
 std::vector<DeviceListing> list_cuda() { return cuda::list_cuda_devices(); }
 #else
 constexpr const char* kNoCuda =
-    "this build has no CUDA device: no nvcc was found when it was configured; install the CUDA toolkit and build again";
+    "this build has no CUDA device: no nvcc was found when it was configured; install the CUDA toolkit and "
+    "build again";
 std::unique_ptr<Device> open_cuda(int) { throw MissingError(kNoCuda); }
 std::vector<DeviceListing> list_cuda() { return {{"cuda:0", "", kNoCuda}}; }
 #endif

@@ -119,7 +119,9 @@ Finding too_wide(const Measurement& measurement, std::string_view clock) {
           : fmt::format("No interval could be given ({}): {}.", conditions_text(measurement.conditions),
                         cause.clause);
   const bool time_helps = cause.name != "drift" && cause.name != "modes";
-  finding.remedy = cause.remedy + (time_helps ? needed_time(measurement) : "");
+  // In the sentence: remedies are equal for equal causes, so that a table can say them once for many layers.
+  if (time_helps) finding.sentence += needed_time(measurement);
+  finding.remedy = cause.remedy;
   const Components parts = components_of(measurement);
   finding.evidence = {{"dominated_by", cause.name},
                       evidence_ratio("precision_asked", measurement.precision_asked),

@@ -26,7 +26,9 @@ std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& 
 
 Arm::Arm(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
          const Calibration& calibration)
-    : work_(work), shape_(shape), queue_mode_(options.queue),
+    : work_(work),
+      shape_(shape),
+      queue_mode_(options.queue),
       timer_(make_timer(work, shape, options.queue, calibration)) {}
 
 void Arm::condition() {
@@ -52,7 +54,8 @@ Round Arm::finish_round(const Pending& pending) {
   round.started = pending.started;
   round.launches = timer_->read(pending.marks);
   round.launches_per_value = timer_->launches_per_value();
-  if (const auto clock = work_.queue.clock_between(pending.before, pending.after)) round.clock = clock->frequency;
+  if (const auto clock = work_.queue.clock_between(pending.before, pending.after))
+    round.clock = clock->frequency;
   return round;
 }
 
@@ -77,7 +80,8 @@ Round Arm::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
     const Pending last = run_part(epoch);
     const Round more = finish_round(last);
     round.launches.insert(round.launches.end(), more.launches.begin(), more.launches.end());
-    if (const auto clock = work_.queue.clock_between(first.before, last.after)) round.clock = clock->frequency;
+    if (const auto clock = work_.queue.clock_between(first.before, last.after))
+      round.clock = clock->frequency;
   }
   round.idle_before = idle;
   round.sensors = work_.device.read_sensors();

@@ -30,7 +30,8 @@ class Arm {
   Arm(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
       const Calibration& calibration);
 
-  /// idle, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open -> wait
+  /// idle, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open ->
+  /// wait
   /// -> read. The clock is that from the first stamp to the last.
   Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
 

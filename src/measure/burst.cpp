@@ -12,8 +12,8 @@ namespace {
 bool is_interrupted(const MeasureOptions& options) { return options.interrupted && options.interrupted(); }
 
 // Looking after each round and stopping when the 95 % interval is narrow keeps 95 % coverage only for
-// quiet rounds: at a round deviation of 2 % it falls to 91 %. Looking at the 98 % interval and reporting the 95 %
-// one keeps 94.6 % or more in all cases simulated (tests/statistics).
+// quiet rounds: at a round deviation of 2 % it falls to 91 %. Looking at the 98 % interval and reporting the
+// 95 % one keeps 94.6 % or more in all cases simulated (tests/statistics).
 constexpr double kStoppingConfidence = 0.98;
 
 bool is_precise(const Measurement& measurement, const MeasureOptions& options) {
@@ -25,7 +25,8 @@ bool is_precise(const Measurement& measurement, const MeasureOptions& options) {
   return (interval->high - interval->low) / 2 <= options.precision * statistics::median(times);
 }
 
-void report(const MeasuredArm& arm, const std::string& name, const MeasureOptions& options, Nanoseconds left) {
+void report(const MeasuredArm& arm, const std::string& name, const MeasureOptions& options,
+            Nanoseconds left) {
   if (!options.progress) return;
   const TimeEstimate time = estimate_time(arm.measurement.rounds);
   Progress progress;
@@ -49,8 +50,13 @@ bool out_of_time(Nanoseconds elapsed, std::size_t visits, const MeasureOptions& 
 
 class BurstLoop {
  public:
-  BurstLoop(Device& device, std::vector<MeasuredArm>& arms, const std::string& name, const MeasureOptions& options)
-      : device_(device), arms_(arms), name_(name), options_(options), random_(options.seed),
+  BurstLoop(Device& device, std::vector<MeasuredArm>& arms, const std::string& name,
+            const MeasureOptions& options)
+      : device_(device),
+        arms_(arms),
+        name_(name),
+        options_(options),
+        random_(options.seed),
         epoch_(device.host_time()) {}
 
   void run() {
@@ -61,7 +67,8 @@ class BurstLoop {
       if (out_of_time(elapsed(), visits, options_)) return close(open, StopReason::time_limit);
       visit(open);
       const auto precise = [&](MeasuredArm* arm) { return is_precise(arm->measurement, options_); };
-      const auto rest = std::stable_partition(open.begin(), open.end(), [&](auto* arm) { return !precise(arm); });
+      const auto rest =
+          std::stable_partition(open.begin(), open.end(), [&](auto* arm) { return !precise(arm); });
       for (auto arm = rest; arm != open.end(); ++arm) close({*arm}, StopReason::precision);
       open.erase(rest, open.end());
     }

@@ -56,7 +56,8 @@ Nanoseconds timer_grain(Queue& queue) {
   for (int i = 0; i < kMarks; ++i) marks.push_back(queue.mark());
   queue.wait();
   std::vector<double> spans;
-  for (std::size_t i = 1; i < marks.size(); ++i) spans.push_back(queue.elapsed(marks[i - 1], marks[i]).value());
+  for (std::size_t i = 1; i < marks.size(); ++i)
+    spans.push_back(queue.elapsed(marks[i - 1], marks[i]).value());
   std::sort(spans.begin(), spans.end());
   double grain = spans.back();
   for (std::size_t i = 1; i < spans.size(); ++i) {

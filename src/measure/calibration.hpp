@@ -13,8 +13,8 @@ namespace jitterscope {
 std::vector<Operation> calibration_operations(const DeviceDescription& device);
 
 /// Reads every kernel by both instruments. The slope is taken as it is: on an H200 it lay within 0.03 us of
-/// CUPTI's kernel time for spin kernels on 132 and 1,056 blocks, and 0.07 us below it on one block. The events'
-/// constant is their distance from the slope.
+/// CUPTI's kernel time for spin kernels on 132 and 1,056 blocks, and 0.07 us below it on one block. The
+/// events' constant is their distance from the slope.
 Calibration calibrate(Device& device, Queue& queue);
 
 }  // namespace jitterscope

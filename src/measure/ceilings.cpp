@@ -50,7 +50,8 @@ Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
   const DeviceDescription device = session.device().describe();
   Ceilings ceilings;
   const Operation copy = largest_copy(device);
-  ceilings.bytes_per_second = static_cast<double>(copy.bytes().value()) / to_seconds(fastest_burst(session, copy));
+  ceilings.bytes_per_second =
+      static_cast<double>(copy.bytes().value()) / to_seconds(fastest_burst(session, copy));
   for (const DataType dtype : types) {
     const Operation product = large_product(device, dtype);
     try {
@@ -91,7 +92,8 @@ CacheProof prove_cold(Session& session) {
   const DeviceDescription device = session.device().describe();
   // A probe well inside the cache. A CPU's last level is shared and may be larger than what one may use.
   const std::int64_t most = device.id == "cpu" ? 1 << 20 : 8 << 20;
-  const std::int64_t bytes = std::clamp<std::int64_t>(device.last_level_cache.value() / 8 / 4 * 4, 64 << 10, most);
+  const std::int64_t bytes =
+      std::clamp<std::int64_t>(device.last_level_cache.value() / 8 / 4 * 4, 64 << 10, most);
   const auto probe = session.device().prepare(Operation(Copy{.bytes = bytes}), InputData());
   session.queue().launch(*probe);
   CacheProof proof;

@@ -23,8 +23,9 @@ void check_options(const MeasureOptions& options) {
   require(options.shortest_idle >= Nanoseconds(0) && options.shortest_idle <= options.longest_idle,
           "shortest_idle is at least 0 and at most longest_idle");
   require(options.conditioning_launches >= 0, "conditioning_launches is at least 0");
-  require(!options.launches_per_round || (*options.launches_per_round >= 1 && *options.launches_per_round <= 200),
-          "launches_per_round is 1 to 200, so that a round fits a GPU's queue");
+  require(
+      !options.launches_per_round || (*options.launches_per_round >= 1 && *options.launches_per_round <= 200),
+      "launches_per_round is 1 to 200, so that a round fits a GPU's queue");
 }
 
 }  // namespace jitterscope

@@ -84,7 +84,8 @@ Environment read_environment(std::string command_line) {
   add("virtualisation", hypervisor());
   add("container", container());
   const long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGE_SIZE);
-  if (pages > 0 && page_size > 0) add("memory_bytes", std::to_string(static_cast<long long>(pages) * page_size));
+  if (pages > 0 && page_size > 0)
+    add("memory_bytes", std::to_string(static_cast<long long>(pages) * page_size));
   return environment;
 }
 

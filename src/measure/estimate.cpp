@@ -70,13 +70,12 @@ void summarise_clock(Measurement& measurement, std::span<const Round> rounds) {
   measurement.clock = ClockEstimate{Hertz(q[0]), Hertz(q[1]), Hertz(q[2])};
   measurement.cycles = Cycles(statistics::median(known.cycles));
   if (const auto fit = statistics::fit_inverse_clock(known.times, known.clocks, q[0])) {
-    measurement.at_reference_clock =
-        TimeAtReferenceClock{Hertz(q[0]),
-                             Nanoseconds(fit->at_reference),
-                             Nanoseconds(fit->interval.low),
-                             Nanoseconds(fit->interval.high),
-                             Nanoseconds(fit->intercept),
-                             fit->clock_share};
+    measurement.at_reference_clock = TimeAtReferenceClock{Hertz(q[0]),
+                                                          Nanoseconds(fit->at_reference),
+                                                          Nanoseconds(fit->interval.low),
+                                                          Nanoseconds(fit->interval.high),
+                                                          Nanoseconds(fit->intercept),
+                                                          fit->clock_share};
   }
 }
 

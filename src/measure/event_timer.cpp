@@ -5,7 +5,8 @@ namespace {
 
 class EventTimer final : public RoundTimer {
  public:
-  EventTimer(const TimedWork& work, std::int64_t values, std::int64_t group, const InstrumentConstant& constant)
+  EventTimer(const TimedWork& work, std::int64_t values, std::int64_t group,
+             const InstrumentConstant& constant)
       : work_(work), values_(values), group_(group), constant_(constant) {}
 
   Instrument instrument() const override { return Instrument::events; }

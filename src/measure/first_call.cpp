@@ -31,7 +31,8 @@ FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nano
   gate.open();
   queue.wait();
   std::vector<double> times;
-  for (std::size_t i = 1; i < marks.size(); ++i) times.push_back(queue.elapsed(marks[i - 1], marks[i]).value());
+  for (std::size_t i = 1; i < marks.size(); ++i)
+    times.push_back(queue.elapsed(marks[i - 1], marks[i]).value());
   first.launch_cost = Nanoseconds(statistics::median(costs));
   first.launch_time = std::max(Nanoseconds(1), Nanoseconds(statistics::median(times)) - events_constant);
   return first;

@@ -18,7 +18,8 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
   result.flops = operation.flops();
   result.bytes = operation.bytes();
   // After the times, so that the first call is the operation's own and no operand was read back before it.
-  if (with_verification && !operation.operands().empty()) result.verification = verify(session.queue(), *prepared);
+  if (with_verification && !operation.operands().empty())
+    result.verification = verify(session.queue(), *prepared);
   return result;
 }
 

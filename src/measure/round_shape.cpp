@@ -8,12 +8,12 @@ namespace {
 
 // Event pairs carry +-0.1 us after calibration: 0.5 % of 20 us. Below that, slopes of recordings.
 constexpr Nanoseconds kShortLaunch = microseconds(20);
-// Where a pair of marks costs less than this (a CPU: 25 ns), it is exact enough for the shortest launch, and a
-// slope would only add the noise of one recording to that of another.
+// Where a pair of marks costs less than this (a CPU: 25 ns), it is exact enough for the shortest launch, and
+// a slope would only add the noise of one recording to that of another.
 constexpr Nanoseconds kCheapMarks = Nanoseconds(100);
 constexpr Nanoseconds kRoundLength = milliseconds(5);
-// 40 rather than 20: for launches of 10 to 100 us the longer round costs 2 ms beside an idle of 40, and halves the
-// number of rounds that ResNet-50's small layers need.
+// 40 rather than 20: for launches of 10 to 100 us the longer round costs 2 ms beside an idle of 40, and
+// halves the number of rounds that ResNet-50's small layers need.
 constexpr std::int64_t kMostLaunches = 40;
 // A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
 constexpr std::int64_t kMostSustainedLaunches = 200;
@@ -52,24 +52,27 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   RoundShape shape;
   const bool marks_are_cheap = calibration.events.value <= kCheapMarks;
   const bool is_short = launch_time < kShortLaunch && cache == CacheState::warm && !marks_are_cheap;
-  const bool by_slope = options.queue == QueueMode::graph || (options.queue == QueueMode::saturated && is_short);
+  const bool by_slope =
+      options.queue == QueueMode::graph || (options.queue == QueueMode::saturated && is_short);
   shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
   const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
   shape.values = options.launches_per_round.value_or(std::min(launches_in(kRoundLength, launch_time), most));
   shape.slope = shape_slope(launch_time, cache);
   // One launch sets the caches; the second only lets a short launch's clock settle after the gate.
   shape.conditioning_launches = options.conditioning_launches;
-  if (launch_time >= kRoundLength) shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
+  if (launch_time >= kRoundLength)
+    shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
   const double grain_share = calibration.events.grain / std::max(launch_time, Nanoseconds(1));
-  // Groups only where a launch costs as little as a mark. On an H200 a plain launch follows its predecessor 0.7 us
-  // later than in a recording, and a group holds that once per launch: there, short launches go by slopes.
+  // Groups only where a launch costs as little as a mark. On an H200 a plain launch follows its predecessor
+  // 0.7 us later than in a recording, and a group holds that once per launch: there, short launches go by
+  // slopes.
   if (cache == CacheState::warm && marks_are_cheap && grain_share > options.precision / 3.0) {
     const auto group = static_cast<std::int64_t>(std::ceil(grain_share / (options.precision / 3.0)));
     shape.group = std::min(group, shape.values);
     shape.values = std::max<std::int64_t>(1, shape.values / shape.group);
   }
-  if (load == Load::burst && shape.instrument == Instrument::events && options.queue == QueueMode::saturated &&
-      !marks_are_cheap) {
+  if (load == Load::burst && shape.instrument == Instrument::events &&
+      options.queue == QueueMode::saturated && !marks_are_cheap) {
     shape.parts = std::clamp<std::int64_t>(shape.values / kLaunchesPerPart, 1, kMostParts);
     // As many as were asked for, or as many as the parts hold evenly.
     if (!options.launches_per_round) shape.values = shape.values / shape.parts * shape.parts;

@@ -14,7 +14,8 @@ struct Environment {
   std::string tool_version;
   std::string command_line;
   std::string time;  ///< ISO 8601, UTC
-  std::vector<Property> host;  ///< host_name, kernel, cpu, cpu_governor, virtualisation, container, memory_bytes…
+  std::vector<Property>
+      host;  ///< host_name, kernel, cpu, cpu_governor, virtualisation, container, memory_bytes…
 };
 
 /// Instrument constants as measured at the start of the run.

@@ -11,7 +11,8 @@ namespace jitterscope {
 namespace {
 
 // An unknown callable may do what cannot be recorded; then short launches are timed by events as well.
-Arm make_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& options, const Calibration& calibration) {
+Arm make_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
+             const Calibration& calibration) {
   const bool was_asked_for = options.instrument || options.queue == QueueMode::graph;
   if (shape.instrument != Instrument::graph || was_asked_for) return Arm(work, shape, options, calibration);
   try {

@@ -8,9 +8,9 @@
 namespace jitterscope {
 namespace {
 
-// The two levels must lie within 0.5 % of each other, and be known to within 1 %. To know them to 0.5 % as well
-// takes 20 s and more under a power cap: a GEMM on an H200 then scatters by 2.1 % from round to round, and its clock
-// states last 50 ms.
+// The two levels must lie within 0.5 % of each other, and be known to within 1 %. To know them to 0.5 % as
+// well takes 20 s and more under a power cap: a GEMM on an H200 then scatters by 2.1 % from round to round,
+// and its clock states last 50 ms.
 constexpr double kMargin = 0.005, kKnownWithin = 0.01;
 // The driver updates its throttle counters in steps of tens of ms; over a quarter of a second of record the
 // rate is known to about 5 points.
@@ -70,7 +70,8 @@ std::optional<std::size_t> settled_since(std::span<const Round> rounds) {
   const bool clocks_known = third_clocks.size() == third.size() && last_clocks.size() == last.size();
   if (clocks_known && !levels_agree(third_clocks, last_clocks)) return std::nullopt;
   const auto third_rate = throttle_rate(third), last_rate = throttle_rate(last);
-  if (third_rate && last_rate && std::abs(*third_rate - *last_rate) > kThrottleRateMargin) return std::nullopt;
+  if (third_rate && last_rate && std::abs(*third_rate - *last_rate) > kThrottleRateMargin)
+    return std::nullopt;
   return third_begin;
 }
 

@@ -9,8 +9,8 @@
 namespace jitterscope {
 
 /// One look at the record: time, and clock where it is known, lie within 0.5 % of each other in the third and
-/// the last quarter (the difference being known to 1 %), and the time that the clock was held down grew at the same rate in both. Gives the
-/// first round of the third quarter where all of that holds.
+/// the last quarter (the difference being known to 1 %), and the time that the clock was held down grew at
+/// the same rate in both. Gives the first round of the third quarter where all of that holds.
 std::optional<std::size_t> settled_since(std::span<const Round> rounds);
 
 /// What kept a record from settling.

@@ -18,7 +18,12 @@ class SustainedLoop {
  public:
   SustainedLoop(Device& device, Queue& queue, MeasuredArm& arm, const std::string& name,
                 const MeasureOptions& options)
-      : device_(device), queue_(queue), arm_(arm), name_(name), options_(options), epoch_(device.host_time()),
+      : device_(device),
+        queue_(queue),
+        arm_(arm),
+        name_(name),
+        options_(options),
+        epoch_(device.host_time()),
         settled_(options.warm_up ? std::nullopt : std::optional<std::size_t>(0)) {}
 
   void run() {

@@ -14,7 +14,8 @@ constexpr double kMultiplyAdds = 2e8;  // about a second on one core
 
 // All elements where they can be afforded, else a random sample.
 std::vector<std::int64_t> elements_to_check(std::int64_t total, std::int64_t terms) {
-  const auto affordable = static_cast<std::int64_t>(kMultiplyAdds / static_cast<double>(std::max<std::int64_t>(1, terms)));
+  const auto affordable =
+      static_cast<std::int64_t>(kMultiplyAdds / static_cast<double>(std::max<std::int64_t>(1, terms)));
   std::vector<std::int64_t> elements;
   if (total <= affordable) {
     for (std::int64_t i = 0; i < total; ++i) elements.push_back(i);
@@ -55,7 +56,8 @@ Verification verify(Queue& queue, PreparedOperation& prepared) {
   Verification result;
   result.tolerance = verification_tolerance(operation.dtype());
   result.total = std::ssize(output);
-  result.unwritten = std::count_if(output.begin(), output.end(), [](double value) { return std::isnan(value); });
+  result.unwritten =
+      std::count_if(output.begin(), output.end(), [](double value) { return std::isnan(value); });
   double difference = 0.0, norm = 0.0;
   for (const std::int64_t index : elements_to_check(result.total, terms_per_element(operation))) {
     const double expected = reference_element(operation, inputs, index);

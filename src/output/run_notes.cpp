@@ -139,13 +139,15 @@ std::string imprecise_line(const RunRecord& record) {
     for (const Measurement& measurement : result.measurements) {
       ++measured;
       asked = measurement.precision_asked;
-      const bool reached = has_interval(measurement.time) && measurement.time.precision() <= asked;
+      const bool steady =
+          !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
+      const bool reached = steady && has_interval(measurement.time) && measurement.time.precision() <= asked;
       if (!reached) ++imprecise;
     }
   }
   if (imprecise == 0) return {};
-  return fmt::format("{} of {} times did not reach the precision asked, ± {}.\n", imprecise, measured,
-                     percent_text(asked));
+  return fmt::format("{} of {} times did not reach the precision asked, ± {}, or no steady state.\n",
+                     imprecise, measured, percent_text(asked));
 }
 
 }  // namespace

@@ -38,8 +38,12 @@ std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time
   const bool compute_bound = result.flops > bytes * balance;
   const double rate = (compute_bound ? result.flops : bytes) / to_seconds(time);
   const std::optional<double> ceiling = compute_bound ? flops_ceiling : bytes_ceiling;
-  return AchievedRate{rate_text(rate, compute_bound ? "FLOP/s" : "B/s"),
-                      ceiling ? percent_text(rate / *ceiling) : std::string()};
+  std::string share;
+  if (ceiling) share = percent_text(rate / *ceiling);
+  // More bytes per second than memory gives: the operands stay in a cache, which has no ceiling here.
+  constexpr double kMoreThanMemory = 1.05;
+  if (ceiling && !compute_bound && rate > *ceiling * kMoreThanMemory) share = "in cache";
+  return AchievedRate{rate_text(rate, compute_bound ? "FLOP/s" : "B/s"), share};
 }
 
 }  // namespace jitterscope

@@ -9,8 +9,9 @@
 namespace jitterscope {
 
 struct AchievedRate {
-  std::string rate;   ///< "795 TFLOP/s" or "4.31 TB/s": what limits the operation
-  std::string share;  ///< "79 %" of the measured ceiling; empty where none was measured
+  std::string rate;  ///< "795 TFLOP/s" or "4.31 TB/s": what limits the operation
+  std::string
+      share;  ///< "79 %" of the measured ceiling, "in cache" above memory's; empty where none was measured
 };
 
 /// FLOP/s where arithmetic is nearer to its ceiling than memory traffic is, else bytes/s. Nothing for an

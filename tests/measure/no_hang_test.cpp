@@ -60,7 +60,7 @@ MeasureOptions any_options(Random& random) {
     options.instrument =
         any_of(random, {Instrument::events, Instrument::graph, Instrument::cupti, Instrument::host});
   }
-  options.precision = any_of(random, {0.0, 0.005, 0.1});
+  options.precision = any_of(random, {1e-6, 0.005, 0.1});
   options.minimum_rounds = any_of<std::int64_t>(random, {1, 10, 100});
   options.conditioning_launches = any_of<std::int64_t>(random, {0, 2, 10});
   options.caches = {any_of(random, {CacheState::warm, CacheState::cold}), CacheState::produced};

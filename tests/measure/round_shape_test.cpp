@@ -93,14 +93,14 @@ TEST(RoundShape, GroupsWhereTheGrainIsCoarseAndLaunchingIsCheap) {
 TEST(RoundShape, EventRoundsCloseTheGateFourTimes) {
   EXPECT_EQ(burst_shape(microseconds(50)).parts, 4);
   EXPECT_EQ(burst_shape(microseconds(2), CacheState::cold).parts, 4);
-  EXPECT_EQ(burst_shape(microseconds(2)).parts, 1);       // slopes
-  EXPECT_EQ(burst_shape(milliseconds(1)).parts, 1);       // five launches
+  EXPECT_EQ(burst_shape(microseconds(2)).parts, 1);  // slopes
+  EXPECT_EQ(burst_shape(milliseconds(1)).parts, 1);  // five launches
   for (const double launch : {21e3, 60e3, 130e3, 400e3, 700e3}) {
     const RoundShape shape = burst_shape(Nanoseconds(launch));
     EXPECT_EQ(shape.values % shape.parts, 0) << launch;
   }
-  const RoundShape sustained = shape_round(microseconds(50), CacheState::warm, Load::sustained, MeasureOptions(),
-                                           calibration_with_grain(Nanoseconds(32)));
+  const RoundShape sustained = shape_round(microseconds(50), CacheState::warm, Load::sustained,
+                                           MeasureOptions(), calibration_with_grain(Nanoseconds(32)));
   EXPECT_EQ(sustained.parts, 1);
 }
 

@@ -98,7 +98,8 @@ void CudaQueue::close_gate() {
 }
 
 // Between marks, the last ten launches or so of a held queue take 0.6 us less than those before them (H200,
-// kernels of 2 and of 50 us alike). Empty kernels take that place, so that one constant fits all that is timed.
+// kernels of 2 and of 50 us alike). Empty kernels take that place, so that one constant fits all that is
+// timed.
 void CudaQueue::follow_with_empty_kernels() noexcept {
   constexpr int kEmptyKernels = 16;
   // 511 launches with a mark each fit behind the gate of an H200; more would wait for it to open.

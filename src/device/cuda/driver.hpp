@@ -20,6 +20,7 @@ const Driver& driver();
 void check(CUresult result, std::string_view what);
 
 // Names go through the macros of cuda.h, so that cuMemAlloc is looked up as cuMemAlloc_v2.
+// clang-format off
 #define JITTERSCOPE_CUDA_FUNCTIONS(X)                                                                       \
   X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                     \
   X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceGetAttribute)          \
@@ -33,6 +34,7 @@ void check(CUresult result, std::string_view what);
   X(cuStreamEndCapture) X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize)           \
   X(cuEventQuery) X(cuEventElapsedTime) X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphUpload)             \
   X(cuGraphExecDestroy) X(cuGraphDestroy)
+// clang-format on
 
 struct Driver {
   SharedLibrary library;

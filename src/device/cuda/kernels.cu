@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "random_numbers.cuh"
+
 namespace {
 
 __device__ __forceinline__ std::uint64_t nanoseconds_now() {
@@ -42,8 +44,9 @@ __device__ __forceinline__ void store_kept(uint4* to, uint4 v) {
 
 // Holds the stream until *opened reaches this gate's ticket. Tickets only grow, so a gate that is still
 // looking cannot mistake the next close for its own.
-extern "C" __global__ void jitterscope_gate(const volatile std::uint32_t* opened, volatile std::uint32_t* timed_out,
-                                std::uint32_t ticket, std::uint64_t limit_nanoseconds) {
+extern "C" __global__ void jitterscope_gate(const volatile std::uint32_t* opened,
+                                            volatile std::uint32_t* timed_out, std::uint32_t ticket,
+                                            std::uint64_t limit_nanoseconds) {
   const std::uint64_t start = nanoseconds_now();
   while (*opened < ticket) {
     if (nanoseconds_now() - start > limit_nanoseconds) {
@@ -59,7 +62,8 @@ struct ClockSample {
 
 // Always SM 0, since each SM counts its own cycles. The timer steps by 32 ns on Hopper but by 1 us on others:
 // the reading waits for the step, for at most 8192 cycles (4 us), so that its error is one turn of the loop.
-extern "C" __global__ void jitterscope_stamp_clock(ClockSample* sample, std::uint32_t* claim, std::uint32_t ticket) {
+extern "C" __global__ void jitterscope_stamp_clock(ClockSample* sample, std::uint32_t* claim,
+                                                   std::uint32_t ticket) {
   if (threadIdx.x != 0 || this_sm() != 0) return;
   if (atomicExch(claim, ticket) == ticket) return;
   const std::uint64_t first = nanoseconds_now();
@@ -216,40 +220,6 @@ __device__ __forceinline__ void elementwise(T* __restrict__ out, const T* __rest
   const std::size_t last = vectors * kPerVector + first_index();
   if (last < count)
     out[last] = apply_to<Op, T>(Op::kInputs > 0 ? a[last] : T(), Op::kInputs > 1 ? b[last] : T());
-}
-
-// SplitMix64's output function as a hash: element i always gets the same number, whatever the grid.
-__device__ __forceinline__ std::uint64_t hash(std::uint64_t seed, std::uint64_t index) {
-  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ull;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
-__device__ __forceinline__ float normal(float, std::uint64_t seed, std::uint64_t index) {
-  const std::uint64_t bits = hash(seed, index);
-  const float u = (static_cast<float>(bits >> 40) + 0.5f) * 0x1p-24f;  // in (0, 1)
-  const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
-  return sqrtf(-2.0f * logf(u)) * cospif(2.0f * v);
-}
-__device__ __forceinline__ double normal(double, std::uint64_t seed, std::uint64_t index) {
-  const double u = (static_cast<double>(hash(seed, 2 * index) >> 11) + 0.5) * 0x1p-53;
-  const double v = static_cast<double>(hash(seed, 2 * index + 1) >> 11) * 0x1p-53;
-  return sqrt(-2.0 * log(u)) * cospi(2.0 * v);
-}
-
-// The order of DataKind in jitterscope/device.hpp.
-enum Kind { kNormal, kUniform, kZeros, kOnes, kSparse };
-
-template <class C>
-__device__ __forceinline__ C random_value(int kind, std::uint64_t seed, std::uint64_t index) {
-  switch (kind) {
-    case kNormal: return normal(C(), seed, index);
-    case kUniform: return static_cast<C>(static_cast<double>(hash(seed, index) >> 11) * 0x1p-52 - 1.0);
-    case kOnes: return C(1);
-    case kSparse: return (hash(~seed, index) >> 63) != 0 ? normal(C(), seed, index) : C(0);
-    default: return C(0);
-  }
 }
 
 template <class T>

@@ -18,7 +18,8 @@ int main() {
   options.caches = {jitterscope::CacheState::warm};
   options.loads = {jitterscope::Load::burst};
   options.time_limit = jitterscope::milliseconds(200);
-  const auto result = jitterscope::measure(*device, [&](jitterscope::NativeQueue native) { prepared->run(native); }, options);
+  const auto result = jitterscope::measure(
+      *device, [&](jitterscope::NativeQueue native) { prepared->run(native); }, options);
   const auto median = result.measurements.at(0).time.median;
   std::cout << "measured " << median.value() << " ns\n";
   return product.size() == 16u * 32u && median > jitterscope::Nanoseconds(0) ? 0 : 1;

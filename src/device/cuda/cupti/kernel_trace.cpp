@@ -86,7 +86,9 @@ std::string demangled(const char* name) {
 }
 
 // The gate, clock stamps and evictions stand between the launches that are being judged.
-bool is_helper(const char* name) { return name != nullptr && std::string_view(name).starts_with("jitterscope_"); }
+bool is_helper(const char* name) {
+  return name != nullptr && std::string_view(name).starts_with("jitterscope_");
+}
 
 // In CUPTI's own time: nanoseconds since 1970, of which a double would keep only multiples of 256.
 struct RawRecord {

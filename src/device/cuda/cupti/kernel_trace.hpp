@@ -9,8 +9,8 @@ namespace jitterscope::cuda {
 
 /// Records every kernel, copy and memset of this process from construction to stop(). Everything slows
 /// while it lives (an empty kernel in a graph from 0.66 to 1.28 us on an H200), so no other instrument may be
-/// read then, and a process that used it is best ended: overhead may stay. Throws MissingError where CUPTI is not
-/// there, FailedError where another profiler holds it.
+/// read then, and a process that used it is best ended: overhead may stay. Throws MissingError where CUPTI is
+/// not there, FailedError where another profiler holds it.
 class KernelTrace final : public KernelTracer {
  public:
   KernelTrace();

@@ -10,6 +10,7 @@
 
 namespace jitterscope::cuda {
 
+// clang-format off
 #define JITTERSCOPE_CUBLASLT_FUNCTIONS(X)                                                          \
   X(cublasLtCreate)                                                                                \
   X(cublasLtGetVersion) X(cublasLtGetStatusString) X(cublasLtMatmul) X(cublasLtMatmulDescCreate)   \
@@ -18,6 +19,7 @@ namespace jitterscope::cuda {
               X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                 \
                   X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)        \
                       X(cublasLtMatmulAlgoConfigGetAttribute)
+// clang-format on
 
 /// The functions, each under its own name: cublaslt().cublasLtMatmul(...).
 struct CublasLt {

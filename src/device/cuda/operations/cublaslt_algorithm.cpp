@@ -6,6 +6,7 @@ namespace jitterscope::cuda {
 namespace {
 
 // The names that GEMMs on current GPUs use; the enumerations have hundreds more, shown by number.
+// clang-format off
 #define JITTERSCOPE_TILES(X)                                                                               \
   X(8x8)                                                                                                   \
   X(8x16) X(16x8) X(8x32) X(16x16) X(32x8) X(8x64) X(16x32) X(32x16) X(64x8) X(32x32) X(32x64) X(64x32)    \
@@ -14,15 +15,20 @@ namespace {
               X(128x96) X(32x256) X(256x32) X(8x128) X(16x64) X(16x128) X(16x256) X(24x64) X(24x128)       \
                   X(32x192) X(64x192) X(64x320) X(64x384) X(96x192) X(96x256) X(128x320) X(128x384)        \
                       X(160x64) X(192x64) X(192x192) X(192x256) X(256x192) X(384x64) X(384x128)
+// clang-format on
+// clang-format off
 #define JITTERSCOPE_STAGES(X)                                                                               \
   X(16x1)                                                                                                   \
   X(16x2) X(16x3) X(16x4) X(16x5) X(16x6) X(32x1) X(32x2) X(32x3) X(32x4) X(32x5) X(32x6) X(64x1) X(64x2)   \
       X(64x3) X(64x4) X(64x5) X(64x6) X(128x1) X(128x2) X(128x3) X(128x4) X(128x5) X(128x6) X(32x10) X(8x4) \
           X(16x10) X(8x5) X(8x3) X(8xAUTO) X(16xAUTO) X(32xAUTO) X(64xAUTO) X(128xAUTO)
+// clang-format on
+// clang-format off
 #define JITTERSCOPE_CLUSTERS(X)                                                                      \
   X(1x1x1)                                                                                           \
   X(2x1x1) X(4x1x1) X(1x2x1) X(2x2x1) X(4x2x1) X(1x4x1) X(2x4x1) X(4x4x1) X(8x1x1) X(1x8x1) X(8x2x1) \
       X(2x8x1) X(16x1x1) X(1x16x1)
+// clang-format on
 
 std::string tile_name(std::uint32_t id) {
   switch (id) {

@@ -9,11 +9,13 @@
 
 namespace jitterscope::cuda {
 
+// clang-format off
 #define JITTERSCOPE_CUDNN_FUNCTIONS(X)                                                             \
   X(cudnnCreate)                                                                                   \
   X(cudnnSetStream) X(cudnnGetVersion) X(cudnnGetErrorString) X(cudnnGetLastErrorString)           \
       X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) X(cudnnBackendSetAttribute) \
           X(cudnnBackendGetAttribute) X(cudnnBackendFinalize) X(cudnnBackendExecute)
+// clang-format on
 
 /// The functions, each under its own name: cudnn().cudnnBackendFinalize(...).
 struct Cudnn {
