@@ -1,16 +1,27 @@
 #include "cli/interruption.hpp"
 
 #include <csignal>
+#include <ctime>
 #include <initializer_list>
 
 namespace jitterscope::cli {
 namespace {
 
+// `timeout` signals a process and then its whole group: two signals within a moment are one request.
+constexpr std::time_t kOneRequestSeconds = 1;
 volatile std::sig_atomic_t signals_seen = 0;
+volatile std::time_t first_signal = 0;
+
+std::time_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec;
+}
 
 void remember(int number) {
-  signals_seen = signals_seen + 1;
-  if (signals_seen < 2) return;
+  if (signals_seen == 0) first_signal = now();
+  signals_seen = 1;
+  if (now() - first_signal <= kOneRequestSeconds) return;
   std::signal(number, SIG_DFL);
   std::raise(number);
 }
