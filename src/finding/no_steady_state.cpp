@@ -40,9 +40,10 @@ std::string remedy_of(Steadiness::Verdict verdict) {
   if (verdict == Steadiness::Verdict::never_steady) {
     return "Do not quote one number: quote the range, or look for what else uses the machine, then measure "
            "with a "
-           "longer --time-limit.";
+           "longer --sustained-time-limit.";
   }
-  return "Give it a longer --time-limit; until it settles, quote this time as a bound and not as the "
+  return "Give it a longer --sustained-time-limit; until it settles, quote this time as a bound and not as "
+         "the "
          "sustained "
          "time.";
 }

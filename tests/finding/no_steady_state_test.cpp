@@ -27,7 +27,7 @@ TEST(NoSteadyState, GivesTheClassificationTheTimeWatchedAndTheChange) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].sentence, HasSubstr("No steady state within 9.50 s"));
   EXPECT_THAT(findings[0].sentence, HasSubstr("still getting slower (+"));
-  EXPECT_THAT(findings[0].remedy, HasSubstr("--time-limit"));
+  EXPECT_THAT(findings[0].remedy, HasSubstr("--sustained-time-limit"));
   EXPECT_EQ(simulated::evidence_text(findings[0], "verdict"), "slowing down");
   EXPECT_NEAR(simulated::evidence_number(findings[0], "time_change_ratio"), 0.04, 0.005);
 }
