@@ -28,18 +28,6 @@ Json checks_json(const std::vector<Check>& checks) {
   return array;
 }
 
-Json libraries_json(const std::vector<LibraryInfo>& libraries) {
-  Json array = Json::array();
-  for (const LibraryInfo& library : libraries) {
-    Json object = {{"name", library.name}};
-    put(object, "version", library.version);
-    put(object, "path", library.path);
-    put(object, "problem", library.problem);
-    array.push_back(std::move(object));
-  }
-  return array;
-}
-
 Json result_json(const Result& result) {
   Json object = {{"operation", result.operation}};
   put(object, "failure", result.failure);

@@ -29,7 +29,7 @@ constexpr LibraryUse kLibraryUses[] = {
     {"cudnn", "conv2d on the GPU", "install cuDNN 9 (pip install nvidia-cudnn-cu12, or -cu13)"},
     {"cublaslt", "matmul and linear on the GPU",
      "install cuBLAS (pip install nvidia-cublas-cu12, or nvidia-cublas for CUDA 13)"},
-    {"cupti", "kernel times for comparison, and the reference of the calibration",
+    {"cupti", "kernel times for comparison",
      "install CUPTI (pip install nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti for CUDA 13)"},
 };
 

@@ -3,17 +3,6 @@
 #include <nlohmann/json.hpp>
 
 namespace jitterscope {
-namespace {
-
-constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
-
-Json environment_json(const Environment& environment) {
-  return {{"tool_version", environment.tool_version},
-          {"command_line", environment.command_line},
-          {"time", environment.time},
-          {"host", properties_json(environment.host)}};
-}
-
 Json libraries_json(const std::vector<LibraryInfo>& libraries) {
   Json array = Json::array();
   for (const LibraryInfo& library : libraries) {
@@ -24,6 +13,17 @@ Json libraries_json(const std::vector<LibraryInfo>& libraries) {
     array.push_back(std::move(object));
   }
   return array;
+}
+
+namespace {
+
+constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+
+Json environment_json(const Environment& environment) {
+  return {{"tool_version", environment.tool_version},
+          {"command_line", environment.command_line},
+          {"time", environment.time},
+          {"host", properties_json(environment.host)}};
 }
 
 Json device_json(const DeviceDescription& device) {

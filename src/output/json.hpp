@@ -16,6 +16,7 @@ Json measurement_json(const Measurement& measurement);
 Json finding_json(const Finding& finding);
 Json sensors_json(const SensorReading& sensors);
 Json properties_json(const std::vector<Property>& properties);
+Json libraries_json(const std::vector<LibraryInfo>& libraries);
 Json instrument_constant_json(const InstrumentConstant& constant);
 /// Words of an enumeration as one identifier: "time limit" is written "time_limit".
 std::string identifier(std::string_view words);
