@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/quantity_text.hpp"
 #include "cli/interruption.hpp"
 #include "measure/ceilings.hpp"
 #include "measure/session.hpp"
 #include "output/progress.hpp"
-#include "output/quantity_text.hpp"
 
 namespace jitterscope::cli {
 namespace {

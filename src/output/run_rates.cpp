@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "output/quantity_text.hpp"
+#include "base/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {

@@ -4,8 +4,9 @@
 #include <array>
 
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
+#include "output/estimate_text.hpp"
 #include "output/run_rates.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"

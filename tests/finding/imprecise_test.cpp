@@ -30,7 +30,7 @@ TEST(Imprecise, NamesTheClockWhereCyclesScatterLess) {
   const auto findings = imprecise(simulated::measure(record, 3));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(simulated::evidence_text(findings[0], "dominated_by"), "clock");
-  EXPECT_THAT(findings[0].sentence, HasSubstr("±0.50 % asked for"));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("±0.5 % asked for"));
   EXPECT_GT(simulated::evidence_number(findings[0], "between_rounds_ratio"), 0.02);
   EXPECT_LT(simulated::evidence_number(findings[0], "cycles_between_rounds_ratio"), 0.005);
   EXPECT_THAT(findings[0].sentence, HasSubstr("would take about"));
