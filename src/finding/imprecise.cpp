@@ -116,8 +116,9 @@ Finding too_wide(const Measurement& measurement, std::string_view clock) {
                                        conditions_text(measurement.conditions), cause.clause)
                          : fmt::format("No interval could be given ({}): {}.",
                                        conditions_text(measurement.conditions), cause.clause);
+  // In the sentence: a remedy of the same cause is the same for every operation, so that they are shown as
+  // one.
   const bool time_helps = cause.name != "drift" && cause.name != "modes";
-  // In the sentence: remedies are equal for equal causes, so that a table can say them once for many layers.
   if (time_helps) finding.sentence += needed_time(measurement);
   finding.remedy = cause.remedy;
   const Components parts = components_of(measurement);
@@ -166,9 +167,7 @@ std::vector<Finding> find_imprecise(const Result& result, const FindingContext& 
   std::vector<Candidate> wide, narrow;
   for (const Measurement& measurement : result.measurements) {
     // Without a steady state there is no one level to be precise about; that is a finding of its own.
-    const bool settled =
-        !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
-    if (measurement.rounds.empty() || !settled) continue;
+    if (measurement.rounds.empty() || !has_settled(measurement)) continue;
     const double reached = measurement.time.precision();
     if (measurement.stop_reason == StopReason::time_limit && reached > measurement.precision_asked) {
       const Finding finding = too_wide(measurement, clock_word(context.on_gpu));

@@ -36,6 +36,16 @@ TEST(Imprecise, NamesTheClockWhereCyclesScatterLess) {
   EXPECT_THAT(findings[0].sentence, HasSubstr("would take about"));
 }
 
+TEST(Imprecise, TheSameCauseHasTheSameRemedy) {
+  const auto slower = imprecise(simulated::measure({.round_noise = 0.0, .launch_noise = 0.2}, 3));
+  const auto faster =
+      imprecise(simulated::measure({.time = Nanoseconds(5000), .round_noise = 0.0, .launch_noise = 0.3}, 3));
+  ASSERT_THAT(slower, SizeIs(1));
+  ASSERT_THAT(faster, SizeIs(1));
+  EXPECT_NE(slower[0].sentence, faster[0].sentence);
+  EXPECT_EQ(slower[0].remedy, faster[0].remedy);
+}
+
 TEST(Imprecise, NamesTheClockWhereItHasTwoStates) {
   simulated::Record record{.clock_share = 1.0};
   record.effect = [](const simulated::RoundPosition& at) {
