@@ -5,51 +5,127 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
-namespace jitterscope::base {
+namespace jitterscope {
 namespace {
 
-// Fixed notation with as many decimals as the digits asked for leave: no exponent, no digit more than known.
-std::string fixed_text(double value, int significant_digits) {
-  const double magnitude = std::abs(value);
-  if (!std::isfinite(value)) return fmt::format("{}", value);
-  const int before_point = magnitude > 0 ? static_cast<int>(std::floor(std::log10(magnitude))) + 1 : 1;
-  const int decimals = std::max(0, significant_digits - before_point);
-  return fmt::format("{:.{}f}", value, decimals);
+struct Unit {
+  std::string_view name;
+  double size;
+};
+constexpr std::array<Unit, 4> kTimeUnits = {{{"ns", 1.0}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+constexpr std::array<Unit, 6> kDecimalPrefixes = {
+    {{"", 1.0}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}}};
+constexpr std::array<Unit, 6> kBinaryUnits = {
+    {{"B", 0x1p0}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}}};
+
+// Digits behind the point so that the last one is worth at most `step`.
+int decimals_for(double step) {
+  constexpr int kMost = 9;
+  // 5 % of tolerance: 0.9996 of a unit needs no digit more than 1.0004 of it.
+  constexpr double kTolerance = 0.02;
+  return step > 0 ? std::clamp(static_cast<int>(-std::floor(std::log10(step) + kTolerance)), 0, kMost) : 0;
 }
 
-// 999.96 at four digits is 1000.0: what decides on the unit is the rounded value.
-double rounded(double value, int significant_digits) {
-  if (value == 0 || !std::isfinite(value)) return value;
-  const double exponent = std::floor(std::log10(std::abs(value))) + 1 - significant_digits;
-  const double step = std::pow(10.0, exponent);
-  return std::round(value / step) * step;
+std::string without_trailing_zeros(std::string number) {
+  if (number.find('.') == std::string::npos) return number;
+  number.erase(number.find_last_not_of('0') + 1);
+  if (number.back() == '.') number.pop_back();
+  return number;
+}
+
+std::string with_digits(double value, int digits) {
+  const double step = std::abs(value) * std::pow(10.0, 1 - digits);
+  return without_trailing_zeros(fmt::format("{:.{}f}", value, decimals_for(step)));
+}
+
+// Between four digits of a value (more is below any timer's grain) and one of twenty parts.
+double usable_precision(double precision) {
+  return std::isfinite(precision) ? std::clamp(precision, 1e-4, 0.05) : 0.005;
+}
+
+// The first unit in which the value, as it will be printed, stays below `limit`.
+const Unit& unit_for(double value, double precision, std::span<const Unit> units, double limit = 1000.0) {
+  for (const Unit& unit : units.first(units.size() - 1)) {
+    const double in_unit = std::abs(value) / unit.size;
+    const double last_digit = std::pow(10.0, -decimals_for(in_unit * precision));
+    if (in_unit + last_digit / 2 < limit) return unit;
+  }
+  return units.back();
 }
 
 }  // namespace
 
-std::string time_text(Nanoseconds time, int significant_digits) {
-  constexpr std::array<const char*, 4> kUnits = {"ns", "µs", "ms", "s"};
-  double value = rounded(time.value(), significant_digits);
-  std::size_t unit = 0;
-  while (std::abs(value) >= 1000.0 && unit + 1 < kUnits.size()) {
-    value /= 1000.0;
-    ++unit;
-  }
-  return fixed_text(value, significant_digits) + " " + kUnits[unit];
+std::string time_text(Nanoseconds time, double precision) {
+  if (!std::isfinite(time.value())) return std::string(kAbsent);
+  const double usable = usable_precision(precision);
+  const Unit& unit = unit_for(time.value(), usable, kTimeUnits);
+  const double in_unit = time.value() / unit.size;
+  return fmt::format("{:.{}f} {}", in_unit, decimals_for(std::abs(in_unit) * usable), unit.name);
 }
 
-std::string clock_text(Hertz clock) { return fmt::format("{:.0f} MHz", clock.value() * 1e-6); }
+std::string time_with_error_text(Nanoseconds time, Nanoseconds error) {
+  const double larger = std::max(std::abs(time.value()), error.value());
+  if (!std::isfinite(larger)) return std::string(kAbsent);
+  const double precision = larger > 0 ? usable_precision(error.value() / larger) : 1.0;
+  const Unit& unit = unit_for(larger, precision, kTimeUnits);
+  const int decimals = decimals_for(larger / unit.size * precision);
+  return fmt::format("{:.{}f} ± {:.{}f} {}", time.value() / unit.size, decimals, error.value() / unit.size,
+                     decimals, unit.name);
+}
+
+std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision) {
+  if (!std::isfinite(low.value()) || !std::isfinite(high.value())) return std::string(kAbsent);
+  const double usable = usable_precision(precision);
+  const Unit& unit = unit_for(high.value(), usable, kTimeUnits);
+  const double last = high.value() / unit.size;
+  const int decimals = decimals_for(std::abs(last) * usable);
+  return fmt::format("{:.{}f}–{:.{}f} {}", low.value() / unit.size, decimals, last, decimals, unit.name);
+}
+
+std::string duration_text(Nanoseconds duration) {
+  const double in_seconds = to_seconds(duration);
+  if (!std::isfinite(in_seconds)) return std::string(kAbsent);
+  if (in_seconds < 59.5) {
+    const Unit& unit = unit_for(duration.value(), 0.05, kTimeUnits);
+    return fmt::format("{} {}", with_digits(duration.value() / unit.size, 2), unit.name);
+  }
+  const auto whole = static_cast<std::int64_t>(std::llround(in_seconds));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string rate_text(double per_second, std::string_view unit) {
+  if (!std::isfinite(per_second)) return std::string(kAbsent);
+  const Unit& prefix = unit_for(per_second, 0.01, kDecimalPrefixes);
+  const double in_unit = per_second / prefix.size;
+  const int decimals = decimals_for(std::abs(in_unit) * 0.01);
+  return fmt::format("{:.{}f} {}{}", in_unit, decimals, prefix.name, unit);
+}
+
+std::string clock_text(Hertz clock) {
+  if (!std::isfinite(clock.value())) return std::string(kAbsent);
+  return fmt::format("{:.0f} MHz", clock.value() / 1e6);
+}
 
 std::string power_text(Watts power) { return fmt::format("{:.0f} W", power.value()); }
 
-std::string percent_text(double ratio, int significant_digits) {
-  return fixed_text(rounded(ratio * 100.0, significant_digits), significant_digits) + " %";
+std::string bytes_text(Bytes bytes) {
+  const auto value = static_cast<double>(bytes.value());
+  const Unit& unit = unit_for(value, 0.01, kBinaryUnits, 1024.0);
+  return fmt::format("{} {}", with_digits(value / unit.size, 3), unit.name);
+}
+
+std::string percent_text(double fraction) {
+  if (!std::isfinite(fraction)) return std::string(kAbsent);
+  return with_digits(fraction * 100, 2) + " %";
 }
 
 std::string change_text(double ratio) {
+  if (!std::isfinite(ratio)) return std::string(kAbsent);
   const double percent = ratio * 100.0;
   return fmt::format("{:+.{}f} %", percent, std::abs(percent) < 1.0 ? 2 : 1);
 }
 
-}  // namespace jitterscope::base
+}  // namespace jitterscope

@@ -1,22 +1,37 @@
-// Quantities as people read them, with a unit that fits.
+// Numbers for people: a unit that fits, and no more digits than the interval supports. UTF-8.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "jitterscope/units.hpp"
 
-namespace jitterscope::base {
+namespace jitterscope {
 
-/// "1.368 ms": ns, µs, ms or s, so that one to three digits stand before the point.
-std::string time_text(Nanoseconds time, int significant_digits = 4);
-/// "1612 MHz"
+/// What stands for a value that is absent or not finite.
+inline constexpr std::string_view kAbsent = "–";
+
+/// "127.9 µs". `precision` is half the interval over the value: the last digit shown is the first that the
+/// interval touches. An infinite precision gives three to four digits.
+std::string time_text(Nanoseconds time, double precision = 0.005);
+/// "127.8–128.1 µs", both ends in one unit.
+std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision = 0.005);
+/// "4.35 ± 0.05 µs"
+std::string time_with_error_text(Nanoseconds time, Nanoseconds error);
+/// For waiting: "4.1 s", "2 min 5 s", "1 h 2 min".
+std::string duration_text(Nanoseconds duration);
+
+/// "795 TFLOP/s", "4.31 TB/s": decimal prefixes, three digits.
+std::string rate_text(double per_second, std::string_view unit);
+/// "1716 MHz"
 std::string clock_text(Hertz clock);
 /// "700 W"
 std::string power_text(Watts power);
-/// A ratio as a share: 0.0052 is "0.52 %".
-std::string percent_text(double ratio, int significant_digits = 2);
-/// A ratio as a change, signed, with one decimal: 0.141 is "+14.1 %". Small changes get two digits: "+0.52
-/// %".
+/// "64 KiB", "1.5 MiB": binary prefixes.
+std::string bytes_text(Bytes bytes);
+/// "0.1 %": two digits.
+std::string percent_text(double fraction);
+/// A ratio as a change, signed: 0.141 is "+14.1 %"; below one percent with two decimals, "+0.52 %".
 std::string change_text(double ratio);
 
-}  // namespace jitterscope::base
+}  // namespace jitterscope

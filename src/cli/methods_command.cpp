@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
@@ -12,7 +13,6 @@
 #include "output/methods_table.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
-#include "output/quantity_text.hpp"
 
 namespace jitterscope::cli {
 namespace {

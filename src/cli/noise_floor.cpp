@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/quantity_text.hpp"
 #include "cli/interruption.hpp"
 #include "measure/ceilings.hpp"
 #include "measure/session.hpp"
 #include "output/progress.hpp"
-#include "output/quantity_text.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -62,7 +62,7 @@ std::optional<Nanoseconds> least_launch_cost(const std::vector<Result>& results)
 std::vector<Operation> noise_floor_operations(const DeviceDescription& device) {
   std::vector<Operation> operations = {Operation(Spin{.amount = 10'000}), Operation(Copy{.bytes = 4 << 20})};
   if (device.id != "cpu" && has_library(device, "cublaslt")) {
-    operations.push_back(Operation(Matmul{.m = 512, .n = 512, .k = 512, .dtype = DataType::bf16}));
+    operations.emplace_back(Matmul{.m = 512, .n = 512, .k = 512, .dtype = DataType::bf16});
   }
   return operations;
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
-#include "output/quantity_text.hpp"
+#include "base/quantity_text.hpp"
 
 namespace jitterscope::cli {
 namespace {

@@ -30,12 +30,10 @@ bool asks_for_cold(const MeasureOptions& options) {
 }
 
 bool is_imprecise(const Result& result) {
-  return std::any_of(
-      result.measurements.begin(), result.measurements.end(), [](const Measurement& measurement) {
-        const bool unsteady =
-            measurement.steadiness && measurement.steadiness->verdict != Steadiness::Verdict::steady;
-        return unsteady || measurement.time.precision() > measurement.precision_asked;
-      });
+  return std::any_of(result.measurements.begin(), result.measurements.end(),
+                     [](const Measurement& measurement) {
+                       return !has_settled(measurement) || !reached_precision(measurement);
+                     });
 }
 
 class RunLoop {

@@ -52,8 +52,8 @@ bool clock_explains(const Split& split, double time_step) {
 std::string modes_text(const std::vector<Mode>& modes) {
   std::string text;
   for (const Mode& mode : modes) {
-    text += fmt::format("{}{} near {}", text.empty() ? "" : ", ", base::percent_text(mode.weight),
-                        base::time_text(mode.location));
+    text += fmt::format("{}{} near {}", text.empty() ? "" : ", ", percent_text(mode.weight),
+                        time_text(mode.location, 0.001));
   }
   return text;
 }
@@ -73,11 +73,11 @@ void explain(Finding& finding, const std::optional<Split>& split, double time_st
   finding.evidence.push_back({"clock_explains", explained ? "true" : "false"});
   if (explained) {
     finding.sentence +=
-        fmt::format(" The {} explains it: {} and {}.", clock, base::clock_text(fast), base::clock_text(slow));
+        fmt::format(" The {} explains it: {} and {}.", clock, clock_text(fast), clock_text(slow));
     finding.remedy = "Compare by the time at the reference clock, or hold the clock with --lock-clocks.";
   } else {
-    finding.sentence += fmt::format(" The {} does not explain it: {} and {}.", clock, base::clock_text(fast),
-                                    base::clock_text(slow));
+    finding.sentence +=
+        fmt::format(" The {} does not explain it: {} and {}.", clock, clock_text(fast), clock_text(slow));
     finding.remedy =
         "Repeat in fresh processes: where memory lands, the algorithm chosen or another process decide which "
         "mode "
@@ -97,7 +97,7 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
     Finding finding;
     finding.id = "bimodal";
     finding.sentence = fmt::format("The times have {} modes, {} apart ({}): {}.", measurement.modes.size(),
-                                   base::percent_text(step), conditions_text(measurement.conditions),
+                                   percent_text(step), conditions_text(measurement.conditions),
                                    modes_text(measurement.modes));
     for (std::size_t i = 0; i < measurement.modes.size(); ++i) {
       finding.evidence.push_back(evidence(fmt::format("mode_{}", i + 1), measurement.modes[i].location));

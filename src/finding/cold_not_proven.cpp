@@ -15,8 +15,8 @@ std::vector<Finding> find_cold_not_proven(const FindingContext& context) {
   finding.sentence = fmt::format(
       "Cold is not proven: a probe reads in {} after eviction, in {} when never touched and in {} when "
       "cached.",
-      base::time_text(proof.evicted_read), base::time_text(proof.untouched_read),
-      base::time_text(proof.cached_read));
+      time_text(proof.evicted_read, 0.001), time_text(proof.untouched_read, 0.001),
+      time_text(proof.cached_read, 0.001));
   finding.remedy =
       "Take the cold and dirty times as lower bounds; repeat on a device that nobody else uses, as another "
       "process disturbs the proof.";

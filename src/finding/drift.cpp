@@ -20,12 +20,12 @@ std::vector<Finding> find_drift(const Result& result, const FindingContext& cont
     Finding finding;
     finding.id = "drift";
     finding.sentence = fmt::format("The time moved by {} from the first to the last third of the rounds ({})",
-                                   base::change_text(*change), conditions_text(measurement.conditions));
+                                   change_text(*change), conditions_text(measurement.conditions));
     finding.evidence = {evidence_ratio("time_change", *change), evidence("time", measurement.time.median)};
     if (const auto clocks = round_clocks(measurement.rounds)) {
       const double clock_change = change_over_record(*clocks);
       finding.sentence +=
-          fmt::format("; the {} moved by {}", clock_word(context.on_gpu), base::change_text(clock_change));
+          fmt::format("; the {} moved by {}", clock_word(context.on_gpu), change_text(clock_change));
       finding.evidence.push_back(evidence_ratio("clock_change", clock_change));
     }
     finding.sentence += ".";

@@ -55,7 +55,7 @@ Finding first_launch_finding(double excess, const Measurement& measurement) {
   finding.sentence = fmt::format(
       "The first launch of a round takes {} longer than those of its second half: after the idle between "
       "rounds the device is still settling.",
-      base::percent_text(excess));
+      percent_text(excess));
   finding.remedy = "Use more conditioning launches or a shorter idle between rounds.";
   finding.evidence = {evidence_ratio("first_launch_excess", excess),
                       evidence("time", measurement.time.median)};
@@ -69,9 +69,9 @@ Finding idle_finding(const IdleEffect& effect, const FindingContext& context) {
       effect.of_clock
           ? fmt::format(
                 "The {} of a round is lower after a longer idle: {} from the shortest to the longest.",
-                clock_word(context.on_gpu), base::change_text(effect.change))
+                clock_word(context.on_gpu), change_text(effect.change))
           : fmt::format("A round is slower after a longer idle: {} from the shortest to the longest.",
-                        base::change_text(effect.change));
+                        change_text(effect.change));
   finding.remedy =
       "Use a shorter idle between rounds or more conditioning launches, or quote the time at the reference "
       "clock.";

@@ -57,7 +57,7 @@ Cause from_components(const Measurement& measurement, const Components& parts, s
   if (parts.cycles && *parts.cycles < 0.5 * parts.between) {
     return {"clock",
             fmt::format("the {} moves between rounds (times scatter by {}, cycles by {})", clock,
-                        base::percent_text(parts.between), base::percent_text(*parts.cycles)),
+                        percent_text(parts.between), percent_text(*parts.cycles)),
             "Compare by cycles or by the time at the reference clock, or hold the clock with --lock-clocks."};
   }
   if (measurement.modes.size() > 1) {
@@ -65,20 +65,19 @@ Cause from_components(const Measurement& measurement, const Components& parts, s
             "Quote the modes with their weights; more rounds do not bring them together."};
   }
   if (parts.grain > measurement.precision_asked && parts.grain > parts.between) {
-    return {"grain", fmt::format("one step of the timer is {} of the time", base::percent_text(parts.grain)),
+    return {"grain", fmt::format("one step of the timer is {} of the time", percent_text(parts.grain)),
             "Time launches in groups (--instrument graph)."};
   }
   if (parts.within > 0.7 * parts.between) {
-    return {"within_rounds",
-            fmt::format("launches within a round scatter by {}",
-                        base::percent_text(
-                            parts.within / 1.2533 *
-                            std::sqrt(static_cast<double>(measurement.rounds.front().launches.size())))),
-            "Put more launches into a round, or allow more rounds with a longer --time-limit."};
+    return {
+        "within_rounds",
+        fmt::format("launches within a round scatter by {}",
+                    percent_text(parts.within / 1.2533 *
+                                 std::sqrt(static_cast<double>(measurement.rounds.front().launches.size())))),
+        "Put more launches into a round, or allow more rounds with a longer --time-limit."};
   }
   return {"between_rounds",
-          fmt::format("whole rounds differ by {}{}, more than their launches do",
-                      base::percent_text(parts.between),
+          fmt::format("whole rounds differ by {}{}, more than their launches do", percent_text(parts.between),
                       parts.cycles ? fmt::format(", which the {} does not explain", clock) : ""),
           "Look for other work on the machine, then allow more rounds with a longer --time-limit."};
 }
@@ -91,7 +90,7 @@ Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
             "Give it a longer --time-limit."};
   }
   if (const std::optional<double> change = drift_of(measurement)) {
-    return {"drift", fmt::format("the level drifted by {} over the record", base::change_text(*change)),
+    return {"drift", fmt::format("the level drifted by {} over the record", change_text(*change)),
             "Measure until the level holds: a longer --time-limit after a warm-up."};
   }
   return from_components(measurement, components_of(measurement), clock);
@@ -102,8 +101,8 @@ std::string needed_time(const Measurement& measurement) {
   const double ratio = measurement.time.precision() / measurement.precision_asked;
   if (!std::isfinite(ratio) || measurement.duration <= Nanoseconds(0)) return "";
   return fmt::format(" As it scatters now, {} would take about {}.",
-                     base::percent_text(measurement.precision_asked),
-                     base::time_text(measurement.duration * (ratio * ratio), 2));
+                     percent_text(measurement.precision_asked),
+                     time_text(measurement.duration * (ratio * ratio), 0.05));
 }
 
 Finding too_wide(const Measurement& measurement, std::string_view clock) {
@@ -111,15 +110,15 @@ Finding too_wide(const Measurement& measurement, std::string_view clock) {
   const double reached = measurement.time.precision();
   Finding finding;
   finding.id = "imprecise";
-  finding.sentence =
-      std::isfinite(reached)
-          ? fmt::format("±{} was reached and ±{} asked for ({}): {}.", base::percent_text(reached),
-                        base::percent_text(measurement.precision_asked),
-                        conditions_text(measurement.conditions), cause.clause)
-          : fmt::format("No interval could be given ({}): {}.", conditions_text(measurement.conditions),
-                        cause.clause);
+  finding.sentence = std::isfinite(reached)
+                         ? fmt::format("±{} was reached and ±{} asked for ({}): {}.", percent_text(reached),
+                                       percent_text(measurement.precision_asked),
+                                       conditions_text(measurement.conditions), cause.clause)
+                         : fmt::format("No interval could be given ({}): {}.",
+                                       conditions_text(measurement.conditions), cause.clause);
+  // In the sentence: a remedy of the same cause is the same for every operation, so that they are shown as
+  // one.
   const bool time_helps = cause.name != "drift" && cause.name != "modes";
-  // In the sentence: remedies are equal for equal causes, so that a table can say them once for many layers.
   if (time_helps) finding.sentence += needed_time(measurement);
   finding.remedy = cause.remedy;
   const Components parts = components_of(measurement);
@@ -150,8 +149,8 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
       "Rounds are not independent (autocorrelation {:.2f}; {}), so the interval of ±{} is too narrow: about "
       "±{} "
       "would be honest.",
-      memory, conditions_text(measurement.conditions), base::percent_text(measurement.time.precision()),
-      base::percent_text(honest));
+      memory, conditions_text(measurement.conditions), percent_text(measurement.time.precision()),
+      percent_text(honest));
   finding.remedy =
       "Measure for longer and in several processes, and take the spread between them as the interval.";
   finding.evidence = {{"dominated_by", "autocorrelation"},
@@ -168,9 +167,7 @@ std::vector<Finding> find_imprecise(const Result& result, const FindingContext& 
   std::vector<Candidate> wide, narrow;
   for (const Measurement& measurement : result.measurements) {
     // Without a steady state there is no one level to be precise about; that is a finding of its own.
-    const bool settled =
-        !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
-    if (measurement.rounds.empty() || !settled) continue;
+    if (measurement.rounds.empty() || !has_settled(measurement)) continue;
     const double reached = measurement.time.precision();
     if (measurement.stop_reason == StopReason::time_limit && reached > measurement.precision_asked) {
       const Finding finding = too_wide(measurement, clock_word(context.on_gpu));

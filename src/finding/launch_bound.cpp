@@ -22,8 +22,7 @@ std::vector<Finding> find_launch_bound(const Result& result, const FindingContex
     finding.sentence = fmt::format(
         "Launching takes the host {}, {:.2f} times the {} that the GPU works ({}): in a program that "
         "launches eagerly the GPU waits.",
-        base::time_text(result.launch_cost, 3), factor, base::time_text(time),
-        conditions_text(measurement.conditions));
+        time_text(result.launch_cost), factor, time_text(time), conditions_text(measurement.conditions));
     finding.remedy = "Replay it from a CUDA graph, or do more per launch: a larger batch, fused operations.";
     finding.evidence = {evidence("launch_cost", result.launch_cost), evidence("time", time),
                         evidence_ratio("launch_cost_over_time", factor)};

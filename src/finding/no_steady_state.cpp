@@ -29,11 +29,11 @@ std::string what_it_did(Steadiness::Verdict verdict) {
 std::string how_much(const Measurement& measurement) {
   const std::vector<double> times = round_times(measurement.rounds);
   if (measurement.steadiness->verdict != Steadiness::Verdict::never_steady) {
-    return base::change_text(change_over_record(times)) + " from the first to the last third";
+    return change_text(change_over_record(times)) + " from the first to the last third";
   }
   const std::vector<double> q = statistics::quantiles(times, std::array{0.05, 0.95});
-  return fmt::format("nine rounds in ten between {} and {}", base::time_text(Nanoseconds(q[0])),
-                     base::time_text(Nanoseconds(q[1])));
+  return fmt::format("nine rounds in ten between {} and {}", time_text(Nanoseconds(q[0]), 0.001),
+                     time_text(Nanoseconds(q[1]), 0.001));
 }
 
 std::string remedy_of(Steadiness::Verdict verdict) {
@@ -58,10 +58,9 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
     const double change = change_over_record(round_times(measurement.rounds));
     Finding finding;
     finding.id = "no_steady_state";
-    finding.sentence =
-        fmt::format("No steady state within {} of sustained work ({}): it {} ({}).",
-                    base::time_text(steadiness.watched, 3), conditions_text(measurement.conditions),
-                    what_it_did(steadiness.verdict), how_much(measurement));
+    finding.sentence = fmt::format("No steady state within {} of sustained work ({}): it {} ({}).",
+                                   time_text(steadiness.watched), conditions_text(measurement.conditions),
+                                   what_it_did(steadiness.verdict), how_much(measurement));
     finding.remedy = remedy_of(steadiness.verdict);
     finding.evidence = {{"verdict", std::string(to_string(steadiness.verdict))},
                         evidence("watched", steadiness.watched),

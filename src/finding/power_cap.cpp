@@ -23,7 +23,7 @@ bool is_active(const Throttling& throttling) {
 }
 
 std::string cap_text(const DeviceDescription& device) {
-  return device.power_limit ? "the power cap of " + base::power_text(*device.power_limit) : "the power cap";
+  return device.power_limit ? "the power cap of " + power_text(*device.power_limit) : "the power cap";
 }
 
 struct Comparison {
@@ -42,10 +42,10 @@ bool is_slower_by_clock(const Comparison& pair) {
 Finding describe(const Comparison& pair, const Throttling& power, const FindingContext& context) {
   const bool by_power = is_active(power);
   const std::string clocks = fmt::format("from {:.0f} to {}", pair.burst.clock->median.value() * 1e-6,
-                                         base::clock_text(pair.sustained.clock->median));
+                                         clock_text(pair.sustained.clock->median));
   const std::string times =
-      fmt::format("{} in bursts, {} sustained ({})", base::time_text(pair.burst.time.median),
-                  base::time_text(pair.sustained.time.median), base::change_text(pair.time_change));
+      fmt::format("{} in bursts, {} sustained ({})", time_text(pair.burst.time.median, 0.001),
+                  time_text(pair.sustained.time.median, 0.001), change_text(pair.time_change));
   const std::string_view clock = clock_word(context.on_gpu);
   Finding finding;
   finding.id = "power_cap";
@@ -109,9 +109,9 @@ std::vector<Candidate> capped_in_bursts(const Result& result, const FindingConte
     if (power.rounds < kShareOfRounds) continue;
     Finding finding;
     finding.id = "power_cap";
-    finding.sentence = fmt::format("Even in bursts {} holds the {} down: {} in {} of the rounds.",
-                                   cap_text(context.device), clock_word(context.on_gpu),
-                                   base::clock_text(burst.clock->median), base::percent_text(power.rounds));
+    finding.sentence =
+        fmt::format("Even in bursts {} holds the {} down: {} in {} of the rounds.", cap_text(context.device),
+                    clock_word(context.on_gpu), clock_text(burst.clock->median), percent_text(power.rounds));
     finding.remedy =
         "Put more idle between rounds or fewer launches in each, or use the time at the reference clock when "
         "comparing.";

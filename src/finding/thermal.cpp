@@ -31,12 +31,11 @@ Finding describe(const Measurement& measurement, const Throttling& heat, const F
   finding.sentence =
       fmt::format("Heat or a hardware brake held the {} down ({}): ", clock_word(context.on_gpu),
                   conditions_text(measurement.conditions));
-  if (heat.share > 0.0)
-    finding.sentence += fmt::format("for {} of the time, ", base::percent_text(heat.share));
-  finding.sentence += fmt::format("in {} of the rounds", base::percent_text(heat.rounds));
+  if (heat.share > 0.0) finding.sentence += fmt::format("for {} of the time, ", percent_text(heat.share));
+  finding.sentence += fmt::format("in {} of the rounds", percent_text(heat.rounds));
   if (temperature) finding.sentence += fmt::format(", at up to {:.0f} °C", temperature->value());
   if (measurement.clock) {
-    finding.sentence += fmt::format(", which ran at {}", base::clock_text(measurement.clock->median));
+    finding.sentence += fmt::format(", which ran at {}", clock_text(measurement.clock->median));
   }
   finding.sentence += ".";
   finding.remedy =

@@ -22,11 +22,10 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
     if (!(share > measurement.precision_asked / 3.0)) continue;
     Finding finding;
     finding.id = "timer_grain";
-    finding.sentence =
-        fmt::format("The timer steps by {}, {} of the {} measured ({}), and {} was asked for.",
-                    base::time_text(measurement.constant.grain, 3), base::percent_text(share),
-                    base::time_text(measurement.time.median), conditions_text(measurement.conditions),
-                    base::percent_text(measurement.precision_asked));
+    finding.sentence = fmt::format(
+        "The timer steps by {}, {} of the {} measured ({}), and {} was asked for.",
+        time_text(measurement.constant.grain), percent_text(share), time_text(measurement.time.median),
+        conditions_text(measurement.conditions), percent_text(measurement.precision_asked));
     finding.remedy =
         "Time launches in groups (--instrument graph), or take differences below one step as no difference.";
     finding.evidence = {evidence("grain", measurement.constant.grain),

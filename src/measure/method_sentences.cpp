@@ -12,14 +12,11 @@
 namespace jitterscope::method_sentences {
 namespace {
 
-using base::change_text;
-using base::time_text;
-
 constexpr double kHardlyMatters = 0.01;
 
 // No timer here steps by less than a nanosecond.
 std::string size_text(Nanoseconds time) {
-  return time_text(Nanoseconds(std::max(1.0, std::abs(time.value()))), 2);
+  return duration_text(Nanoseconds(std::max(1.0, std::abs(time.value()))));
 }
 
 // Quartiles, not extremes: one repetition that something interrupted must not hide a difference.
@@ -84,7 +81,7 @@ std::string corrected(const MethodComparison& comparison, const MethodReading& r
                        size_text(uncertainty));
   }
   return fmt::format("off by {} ({}), while its repetitions spread by {}", size, change,
-                     base::percent_text(reading.range()));
+                     percent_text(reading.range()));
 }
 
 std::string compared_with(const MethodComparison& comparison, const MethodReading& reading, const char* id,

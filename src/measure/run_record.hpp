@@ -24,6 +24,15 @@ struct Calibration {
   std::string method;  ///< one sentence: what they were measured against
 };
 
+/// Whether there is one level to speak of: not so for a sustained load that never settled.
+inline bool has_settled(const Measurement& measurement) {
+  return !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
+}
+
+inline bool reached_precision(const Measurement& measurement) {
+  return measurement.time.precision() <= measurement.precision_asked;
+}
+
 struct RunRecord {
   Environment environment;
   DeviceDescription device;

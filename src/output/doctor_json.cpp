@@ -1,8 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "base/quantity_text.hpp"
 #include "output/doctor_table.hpp"
+#include "output/estimate_text.hpp"
 #include "output/json.hpp"
-#include "output/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {

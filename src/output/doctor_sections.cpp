@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/quantity_text.hpp"
 #include "output/doctor_report.hpp"
-#include "output/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {

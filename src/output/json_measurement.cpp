@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "output/estimate_text.hpp"
 #include "output/json.hpp"
-#include "output/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {

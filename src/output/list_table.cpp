@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
 

@@ -2,8 +2,9 @@
 
 #include <vector>
 
+#include "base/quantity_text.hpp"
 #include "output/doctor_report.hpp"
-#include "output/quantity_text.hpp"
+#include "output/estimate_text.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
 #include "output/run_sections.hpp"
 
 namespace jitterscope {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
 #include "output/run_sections.hpp"
 
 namespace jitterscope {
@@ -133,21 +133,23 @@ std::string verification_section(const RunRecord& record, const std::vector<std:
 }
 
 std::string imprecise_line(const RunRecord& record) {
-  std::size_t measured = 0, imprecise = 0;
+  std::size_t measured = 0, missed = 0;
+  bool wide = false, unsettled = false;
   double asked = 0.0;
   for (const Result& result : record.results) {
     for (const Measurement& measurement : result.measurements) {
       ++measured;
       asked = measurement.precision_asked;
-      const bool steady =
-          !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
-      const bool reached = steady && has_interval(measurement.time) && measurement.time.precision() <= asked;
-      if (!reached) ++imprecise;
+      wide = wide || !reached_precision(measurement);
+      unsettled = unsettled || !has_settled(measurement);
+      if (!reached_precision(measurement) || !has_settled(measurement)) ++missed;
     }
   }
-  if (imprecise == 0) return {};
-  return fmt::format("{} of {} times did not reach the precision asked, ± {}, or no steady state.\n",
-                     imprecise, measured, percent_text(asked));
+  std::vector<std::string> goals;
+  if (wide) goals.push_back(fmt::format("the precision asked, ± {}", percent_text(asked)));
+  if (unsettled) goals.push_back("a steady state");
+  if (goals.empty()) return {};
+  return fmt::format("{} of {} times did not reach {}.\n", missed, measured, joined(goals, ", or "));
 }
 
 }  // namespace

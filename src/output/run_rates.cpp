@@ -1,8 +1,6 @@
 #include "output/run_rates.hpp"
 
-#include <string_view>
-
-#include "output/quantity_text.hpp"
+#include "base/quantity_text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -14,6 +12,12 @@ std::string_view dtype_of(std::string_view operation) {
   if (start == std::string_view::npos) return {};
   const std::string_view value = operation.substr(start + kKey.size());
   return value.substr(0, value.find(','));
+}
+
+std::string share_text(double share, bool compute_bound) {
+  // The ceiling is itself a measurement: what is above it by less than this may still come from memory.
+  constexpr double kAboveMemory = 1.05;
+  return share > kAboveMemory && !compute_bound ? std::string(kInCache) : percent_text(share);
 }
 
 std::optional<double> compute_ceiling(const Result& result, const Ceilings& ceilings) {
@@ -38,12 +42,8 @@ std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time
   const bool compute_bound = result.flops > bytes * balance;
   const double rate = (compute_bound ? result.flops : bytes) / to_seconds(time);
   const std::optional<double> ceiling = compute_bound ? flops_ceiling : bytes_ceiling;
-  std::string share;
-  if (ceiling) share = percent_text(rate / *ceiling);
-  // More bytes per second than memory gives: the operands stay in a cache, which has no ceiling here.
-  constexpr double kMoreThanMemory = 1.05;
-  if (ceiling && !compute_bound && rate > *ceiling * kMoreThanMemory) share = "in cache";
-  return AchievedRate{rate_text(rate, compute_bound ? "FLOP/s" : "B/s"), share};
+  return AchievedRate{rate_text(rate, compute_bound ? "FLOP/s" : "B/s"),
+                      ceiling ? share_text(rate / *ceiling, compute_bound) : std::string()};
 }
 
 }  // namespace jitterscope

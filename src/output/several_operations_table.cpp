@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
+#include "output/estimate_text.hpp"
 #include "output/run_rates.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
@@ -108,6 +110,23 @@ Columns fact_columns(const RunRecord& record, const ConditionLabels& labels) {
   return {clock, rate, share, launch, first};
 }
 
+std::string explain(const ConditionLabels& labels, const std::vector<std::string>& shares, bool model) {
+  std::string explanation;
+  if (!labels.conditions.empty()) {
+    explanation += "Clock, rate and its share of the measured ceiling are those of " + labels.labels.front() +
+                   "; launch is the host's time for one launch call. ";
+  }
+  if (std::ranges::find(shares, kInCache) != shares.end()) {
+    explanation += fmt::format("{} ", kInCacheExplained);
+  }
+  if (model) {
+    explanation +=
+        "The total adds the layers' times and, as they share the instrument's constant and the clock, their "
+        "half-widths too; it holds none of the work between the layers.";
+  }
+  return explanation;
+}
+
 Columns operator+(Columns left, const Columns& right) {
   left.insert(left.end(), right.begin(), right.end());
   return left;
@@ -134,16 +153,7 @@ std::string several_operations_table(const RunRecord& record, const ConditionLab
     text = markdown_table(timed_keys + times) + '\n' +
            markdown_table(table_width(second) <= kPageWidth ? second : Columns{keys[0]} + operation + facts);
   }
-  std::string explanation;
-  if (!labels.conditions.empty()) {
-    explanation += "Clock, rate and its share of the measured ceiling are those of " + labels.labels.front() +
-                   "; launch is the host's time for one launch call. ";
-  }
-  if (model) {
-    explanation +=
-        "The total adds the layers' times and, as they share the instrument's constant and the clock, their "
-        "half-widths too; it holds none of the work between the layers.";
-  }
+  const std::string explanation = explain(labels, facts[2].cells, model);
   return explanation.empty() ? text : text + '\n' + wrapped(explanation, kPageWidth);
 }
 

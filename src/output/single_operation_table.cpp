@@ -4,8 +4,9 @@
 #include <array>
 
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/quantity_text.hpp"
+#include "output/estimate_text.hpp"
 #include "output/run_rates.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
@@ -65,7 +66,10 @@ std::string times_table(const RunRecord& record, const ConditionLabels& labels) 
         rate ? rate->share : ""};
     for (std::size_t c = 0; c < cells.size(); ++c) columns[c].cells.push_back(known(cells[c]));
   }
-  return markdown_table(columns);
+  std::string text = markdown_table(columns);
+  const std::vector<std::string>& shares = columns.back().cells;
+  if (std::ranges::find(shares, kInCache) != shares.end()) text += fmt::format("\n{}\n", kInCacheExplained);
+  return text;
 }
 
 std::string reference_text(const Measurement& measurement) {

@@ -30,10 +30,20 @@ TEST(Imprecise, NamesTheClockWhereCyclesScatterLess) {
   const auto findings = imprecise(simulated::measure(record, 3));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(simulated::evidence_text(findings[0], "dominated_by"), "clock");
-  EXPECT_THAT(findings[0].sentence, HasSubstr("±0.50 % asked for"));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("±0.5 % asked for"));
   EXPECT_GT(simulated::evidence_number(findings[0], "between_rounds_ratio"), 0.02);
   EXPECT_LT(simulated::evidence_number(findings[0], "cycles_between_rounds_ratio"), 0.005);
   EXPECT_THAT(findings[0].sentence, HasSubstr("would take about"));
+}
+
+TEST(Imprecise, TheSameCauseHasTheSameRemedy) {
+  const auto slower = imprecise(simulated::measure({.round_noise = 0.0, .launch_noise = 0.2}, 3));
+  const auto faster =
+      imprecise(simulated::measure({.time = Nanoseconds(5000), .round_noise = 0.0, .launch_noise = 0.3}, 3));
+  ASSERT_THAT(slower, SizeIs(1));
+  ASSERT_THAT(faster, SizeIs(1));
+  EXPECT_NE(slower[0].sentence, faster[0].sentence);
+  EXPECT_EQ(slower[0].remedy, faster[0].remedy);
 }
 
 TEST(Imprecise, NamesTheClockWhereItHasTwoStates) {

@@ -189,8 +189,7 @@ TEST(RunTable, InterruptedBeforeAnInterval) {
   expect_well_formed(text, 140);
   EXPECT_THAT(text, HasSubstr("| 180.0 µs, no interval (3 rounds) |"));
   EXPECT_THAT(text, HasSubstr("Interrupted: these are the results so far.\n"));
-  EXPECT_THAT(text,
-              HasSubstr("1 of 1 times did not reach the precision asked, ± 0.5 %, or no steady state."));
+  EXPECT_THAT(text, HasSubstr("1 of 1 times did not reach the precision asked, ± 0.5 %."));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 
@@ -204,6 +203,43 @@ TEST(RunTable, ATotalAddsHalfWidths) {
   EXPECT_THAT(run_table(record), HasSubstr("70.0 µs ± 0.49 %"));
   record.results[0].measurements[0].time.rounds = 3;
   EXPECT_THAT(run_table(record), HasSubstr("70.0 µs, no interval"));
+}
+
+TEST(RunTable, ARateAboveMemoryIsInCache) {
+  RunRecord record = test::sample_operation();
+  EXPECT_THAT(run_table(record), Not(HasSubstr("in cache")));
+  Result& result = record.results[0];
+  result.flops = 1e9;
+  result.bytes = Bytes(850000000);
+  std::string text = run_table(record);
+  EXPECT_THAT(text, HasSubstr("| 4.72 TB/s |   in cache |\n"));
+  EXPECT_THAT(text, HasSubstr("| 4.29 TB/s |      100 % |\n"));
+  EXPECT_THAT(
+      text, HasSubstr("|\n\nin cache: more bytes per second than memory gives, since the operands stay in a "
+                      "cache.\n\n|"));
+  record.results.push_back(result);
+  text = run_table(record);
+  expect_well_formed(text, 120);
+  EXPECT_THAT(text, HasSubstr("| 4.72 TB/s | in cache |"));
+  EXPECT_THAT(text, HasSubstr("one launch\ncall. in cache: more bytes per second than memory gives"));
+}
+
+TEST(RunTable, ARateAboveTheArithmeticCeilingKeepsItsShare) {
+  RunRecord record = test::sample_operation();
+  record.results[0].flops = 1.6e11;
+  EXPECT_THAT(run_table(record), HasSubstr("| 889 TFLOP/s |      112 % |"));
+}
+
+TEST(RunTable, ATimeWithoutSteadyStateIsCounted) {
+  RunRecord record = test::sample_operation();
+  Measurement& sustained = record.results[0].measurements[2];
+  EXPECT_THAT(run_table(record), Not(HasSubstr("did not reach")));
+  sustained.steadiness->verdict = Steadiness::Verdict::never_steady;
+  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach a steady state.\n"));
+  record.results[0].measurements[0].precision_asked = 0.0005;
+  EXPECT_THAT(run_table(record), HasSubstr("\n2 of 3 times did not reach the precision asked, ± 0."));
+  sustained.steadiness->verdict = Steadiness::Verdict::steady;
+  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach the precision asked, ± 0."));
 }
 
 TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
