@@ -36,6 +36,14 @@ class CheckIncludes(unittest.TestCase):
         })
         self.assertEqual(status, 0, output)
 
+    def test_what_analyses_does_not_know_the_truth(self):
+        for folder in ("measure", "finding", "output", "cli"):
+            self.expect_problem(f"src/{folder}/a.cpp", '#include "physics/machine.hpp"\n',
+                                f"{folder} must not know a virtual GPU's truth")
+        status, output = check({"src/selftest/a.cpp": '#include "physics/machine.hpp"\n',
+                                "src/device/virtual/a.cpp": '#include "physics/machine.hpp"\n'})
+        self.assertEqual(status, 0, output)
+
     def test_an_include_to_the_left_is_found_with_its_line(self):
         self.expect_problem("src/device/cpu/queue.cpp", '\n\n#include "measure/loop.hpp"\n',
                             "src/device/cpu/queue.cpp:3: includes measure/loop.hpp: measure is left of device")

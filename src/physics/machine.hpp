@@ -1,0 +1,113 @@
+// A GPU in virtual time: everything that decides how long a kernel takes, and the truth of how long it took.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jitterscope/units.hpp"
+#include "physics/parameters.hpp"
+
+namespace jitterscope::physics {
+
+/// An allocation, as the cache knows it.
+using Buffer = std::uint32_t;
+
+struct Access {
+  Buffer buffer = 0;
+  Bytes bytes;
+  bool writes = false;
+};
+
+/// What one kernel asks of the GPU.
+struct KernelWork {
+  Cycles compute;     ///< at full rate on all processors, memory aside
+  Nanoseconds fixed;  ///< follows neither the clock nor memory (spin, launch of blocks)
+  std::vector<Access> accesses;
+  double activity = 0;   ///< dynamic power while it computes, 1 is the preset's full rate; data included
+  double placement = 1;  ///< factor drawn when the operands were allocated
+  bool helper = false;   ///< gate, stamp, eviction: exact, no noise
+};
+
+/// One kernel as it really ran: the truth that instruments only estimate.
+struct Execution {
+  Nanoseconds start, end;
+  Cycles cycles;
+  Nanoseconds time() const { return end - start; }
+};
+
+/// What the sensors say: late, averaged, or withheld (nothing).
+struct MachineSensors {
+  std::optional<Hertz> clock;
+  std::optional<Watts> power;
+  std::optional<Celsius> temperature;
+  std::optional<Joules> energy;
+  std::optional<Nanoseconds> throttled_power, throttled_thermal;
+  std::vector<std::string> clock_reasons;  ///< idle, power_cap, thermal
+};
+
+/// One GPU of a process. Deterministic: the same parameters, seed and calls give the same times.
+/// Time only moves forward; all calls take times at or after the last.
+class Machine {
+ public:
+  Machine(const Parameters& parameters, std::uint64_t seed);
+  ~Machine();
+  Machine(Machine&&) noexcept;
+
+  const Parameters& parameters() const;
+
+  Buffer allocate(Bytes size);
+  void release(Buffer buffer);
+  /// A placement factor for operands allocated now.
+  double draw_placement();
+
+  /// When the GPU has nothing to do any more.
+  Nanoseconds free_at() const;
+  /// Runs a kernel at `earliest` or when the GPU is free, whichever is later; idles until then.
+  Execution run(const KernelWork& work, Nanoseconds earliest);
+  /// Nothing runs until `time`: the clock falls, the GPU cools.
+  void rest_until(Nanoseconds time);
+  /// Other lines fill the cache: clean ones, or modified ones that must be written back later. Takes no time;
+  /// the queue runs the kernel that does it.
+  void fill_cache(bool with_modified_lines);
+
+  /// Clock and cycle counter at free_at().
+  Hertz clock() const;
+  Cycles cycles() const;
+  MachineSensors read_sensors(Nanoseconds time);
+  bool other_process_is_active(Nanoseconds time) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The host's side: what its calls cost, from streams of their own.
+class HostCosts {
+ public:
+  HostCosts(const Parameters& parameters, std::uint64_t seed);
+  Nanoseconds launch();       ///< of one launch call
+  Nanoseconds synchronize();  ///< of one wait, beyond the work waited for
+
+ private:
+  const Parameters* parameters_;
+  std::uint64_t state_[2];
+};
+
+/// What timers make of true times: overhead, jitter and grain.
+class Timers {
+ public:
+  Timers(const Parameters& parameters, std::uint64_t seed);
+  /// A mark's reading of a true time on the GPU.
+  Nanoseconds read_mark(Nanoseconds truth);
+  /// A clock stamp's nanoseconds for a true time.
+  Nanoseconds read_stamp(Nanoseconds truth);
+
+ private:
+  const Parameters* parameters_;
+  std::uint64_t state_[2];
+};
+
+}  // namespace jitterscope::physics
