@@ -18,6 +18,7 @@ std::vector<Finding> find_drift(const Result& result, const FindingContext& cont
 std::vector<Finding> find_no_steady_state(const Result& result, const FindingContext& context);
 std::vector<Finding> find_bimodal(const Result& result, const FindingContext& context);
 std::vector<Finding> find_imprecise(const Result& result, const FindingContext& context);
+std::vector<Finding> find_instrument(const Result& result, const FindingContext& context);
 std::vector<Finding> find_timer_grain(const Result& result, const FindingContext& context);
 std::vector<Finding> find_launch_bound(const Result& result, const FindingContext& context);
 std::vector<Finding> find_zeros(const Result& result, const FindingContext& context);

@@ -6,7 +6,9 @@
 namespace jitterscope {
 namespace {
 
-// Event pairs carry +-0.1 us after calibration: 0.5 % of 20 us. Below that, slopes of recordings.
+// Event pairs carry +-0.15 us after calibration, more than 0.5 % of 20 us: below that, slopes of recordings.
+// After an eviction event pairs read 0.15 to 0.35 us too much for launches of 0.6 to 6 us, and slopes are
+// within 0.1 us (0.16 for one) of CUPTI's kernel times (H200, docs/benchmarks.md).
 constexpr Nanoseconds kShortLaunch = microseconds(20);
 // Where a pair of marks costs less than this (a CPU: 25 ns), it is exact enough for the shortest launch, and
 // a slope would only add the noise of one recording to that of another.
@@ -17,7 +19,7 @@ constexpr Nanoseconds kRoundLength = milliseconds(5);
 constexpr std::int64_t kMostLaunches = 40;
 // A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
 constexpr std::int64_t kMostSustainedLaunches = 200;
-constexpr std::int64_t kMostPairs = 10;
+constexpr std::int64_t kMostPairs = 10, kEvictingPairs = 4;
 // Event pairs on an H200 read up to 1 us more or less for all launches behind one closing of the gate, in a
 // pattern that repeats every four closings (cold launches; warm ones 0.4 us). Four closings in each round put
 // all of the pattern into every round: it then widens no interval, and favours no round.
@@ -32,7 +34,9 @@ SlopeShape shape_slope(Nanoseconds launch_time, CacheState cache) {
   SlopeShape slope;
   if (cache != CacheState::warm) {
     const std::int64_t launches = std::min(kMostLaunches, launches_in(kRoundLength, launch_time));
-    return {.short_launches = 0, .long_launches = launches, .pairs = 2};
+    // The evictions of one recording last 0.2 % more or less than those of the other, 0.15 us for each launch:
+    // only many pairs bring that down.
+    return {.short_launches = 0, .long_launches = launches, .pairs = kEvictingPairs};
   }
   // Both recordings together last about 0.5 ms: then the timer's grain, 32 ns on Hopper and 0.5 us on
   // older GPUs, is under 0.1 % of a slope.
@@ -51,7 +55,7 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
                        const Calibration& calibration) {
   RoundShape shape;
   const bool marks_are_cheap = calibration.events.value <= kCheapMarks;
-  const bool is_short = launch_time < kShortLaunch && cache == CacheState::warm && !marks_are_cheap;
+  const bool is_short = launch_time < kShortLaunch && !marks_are_cheap;
   const bool by_slope =
       options.queue == QueueMode::graph || (options.queue == QueueMode::saturated && is_short);
   shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);

@@ -37,10 +37,11 @@ TEST(RoundShape, AskedNumberOfLaunchesIsTaken) {
   EXPECT_EQ(burst_shape(milliseconds(1), CacheState::warm, options).values, 7);
 }
 
-TEST(RoundShape, ShortWarmLaunchesAreReadBySlopeAndEvictedOnesByEvents) {
+TEST(RoundShape, ShortLaunchesAreReadBySlope) {
   EXPECT_EQ(burst_shape(microseconds(19)).instrument, Instrument::graph);
   EXPECT_EQ(burst_shape(microseconds(21)).instrument, Instrument::events);
-  EXPECT_EQ(burst_shape(microseconds(2), CacheState::cold).instrument, Instrument::events);
+  EXPECT_EQ(burst_shape(microseconds(2), CacheState::cold).instrument, Instrument::graph);
+  EXPECT_EQ(burst_shape(microseconds(21), CacheState::cold).instrument, Instrument::events);
   MeasureOptions eager;
   eager.queue = QueueMode::eager;
   EXPECT_EQ(burst_shape(microseconds(2), CacheState::warm, eager).instrument, Instrument::events);
@@ -92,7 +93,7 @@ TEST(RoundShape, GroupsWhereTheGrainIsCoarseAndLaunchingIsCheap) {
 
 TEST(RoundShape, EventRoundsCloseTheGateFourTimes) {
   EXPECT_EQ(burst_shape(microseconds(50)).parts, 4);
-  EXPECT_EQ(burst_shape(microseconds(2), CacheState::cold).parts, 4);
+  EXPECT_EQ(burst_shape(microseconds(25), CacheState::cold).parts, 4);
   EXPECT_EQ(burst_shape(microseconds(2)).parts, 1);  // slopes
   EXPECT_EQ(burst_shape(milliseconds(1)).parts, 1);  // five launches
   for (const double launch : {21e3, 60e3, 130e3, 400e3, 700e3}) {

@@ -43,11 +43,18 @@ TEST(Session, ConditionsAndInstrumentAreStated) {
     const Conditions expected{warm ? CacheState::warm : CacheState::cold,
                               i < 2 ? Load::burst : Load::sustained, DataKind::ones, QueueMode::saturated};
     EXPECT_EQ(measurement.conditions, expected);
-    EXPECT_EQ(measurement.instrument, warm ? Instrument::graph : Instrument::events);
-    const Calibration& calibration = laboratory.session.calibration();
-    EXPECT_EQ(measurement.constant.value, (warm ? calibration.graph : calibration.events).value);
+    EXPECT_EQ(measurement.instrument, Instrument::graph);
+    EXPECT_EQ(measurement.constant.value, laboratory.session.calibration().graph.value);
     EXPECT_EQ(measurement.precision_asked, 0.02);
   }
+}
+
+TEST(Session, TheConstantIsThatOfTheInstrument) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const auto&) { return microseconds(50); };
+  const Measurement measurement = laboratory.measure(kWarmBurst).measurements.front();
+  EXPECT_EQ(measurement.instrument, Instrument::events);
+  EXPECT_EQ(measurement.constant.value, laboratory.session.calibration().events.value);
 }
 
 TEST(Session, InstrumentIsChosenByTheTimeWithoutTheMarksConstant) {

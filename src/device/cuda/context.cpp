@@ -21,8 +21,10 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
         fmt::format("making a context on cuda:{}", ordinal));
   try {
     make_current();
+    check(driver().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
     kernels_ = std::make_unique<Kernels>(*this);
   } catch (...) {
+    if (stream_ != nullptr) driver().cuStreamDestroy(stream_);
     driver().cuDevicePrimaryCtxRelease(device_);
     throw;
   }
@@ -31,6 +33,7 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
 Context::~Context() {
   driver().cuCtxSetCurrent(handle_);
   kernels_.reset();
+  driver().cuStreamDestroy(stream_);
   driver().cuDevicePrimaryCtxRelease(device_);
 }
 

@@ -38,7 +38,7 @@ std::vector<MemoryRegion> CudaOperation::memory() const {
 void CudaOperation::poison_outputs() {
   context_.make_current();
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    if (descriptions_[i].role == OperandRole::output) poison_device_memory(operands_[i]);
+    if (descriptions_[i].role == OperandRole::output) poison_device_memory(context_, operands_[i]);
   }
   check(driver().cuCtxSynchronize(), "preparing the operands of " + operation_.text());
 }

@@ -35,7 +35,7 @@ class CudaRecording : public Recording {
 }  // namespace
 
 CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit)
-    : context_(context), gate_limit_(gate_limit) {
+    : context_(context), stream_(context.stream()), gate_limit_(gate_limit) {
   context_.make_current();
   gate_memory_ = PinnedMemory(Bytes(sizeof(GateWords)));
   samples_ = PinnedMemory(Bytes(sizeof(ClockSample) * kRingSize));
@@ -43,12 +43,11 @@ CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit)
   eviction_ = DeviceMemory(eviction_size(context_));
   std::memset(gate_memory_.pointer(), 0, sizeof(GateWords));
   std::memset(samples_.pointer(), 0, sizeof(ClockSample) * kRingSize);
-  check(driver().cuMemsetD8(claims_.address(), 0, sizeof(std::uint32_t) * kRingSize),
+  check(driver().cuMemsetD8Async(claims_.address(), 0, sizeof(std::uint32_t) * kRingSize, stream_),
         "clearing the clock stamps");
   // Lines that another library of the process made persistent would survive every eviction. A GPU without
   // that feature answers with an error that means nothing here.
   driver().cuCtxResetPersistingL2Cache();
-  check(driver().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
   try {
     create_events();
     check(driver().cuCtxSynchronize(), "making a queue");
@@ -79,7 +78,6 @@ void CudaQueue::create_events() {
 
 void CudaQueue::release() noexcept {
   for (CUevent event : events_) driver().cuEventDestroy(event);
-  driver().cuStreamDestroy(stream_);
 }
 
 void CudaQueue::require_not_recording(const char* what) const {

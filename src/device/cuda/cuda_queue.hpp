@@ -1,4 +1,4 @@
-// A CUDA stream with a gate, marks, clock stamps and cache states.
+// The context's CUDA stream with a gate, marks, clock stamps and cache states.
 #pragma once
 
 #include <cuda.h>
@@ -62,10 +62,10 @@ class CudaQueue : public Queue {
   MemoryRegion eviction_buffer() const { return {eviction_.pointer(), eviction_.size()}; }
 
   const Context& context_;
+  CUstream stream_;  ///< the context's: queues of one device share it
   Nanoseconds gate_limit_;
   PinnedMemory gate_memory_, samples_;
   DeviceMemory claims_, eviction_;
-  CUstream stream_ = nullptr;
   std::vector<CUevent> events_;
   std::uint32_t gate_ticket_ = 0, stamp_ticket_ = 0, next_mark_ = 0;
   std::uint32_t marks_behind_gate_ = 0;

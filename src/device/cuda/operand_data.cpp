@@ -31,13 +31,13 @@ void fill_operand(const Context& context, CUdeviceptr address, const Operand& op
                   const InputData& data) {
   // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
   const std::uint64_t seed = data.seed + 0xd1342543de82ef95u * (index + 1);
-  context.kernels().fill_random(nullptr, address, operand.dtype, operand.count, {data.kind, seed});
+  context.kernels().fill_random(context.stream(), address, operand.dtype, operand.count, {data.kind, seed});
 }
 
-void poison_device_memory(const DeviceMemory& memory) {
+void poison_device_memory(const Context& context, const DeviceMemory& memory) {
   if (memory.size().value() == 0) return;
   check(driver().cuMemsetD8Async(memory.address(), kPoisonByte,
-                                 static_cast<std::size_t>(memory.size().value()), nullptr),
+                                 static_cast<std::size_t>(memory.size().value()), context.stream()),
         "poisoning an output");
 }
 
@@ -50,9 +50,9 @@ std::vector<double> read_as_double(const Context& context, CUdeviceptr address, 
   for (std::int64_t first = 0; first < operand.count; first += kElementsPerPiece) {
     const std::int64_t count = std::min(kElementsPerPiece, operand.count - first);
     const std::int64_t offset = first * element_size(operand.dtype).value();
-    context.kernels().to_double(nullptr, piece.device_address(), address + static_cast<CUdeviceptr>(offset),
+    context.kernels().to_double(context.stream(), piece.device_address(), address + static_cast<CUdeviceptr>(offset),
                                 operand.dtype, count);
-    check(driver().cuStreamSynchronize(nullptr), "reading " + operand.name + " back");
+    check(driver().cuStreamSynchronize(context.stream()), "reading " + operand.name + " back");
     std::memcpy(values.data() + first, piece.pointer(), static_cast<std::size_t>(count) * sizeof(double));
   }
   return values;

@@ -12,11 +12,11 @@ namespace jitterscope::cuda {
 /// Throws UsageError with both numbers where `needed` is more than the GPU has free.
 void require_device_memory(const Context&, const Operation&, Bytes needed);
 
-/// Enqueues on the null stream. `index` makes the operands of one operation differ from each other.
+/// Enqueues on the context's stream. `index` makes the operands of one operation differ from each other.
 void fill_operand(const Context&, CUdeviceptr address, const Operand&, std::size_t index, const InputData&);
 
-/// All bits set is a NaN in every data type. Enqueues on the null stream.
-void poison_device_memory(const DeviceMemory&);
+/// All bits set is a NaN in every data type. Enqueues on the context's stream.
+void poison_device_memory(const Context&, const DeviceMemory&);
 
 /// Waits for the device, then converts there, in pieces, so that no copy of the tensor is made on the GPU.
 std::vector<double> read_as_double(const Context&, CUdeviceptr address, const Operand&);

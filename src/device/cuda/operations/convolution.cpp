@@ -40,7 +40,7 @@ class CudnnConvolution : public CudaOperation {
       workspace_ = DeviceMemory();  // before the next one is allocated, or both must fit
       if (candidate.workspace > Bytes(0)) workspace_ = DeviceMemory(candidate.workspace);
       variants_ = bind_operands();
-      check_cudnn(cudnn().cudnnSetStream(handle_, nullptr), "cudnnSetStream");
+      check_cudnn(cudnn().cudnnSetStream(handle_, context().stream()), "cudnnSetStream");
       check_cudnn(cudnn().cudnnBackendExecute(handle_, candidate.plan.get(), variants_.get()),
                   "cudnnBackendExecute");
     } catch (const FailedError& error) {

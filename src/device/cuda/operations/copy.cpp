@@ -81,7 +81,8 @@ class HostCopy : public PreparedOperation {
     host_.emplace(size, copy_.memory);
     fill_operand(context_, device_.address(), operands_[kSource], kSource, data);
     if (to_device()) {
-      check(driver().cuMemcpyDtoH(host_->pointer(), device_.address(), bytes()), "filling the host's memory");
+      check(driver().cuMemcpyDtoHAsync(host_->pointer(), device_.address(), bytes(), context_.stream()),
+            "filling the host's memory");
     }
     poison_outputs();
   }
@@ -122,7 +123,7 @@ class HostCopy : public PreparedOperation {
 void HostCopy::poison_outputs() {
   context_.make_current();
   if (to_device()) {
-    poison_device_memory(device_);
+    poison_device_memory(context_, device_);
   } else {
     std::memset(host_->pointer(), 0xff, bytes());
   }
@@ -136,7 +137,8 @@ std::vector<double> HostCopy::read_operand(std::size_t index) {
   check(driver().cuCtxSynchronize(), "waiting for a copy");
   // The GPU knows every data type, so the host's side is read through it.
   const DeviceMemory upload{Bytes(copy_.bytes)};
-  check(driver().cuMemcpyHtoD(upload.address(), host_->pointer(), bytes()), "reading the host's memory");
+  check(driver().cuMemcpyHtoDAsync(upload.address(), host_->pointer(), bytes(), context_.stream()),
+        "reading the host's memory");
   return read_as_double(context_, upload.address(), operands_.at(index));
 }
 
