@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,18 +14,20 @@ struct Level {
   double degrees_of_freedom = 0.0;
 };
 
-/// Of the log medians of consecutive blocks. Medians of 8 make spikes harmless and shorten the memory of the
-/// noise; the last block takes the remainder, so that no value is dropped.
+/// Of the log medians of consecutive blocks, at least four of them. Medians of 8 make spikes harmless and
+/// shorten the memory of the noise; where values are few (launches of 100 ms), blocks are shorter. The last
+/// block takes the remainder, so that no value is dropped.
 std::optional<Level> level_of(std::span<const double> values) {
-  constexpr std::size_t kBlock = 8;
-  const std::size_t blocks = values.size() / kBlock;
-  if (blocks < 2) {
+  constexpr std::size_t kLeastBlocks = 4, kLongestBlock = 8;
+  if (values.size() < kLeastBlocks) {
     return std::nullopt;
   }
+  const std::size_t length = std::min(values.size() / kLeastBlocks, kLongestBlock);
+  const std::size_t blocks = values.size() / length;
   std::vector<double> logs;
   for (std::size_t block = 0; block < blocks; ++block) {
-    const std::size_t begin = block * kBlock;
-    const double middle = median(values.subspan(begin, block + 1 == blocks ? values.size() - begin : kBlock));
+    const std::size_t begin = block * length;
+    const double middle = median(values.subspan(begin, block + 1 == blocks ? values.size() - begin : length));
     if (!(middle > 0.0)) {
       return std::nullopt;
     }

@@ -59,9 +59,9 @@ struct ModeEstimate {
 std::vector<ModeEstimate> find_modes(std::span<const double> values, double minimum_distance = 0.005);
 
 /// Whether the level of two stretches of a series is equal within ±margin (relative): both one-sided 95 %
-/// limits of the shift of the logarithm inside the margin (TOST), from medians of consecutive blocks of 8.
-/// Not equivalent, with an infinite interval, below 16 values on either side or where a level is not
-/// positive.
+/// limits of the shift of the logarithm inside the margin (TOST), from medians of consecutive blocks, at
+/// least four of up to 8 values. Not equivalent, with an infinite interval, below 4 values on either side or
+/// where a level is not positive.
 struct Equivalence {
   double shift = 0.0;  ///< log(second) - log(first)
   Interval interval;   ///< 90 % of the shift

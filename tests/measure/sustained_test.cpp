@@ -29,6 +29,17 @@ TEST(Sustained, SteadyDeviceSettles) {
   EXPECT_LT(measurement.duration, seconds(3));
 }
 
+// A round holds one launch, and a quarter of the ten seconds holds twelve of them.
+TEST(Sustained, LaunchesOfAFifthOfASecondSettle) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const LaunchContext& context) {
+    return milliseconds(200.0 + 0.2 * static_cast<double>(context.index % 3));
+  };
+  const Measurement measurement = laboratory.measure(kSustained).measurements.front();
+  ASSERT_TRUE(measurement.steadiness);
+  EXPECT_EQ(measurement.steadiness->verdict, Steadiness::Verdict::steady);
+}
+
 TEST(Sustained, PowerCapIsWaitedFor) {
   Laboratory laboratory;
   const Nanoseconds start = laboratory.device.host_time();
