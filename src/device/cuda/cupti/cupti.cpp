@@ -2,52 +2,27 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
+#include "device/cuda/function_table.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
 namespace {
 
-struct Opened {
-  std::optional<Cupti> functions;
-  std::string path, problem;
-};
-
-Opened open_cupti() {
-  Opened opened;
-  std::string answer;
-  auto library = SharedLibrary::open({"libcupti.so.13", "libcupti.so.12"}, nvidia_library_folders(), &answer);
-  if (!library) {
-    opened.problem = "neither libcupti.so.13 nor libcupti.so.12 was found (" + answer + ")";
-    return opened;
-  }
-  opened.path = library->path();
-  Cupti functions{.library = *library};
-  const char* missing = nullptr;
-#define JITTERSCOPE_LOOK_UP(name)                                                           \
-  functions.name = library->find_function<std::remove_pointer_t<decltype(&::name)>>(#name); \
-  if (functions.name == nullptr) missing = #name;
+const char* look_up(Cupti& functions) {
   JITTERSCOPE_CUPTI_FUNCTIONS(JITTERSCOPE_LOOK_UP)
-#undef JITTERSCOPE_LOOK_UP
-  if (missing != nullptr) {
-    opened.problem = fmt::format("{} lacks {}", opened.path, missing);
-  } else {
-    opened.functions = std::move(functions);
-  }
-  return opened;
+  return nullptr;
 }
 
-const Opened& opened_cupti() {
-  static const Opened opened = open_cupti();
+const FunctionTable<Cupti>& opened_cupti() {
+  static const FunctionTable<Cupti> opened = open_functions({"libcupti.so.13", "libcupti.so.12"}, look_up);
   return opened;
 }
 
 }  // namespace
 
 const Cupti& cupti() {
-  const Opened& opened = opened_cupti();
+  const auto& opened = opened_cupti();
   if (opened.functions) return *opened.functions;
   throw MissingError(
       "kernel times by CUPTI need its library, and " + opened.problem +
@@ -67,7 +42,7 @@ void check_cupti(CUptiResult result, std::string_view what) {
 }
 
 LibraryInfo cupti_library() {
-  const Opened& opened = opened_cupti();
+  const auto& opened = opened_cupti();
   LibraryInfo info{.name = "cupti", .version = "", .path = opened.path, .problem = opened.problem};
   std::uint32_t version = 0;
   if (opened.functions && opened.functions->cuptiGetVersion(&version) == CUPTI_SUCCESS) {

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
+#include "device/cuda/function_table.hpp"
 #include "device/cuda/operations/handle_cache.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
@@ -11,45 +10,21 @@
 namespace jitterscope::cuda {
 namespace {
 
-struct Opened {
-  std::optional<CublasLt> functions;
-  std::string path, problem;
-};
-
-Opened open_cublaslt() {
-  Opened opened;
-  std::string answer;
-  auto library =
-      SharedLibrary::open({"libcublasLt.so.13", "libcublasLt.so.12"}, nvidia_library_folders(), &answer);
-  if (!library) {
-    opened.problem = "neither libcublasLt.so.13 nor libcublasLt.so.12 was found (" + answer + ")";
-    return opened;
-  }
-  opened.path = library->path();
-  CublasLt functions{.library = *library};
-  const char* missing = nullptr;
-#define JITTERSCOPE_LOOK_UP(name)                                                           \
-  functions.name = library->find_function<std::remove_pointer_t<decltype(&::name)>>(#name); \
-  if (functions.name == nullptr) missing = #name;
+const char* look_up(CublasLt& functions) {
   JITTERSCOPE_CUBLASLT_FUNCTIONS(JITTERSCOPE_LOOK_UP)
-#undef JITTERSCOPE_LOOK_UP
-  if (missing != nullptr) {
-    opened.problem = fmt::format("{} lacks {}", opened.path, missing);
-  } else {
-    opened.functions = std::move(functions);
-  }
-  return opened;
+  return nullptr;
 }
 
-const Opened& opened_cublaslt() {
-  static const Opened opened = open_cublaslt();
+const FunctionTable<CublasLt>& opened_cublaslt() {
+  static const FunctionTable<CublasLt> opened =
+      open_functions({"libcublasLt.so.13", "libcublasLt.so.12"}, look_up);
   return opened;
 }
 
 }  // namespace
 
 const CublasLt& cublaslt() {
-  const Opened& opened = opened_cublaslt();
+  const auto& opened = opened_cublaslt();
   if (opened.functions) return *opened.functions;
   throw MissingError(
       "matrix products need cuBLASLt, and " + opened.problem +
@@ -72,7 +47,7 @@ void check_cublaslt(cublasStatus_t status, std::string_view what) {
 }
 
 LibraryInfo cublaslt_library() {
-  const Opened& opened = opened_cublaslt();
+  const auto& opened = opened_cublaslt();
   LibraryInfo info{.name = "cublaslt", .version = "", .path = opened.path, .problem = opened.problem};
   if (opened.functions) {
     const std::size_t version = opened.functions->cublasLtGetVersion();

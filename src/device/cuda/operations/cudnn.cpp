@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <optional>
 
+#include "device/cuda/function_table.hpp"
 #include "device/cuda/operations/handle_cache.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
@@ -12,49 +12,31 @@
 namespace jitterscope::cuda {
 namespace {
 
-struct Opened {
-  std::optional<Cudnn> functions;
-  std::string path, problem;
-};
+const char* look_up(Cudnn& functions) {
+  JITTERSCOPE_CUDNN_FUNCTIONS(JITTERSCOPE_LOOK_UP)
+  return nullptr;
+}
 
-Opened open_cudnn() {
+FunctionTable<Cudnn> open_cudnn() {
   const std::vector<std::string> folders = nvidia_library_folders();
   // cuDNN's engine libraries look for these two among what is loaded, and a wheel's copy is on no search
   // path.
   SharedLibrary::open({"libcublasLt.so.13", "libcublasLt.so.12"}, folders, nullptr);
   SharedLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"}, folders, nullptr);
-  Opened opened;
-  std::string answer;
-  auto library = SharedLibrary::open({"libcudnn.so.9"}, folders, &answer);
-  if (!library) {
-    opened.problem = "libcudnn.so.9 was not found (" + answer + ")";
-    return opened;
-  }
-  opened.path = library->path();
-  Cudnn functions{.library = *library};
-  const char* missing = nullptr;
-#define JITTERSCOPE_LOOK_UP(name)                                                           \
-  functions.name = library->find_function<std::remove_pointer_t<decltype(&::name)>>(#name); \
-  if (functions.name == nullptr) missing = #name;
-  JITTERSCOPE_CUDNN_FUNCTIONS(JITTERSCOPE_LOOK_UP)
-#undef JITTERSCOPE_LOOK_UP
-  if (missing != nullptr) {
-    opened.problem = fmt::format("{} lacks {}: cuDNN 9.0 or newer is needed", opened.path, missing);
-  } else {
-    opened.functions = std::move(functions);
-  }
-  return opened;
+  FunctionTable<Cudnn> table = open_functions({"libcudnn.so.9"}, look_up);
+  if (!table.path.empty() && !table.problem.empty()) table.problem += ": cuDNN 9.0 or newer is needed";
+  return table;
 }
 
-const Opened& opened_cudnn() {
-  static const Opened opened = open_cudnn();
+const FunctionTable<Cudnn>& opened_cudnn() {
+  static const FunctionTable<Cudnn> opened = open_cudnn();
   return opened;
 }
 
 }  // namespace
 
 const Cudnn& cudnn() {
-  const Opened& opened = opened_cudnn();
+  const auto& opened = opened_cudnn();
   if (opened.functions) return *opened.functions;
   throw MissingError(
       "convolutions need cuDNN 9, and " + opened.problem +
@@ -85,7 +67,7 @@ void check_cudnn(cudnnStatus_t status, std::string_view what) {
 }
 
 LibraryInfo cudnn_library() {
-  const Opened& opened = opened_cudnn();
+  const auto& opened = opened_cudnn();
   LibraryInfo info{.name = "cudnn", .version = "", .path = opened.path, .problem = opened.problem};
   if (opened.functions) {
     const std::size_t version = opened.functions->cudnnGetVersion();
