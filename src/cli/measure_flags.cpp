@@ -53,8 +53,8 @@ void MeasureFlags::add_to(CLI::App& command) {
       .add_option("--precision", precision_percent,
                   "stop at this half-width of the 95 % interval, in percent")
       ->capture_default_str();
-  command.add_option("--time-limit", time_limit_seconds, "seconds for the bursts of one operation")
-      ->capture_default_str();
+  command.add_option("--time-limit", time_limit_seconds,
+                     "seconds for the bursts of one operation (default: 3, of several operations 1.5 each)");
   command
       .add_option("--sustained-time-limit", sustained_time_limit_seconds,
                   "seconds for each sustained measurement")
@@ -87,7 +87,7 @@ MeasureOptions MeasureFlags::options() const {
   options.data = read_word("--data", data, kData);
   require(precision_percent > 0 && precision_percent < 100,
           "--precision: a percentage above 0 and below 100");
-  require(time_limit_seconds > 0, "--time-limit: more than 0 seconds");
+  require(!time_limit_seconds || *time_limit_seconds > 0, "--time-limit: more than 0 seconds");
   require(sustained_time_limit_seconds > 0, "--sustained-time-limit: more than 0 seconds");
   require(minimum_rounds >= 1, "--min-rounds: at least 1");
   require(conditioning_launches >= 0 && conditioning_launches <= 100, "--conditioning: 0 to 100");
@@ -96,7 +96,7 @@ MeasureOptions MeasureFlags::options() const {
   require(idle_milliseconds[0] >= 0 && idle_milliseconds[0] <= idle_milliseconds[1],
           "--idle: the shortest comes first, as in --idle 20,60");
   options.precision = precision_percent / 100;
-  options.time_limit = seconds(time_limit_seconds);
+  if (time_limit_seconds) options.time_limit = seconds(*time_limit_seconds);
   options.sustained_time_limit = seconds(sustained_time_limit_seconds);
   options.minimum_rounds = minimum_rounds;
   options.shortest_idle = milliseconds(idle_milliseconds[0]);

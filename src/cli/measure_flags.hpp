@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct MeasureFlags {
   std::vector<std::string> caches, loads;  ///< empty: the command's own default
   std::string queue = "saturated", instrument = "auto", data = "normal";
   double precision_percent = 0.5;
-  double time_limit_seconds = 3, sustained_time_limit_seconds = 10;
+  std::optional<double> time_limit_seconds;  ///< nothing: the command's own default
+  double sustained_time_limit_seconds = 10;
   std::int64_t minimum_rounds = 10, conditioning_launches = 2, launches_per_round = 0;
   std::vector<double> idle_milliseconds = {20, 60};
   bool no_warm_up = false;

@@ -47,7 +47,7 @@ std::string plan_text(const WorkList& work, const MeasureOptions& options, const
                                  words(options.loads), to_string(options.queue), to_string(options.data));
   text += fmt::format(
       "Instrument: {}. Until ±{} %, at least {} rounds. This takes {} to {}.\n\n",
-      options.instrument ? to_string(*options.instrument) : "graph for short warm launches, else events",
+      options.instrument ? to_string(*options.instrument) : "graph for short launches, else events",
       options.precision * 100, options.minimum_rounds, duration_text(time.least), duration_text(time.most));
   for (const WorkItem& item : work.items) {
     text += item.operation.text();

@@ -29,7 +29,7 @@ Check events_check(const Calibration& calibration) {
   const Nanoseconds slope_error = calibration.graph.uncertainty;
   if (slope_error > Nanoseconds(0) && slope_error < events.uncertainty / 2) {
     return {"events", Status::limits, sentence,
-            "leave --instrument at auto, which reads short warm launches by slopes of graphs"};
+            "leave --instrument at auto, which reads short launches by slopes of graphs"};
   }
   return {"events", Status::limits, sentence, "take larger operations, or repeat when the machine is quiet"};
 }
