@@ -28,10 +28,19 @@ Buffer Cache::allocate(Bytes size) {
 }
 
 void Cache::release(Buffer buffer) {
-  used_ -= lines_[buffer].resident;
-  std::erase(in_cache_, buffer);
+  remove(buffer);
   lines_[buffer] = {};
   free_.push_back(buffer);
+}
+
+/// All lines of a buffer; how many of them were modified.
+std::int64_t Cache::remove(Buffer buffer) {
+  Lines& lines = lines_[buffer];
+  const std::int64_t modified = lines.modified;
+  used_ -= lines.resident;
+  lines.resident = lines.modified = 0;
+  std::erase(in_cache_, buffer);
+  return modified;
 }
 
 void Cache::fill(bool with_modified_lines) {
@@ -82,31 +91,35 @@ std::int64_t Cache::evict(std::int64_t bytes) {
   return written;
 }
 
+/// What can leave before a line of this buffer has to: the free room, and buffers used longer ago.
+std::int64_t Cache::room_before(const Lines& lines) const {
+  std::int64_t room = capacity_ - used_;
+  for (const Buffer other : in_cache_) {
+    if (lines_[other].last_use < lines.last_use) room += lines_[other].resident;
+  }
+  return room;
+}
+
 void Cache::sweep(const Access& access, Traffic& traffic) {
   Lines& lines = lines_[access.buffer];
-  lines.last_use = ++uses_;
   // A kernel may read its operand several times; only the first pass can miss.
-  const std::int64_t bytes =
-      lines.size > 0 ? std::min(access.bytes.value(), lines.size) : access.bytes.value();
-  const std::int64_t missing = std::max<std::int64_t>(0, bytes - lines.resident);
-  std::int64_t hits = bytes - missing;
-  std::int64_t written = 0;
-  if (missing > 0) {
-    const std::int64_t others = used_ - lines.resident;
-    const std::int64_t room = capacity_ - lines.resident;  // others are older: they leave first
-    const bool own_lines_leave = missing > room;
-    if (own_lines_leave) hits = 0;
-    written += evict(std::min(others, std::max<std::int64_t>(0, used_ + missing - capacity_)));
-    const std::int64_t resident = std::min(capacity_, lines.resident + missing);
-    if (own_lines_leave) {
-      // All earlier lines are replaced, and of the sweep itself what is more than fits.
-      written += lines.modified + (access.writes ? bytes - resident : 0);
-      lines.modified = 0;
-    }
-    if (lines.resident == 0) in_cache_.push_back(access.buffer);
-    used_ += resident - lines.resident;
-    lines.resident = resident;
+  const std::int64_t bytes = lines.size > 0 ? std::min(access.bytes.value(), lines.size) : access.bytes.value();
+  std::int64_t hits = std::min(bytes, lines.resident), written = 0;
+  if (hits < bytes && bytes - hits > room_before(lines)) {
+    // The first misses push out the very lines that come next, so that none is there when it is needed.
+    hits = 0;
+    written += remove(access.buffer);
   }
+  if (const std::int64_t misses = bytes - hits; misses > 0) {
+    const std::int64_t kept = std::min(misses, capacity_ - lines.resident);
+    lines.last_use = ++uses_;
+    written += evict(used_ + kept - capacity_);
+    if (access.writes) written += misses - kept;
+    if (lines.resident == 0) in_cache_.push_back(access.buffer);
+    lines.resident += kept;
+    used_ += kept;
+  }
+  lines.last_use = ++uses_;
   if (access.writes) lines.modified = std::min(lines.resident, std::max(lines.modified, bytes));
   if (!access.writes) traffic.read_misses += Bytes(bytes - hits);
   traffic.write_backs += Bytes(written);

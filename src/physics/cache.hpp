@@ -32,7 +32,9 @@ class Cache {
     std::uint64_t last_use = 0;
   };
   Lines& oldest();
+  std::int64_t remove(Buffer buffer);
   std::int64_t evict(std::int64_t bytes);
+  std::int64_t room_before(const Lines& lines) const;
   void sweep(const Access& access, Traffic& traffic);
 
   std::int64_t capacity_;
