@@ -76,7 +76,7 @@ class MethodsCommand {
                 {static_cast<std::size_t>(repetition), static_cast<std::size_t>(flags_.repetitions)});
     };
     request_.progress = show;
-    show(1, "preparing");
+    show(1, "preparing on " + record_.device.name);
     // Before this process has operands of its own: the two need not fit together.
     request_.traced = traced_times(record_.device.id, operation, request_, invocation_.executable);
     Session session(device);

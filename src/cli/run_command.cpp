@@ -79,7 +79,7 @@ class RunCommand {
       progress.operation = what;
       line.show(progress, position);
     };
-    stage("calibrating the instruments", 0, 0);
+    stage("calibrating the instruments of " + record_.device.name, 0, 0);
     Session session(device);
     record_.calibration = session.calibration();
     invocation_.exit_code = run_all(session, request_, record_, stage, [&](const RunRecord& record) {

@@ -19,7 +19,7 @@ class VirtualOperation final : public PreparedOperation {
 
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "virtual"; }
-  std::string algorithm() const override { return kernel_->name; }
+  std::string algorithm() const override { return ""; }
   void run(NativeQueue queue) override;
   bool produce_inputs(NativeQueue queue) override;
   void poison_outputs() override;
