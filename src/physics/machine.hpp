@@ -73,9 +73,6 @@ class Machine {
   /// the queue runs the kernel that does it.
   void fill_cache(bool with_modified_lines);
 
-  /// The clock does not rise above it; nothing: the maximum of the GPU again.
-  void hold_clock(std::optional<Hertz> clock);
-
   /// Clock and cycle counter at free_at().
   Hertz clock() const;
   Cycles cycles() const;

@@ -88,9 +88,7 @@ struct Memory {
   double dram_bandwidth = 0, l2_bandwidth = 0;  ///< bytes/s
   Bytes l2_capacity;
   double far_share = 0.5, far_penalty = 0.0;  ///< accesses to the far partition, and what they cost more
-  double host_bandwidth_pinned = 0,
-         host_bandwidth_pageable = 0;  ///< over the bus, bytes/s [25e9–60e9], [3e9–15e9]
-  double refresh_tax = 0.0;            ///< share of bandwidth lost above refresh_temperature
+  double refresh_tax = 0.0;                   ///< share of bandwidth lost above refresh_temperature
   Celsius refresh_temperature;
 };
 

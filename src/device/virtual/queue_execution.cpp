@@ -52,9 +52,8 @@ Nanoseconds VirtualQueue::run_kernel(const Item& item, Nanoseconds start) {
 }
 
 void VirtualQueue::pass_mark(std::uint32_t slot, Nanoseconds time) {
-  const Nanoseconds truth = std::max(time, end_);
-  marks_[slot] = MarkValue{truth, timeline_.timers().read_mark(truth)};
-  end_ = truth;
+  marks_[slot] = MarkValue{time, timeline_.timers().read_mark(time)};
+  end_ = time;
   if (has_instruments()) end_ += timeline_.parameters().instruments.mark_overhead;
 }
 
