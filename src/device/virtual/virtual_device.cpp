@@ -109,9 +109,6 @@ class SimulatedDevice final : public VirtualDevice {
   void idle(Nanoseconds time) override { timeline_.spend(time); }
 
  private:
-  // A kernel that runs has been simulated to its end, which may lie ahead of the host.
-  Nanoseconds present() { return std::max(timeline_.now(), timeline_.machine().free_at()); }
-
   std::string id_;
   std::uint64_t seed_;
   Timeline timeline_;
@@ -139,7 +136,7 @@ DeviceDescription SimulatedDevice::describe() {
 SensorReading SimulatedDevice::read_sensors() {
   timeline_.spend(kSensorCost);
   timeline_.catch_up();
-  physics::MachineSensors machine = timeline_.machine().read_sensors(present());
+  physics::MachineSensors machine = timeline_.machine().read_sensors(timeline_.now());
   SensorReading reading;
   reading.sm_clock = machine.clock;
   reading.power = machine.power;
@@ -152,9 +149,7 @@ SensorReading SimulatedDevice::read_sensors() {
 }
 
 std::optional<std::vector<std::string>> SimulatedDevice::other_processes() {
-  timeline_.catch_up();
-  const bool is_seen =
-      timeline_.parameters().contention.visible && timeline_.machine().other_process_is_active(present());
+  const bool is_seen = timeline_.machine().other_process_is_active(timeline_.now());
   return is_seen ? std::vector<std::string>{"4711 other"} : std::vector<std::string>();
 }
 
