@@ -58,7 +58,7 @@ class Workload {
 class PreparedOperation : public Workload {
  public:
   virtual const Operation& operation() const = 0;
-  virtual std::string provider() const = 0;   ///< onednn, cudnn, cublaslt, builtin
+  virtual std::string provider() const = 0;   ///< onednn, cudnn, cublaslt, builtin, virtual
   virtual std::string algorithm() const = 0;  ///< the provider's name of what it chose; may be empty
   virtual Bytes workspace() const { return Bytes(0); }
   /// Fills the outputs with NaN bit patterns, so that elements never written are found.
@@ -141,7 +141,7 @@ struct LibraryInfo {
 };
 
 struct DeviceDescription {
-  std::string id;      ///< cpu, cuda:0
+  std::string id;      ///< cpu, cuda:0, virtual:h200; open_device takes it
   std::string name;    ///< NVIDIA H200
   std::string uuid;    ///< empty where there is none
   int processors = 0;  ///< SMs, or CPU cores that may be used
@@ -207,9 +207,11 @@ class Device {
   virtual void idle(Nanoseconds) = 0;
 };
 
-/// Opens `auto`, `cpu`, `cuda` or `cuda:N`. Throws UsageError for a name that is not one,
+/// Opens `auto`, `cpu`, `cuda`, `cuda:N`, or a simulated GPU: `virtual`, `virtual:PRESET` or
+/// `virtual:FILE.toml`, each with `,without=MECHANISM+MECHANISM` if wanted. `auto` is never a simulated one.
+/// The seed is that of a simulated GPU's random streams. Throws UsageError for a name that is not one,
 /// MissingError where the device is not there, with the reason.
-std::unique_ptr<Device> open_device(std::string_view name);
+std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed = 1);
 
 struct DeviceListing {
   std::string id, name;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/measure_flags.hpp"
 #include "cli/noise_floor.hpp"
 #include "measure/environment.hpp"
 #include "output/doctor_table.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 struct DoctorFlags {
   std::string device = "auto", json;
+  std::uint64_t seed = 1;
   bool no_measure = false, dry_run = false;
 };
 
@@ -23,6 +25,7 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope doctor --no-measure
   jitterscope doctor --device cpu --json doctor.json
   jitterscope doctor --dry-run
+  jitterscope doctor --device virtual:h200
 
 Exit codes: 0 done, whatever was found; 2 usage; 3 the device asked for is missing; 130 interrupted.)";
 
@@ -39,7 +42,7 @@ class DoctorCommand {
     std::unique_ptr<Device> device;
     std::optional<MissingError> missing;
     try {
-      device = open_device(flags_.device);
+      device = open_device(flags_.device, flags_.seed);
     } catch (const MissingError& error) {
       missing = error;
     }
@@ -91,7 +94,8 @@ void add_doctor_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<DoctorFlags>();
   CLI::App* command =
       app.add_subcommand("doctor", "what this machine allows, what limits precision here, and the remedies");
-  command->add_option("--device", flags->device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
+  command->add_option("--seed", flags->seed, "of a simulated device")->capture_default_str();
   command->add_option("--json", flags->json, "write the report as JSON to PATH or - (stdout)");
   command->add_flag("--no-measure", flags->no_measure, "leave out the noise floor, which takes about 5 s");
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");

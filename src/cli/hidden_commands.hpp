@@ -12,8 +12,8 @@ namespace jitterscope::cli {
 /// timing one operation by CUPTI.
 std::optional<int> run_hidden_command(int argc, char** argv);
 
-/// Times of the operation by CUPTI, read by a second process; on other devices than GPUs only the reason why
-/// not.
+/// Times of the operation by CUPTI, read by a second process, or by a simulated GPU's tracer; on other
+/// devices only the reason why not.
 TracedTimes traced_times(const std::string& device_id, const Operation& operation,
                          const MethodsRequest& request, const std::string& executable);
 

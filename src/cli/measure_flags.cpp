@@ -35,7 +35,7 @@ void require(bool condition, const std::string& message) {
 }  // namespace
 
 void MeasureFlags::add_to(CLI::App& command) {
-  command.add_option("--device", device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  command.add_option("--device", device, kDeviceHelp)->capture_default_str();
   command.add_option("--cache", caches, "cache states: warm, cold, dirty, produced (default: warm,cold)")
       ->delimiter(',');
   command
@@ -70,7 +70,8 @@ void MeasureFlags::add_to(CLI::App& command) {
   command.add_option("--launches-per-round", launches_per_round,
                      "timed launches in a round (default: 5 ms or 40)");
   command.add_flag("--no-warm-up", no_warm_up, "sustained: do not wait for the steady state");
-  command.add_option("--seed", seed, "of the random idles and orders")->capture_default_str();
+  command.add_option("--seed", seed, "of the random idles and orders, and of a simulated device")
+      ->capture_default_str();
   command.add_option(
       "--lock-clocks", lock_clocks,
       "hold the SM clock at MHZ, base or max while measuring (needs the right; restored on every way out)");

@@ -11,6 +11,10 @@
 
 namespace jitterscope::cli {
 
+inline constexpr const char* kDeviceHelp =
+    "auto, cpu, cuda, cuda:N, or a simulated GPU: virtual, virtual:PRESET or virtual:FILE.toml, with "
+    ",without=MECHANISM+… to switch causes of variation off";
+
 struct MeasureFlags {
   std::string device = "auto";
   std::vector<std::string> caches, loads;  ///< empty: the command's own default

@@ -29,6 +29,7 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope methods matmul:m=256,n=256,k=256 --device cpu
   jitterscope methods add:count=64Ki --repetitions 15 --json methods.json
   jitterscope methods copy:bytes=8Mi --dry-run
+  jitterscope methods add:count=64Ki --device virtual:h200 --seed 2
 
 Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted.)";
 
@@ -46,7 +47,7 @@ class MethodsCommand {
     request_.repetitions = flags_.repetitions;
     request_.options = flags_.measure.options();
     if (!flags_.json.empty()) json_.emplace(flags_.json);
-    const std::unique_ptr<Device> device = open_device(flags_.measure.device);
+    const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
     if (flags_.dry_run) {
@@ -75,7 +76,7 @@ class MethodsCommand {
                 {static_cast<std::size_t>(repetition), static_cast<std::size_t>(flags_.repetitions)});
     };
     request_.progress = show;
-    show(1, "preparing");
+    show(1, "preparing on " + record_.device.name);
     // Before this process has operands of its own: the two need not fit together.
     request_.traced = traced_times(record_.device.id, operation, request_, invocation_.executable);
     Session session(device);
@@ -111,13 +112,15 @@ void add_methods_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command =
       app.add_subcommand("methods", "time one operation by every method, and say what each gets wrong here");
   command->add_option("operation", flags->operation, "the operation (KIND:name=value,…)")->required();
-  command->add_option("--device", flags->measure.device, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  command->add_option("--device", flags->measure.device, kDeviceHelp)->capture_default_str();
   command->add_option("--repetitions", flags->repetitions, "how often each method is used")
       ->capture_default_str();
   command
       ->add_option("--data", flags->measure.data, "what operands hold: normal, uniform, zeros, ones, sparse")
       ->capture_default_str();
-  command->add_option("--seed", flags->measure.seed, "of the operands, and of the random idles and orders")
+  command
+      ->add_option("--seed", flags->measure.seed,
+                   "of the operands, of the random idles and orders, and of a simulated device")
       ->capture_default_str();
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");

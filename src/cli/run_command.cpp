@@ -31,6 +31,7 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope run conv2d:n=1..64*2,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --cache cold
   jitterscope run add:count=64Ki --load burst --json result.json
   jitterscope run spin:ns=10000 --instrument host --dry-run
+  jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing,
 4 measured but not to the precision asked, 5 the operation failed, 130 interrupted.)";
@@ -55,7 +56,7 @@ class RunCommand {
     request_.ceilings = !flags_.no_ceilings;
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     if (!flags_.csv.empty()) csv_.emplace(flags_.csv);
-    const std::unique_ptr<Device> device = open_device(flags_.measure.device);
+    const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
@@ -80,7 +81,7 @@ class RunCommand {
       progress.operation = what;
       line.show(progress, position);
     };
-    stage("calibrating the instruments", 0, 0);
+    stage("calibrating the instruments of " + record_.device.name, 0, 0);
     Session session(device);
     record_.calibration = session.calibration();
     invocation_.exit_code = run_all(session, request_, record_, stage, [&](const RunRecord& record) {

@@ -6,6 +6,7 @@
 #ifdef JITTERSCOPE_HAS_CUDA
 #include "device/cuda/cuda_device.hpp"
 #endif
+#include "device/virtual/virtual_device.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -34,20 +35,23 @@ std::optional<int> cuda_ordinal(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Device> open_device(std::string_view name) {
+std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
   if (name == "cpu") return open_cpu_device();
   if (name == "auto") {
     const std::vector<DeviceListing> gpus = list_cuda();
     return !gpus.empty() && gpus.front().problem.empty() ? open_cuda(0) : open_cpu_device();
   }
   if (const auto ordinal = cuda_ordinal(name)) return open_cuda(*ordinal);
-  const std::vector<std::string> known = {"auto", "cpu", "cuda", "cuda:0"};
+  if (name == "virtual" || name.starts_with("virtual:") || name.starts_with("virtual,"))
+    return virtual_gpu::open_virtual_device(name, seed);
+  const std::vector<std::string> known = {"auto", "cpu", "cuda", "cuda:0", "virtual"};
   throw UsageError("unknown device '" + std::string(name) + "'" + suggestion(name, known));
 }
 
 std::vector<DeviceListing> list_devices() {
   std::vector<DeviceListing> devices = {list_cpu_device()};
   for (DeviceListing& gpu : list_cuda()) devices.push_back(std::move(gpu));
+  devices.push_back({"virtual", virtual_gpu::virtual_device_summary(), ""});
   return devices;
 }
 

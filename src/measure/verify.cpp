@@ -3,33 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/reference.hpp"
 
 namespace jitterscope {
-namespace {
-
-constexpr double kMultiplyAdds = 2e8;  // about a second on one core
-
-// All elements where they can be afforded, else a random sample.
-std::vector<std::int64_t> elements_to_check(std::int64_t total, std::int64_t terms) {
-  const auto affordable =
-      static_cast<std::int64_t>(kMultiplyAdds / static_cast<double>(std::max<std::int64_t>(1, terms)));
-  std::vector<std::int64_t> elements;
-  if (total <= affordable) {
-    for (std::int64_t i = 0; i < total; ++i) elements.push_back(i);
-    return elements;
-  }
-  Random random(1);
-  const std::int64_t count = std::max<std::int64_t>(affordable, 256);
-  for (std::int64_t i = 0; i < count; ++i) {
-    elements.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(total))));
-  }
-  return elements;
-}
-
-}  // namespace
 
 double verification_tolerance(DataType dtype) {
   switch (dtype) {
@@ -59,7 +36,7 @@ Verification verify(Queue& queue, PreparedOperation& prepared) {
   result.unwritten =
       std::count_if(output.begin(), output.end(), [](double value) { return std::isnan(value); });
   double difference = 0.0, norm = 0.0;
-  for (const std::int64_t index : elements_to_check(result.total, terms_per_element(operation))) {
+  for (const std::int64_t index : reference_sample(operation)) {
     const double expected = reference_element(operation, inputs, index);
     const double error = output[static_cast<std::size_t>(index)] - expected;
     difference += error * error;

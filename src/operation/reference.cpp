@@ -1,5 +1,8 @@
 #include "operation/reference.hpp"
 
+#include <algorithm>
+
+#include "base/random.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -186,6 +189,24 @@ double reference_element(const Operation& operation, const Inputs& inputs, std::
 
 std::int64_t terms_per_element(const Operation& operation) {
   return std::visit([](const auto& shape) { return terms(shape); }, operation.parameters());
+}
+
+std::vector<std::int64_t> reference_sample(const Operation& operation) {
+  constexpr double kMultiplyAdds = 2e8;  // about a second on one core
+  const std::int64_t total = operation.operands().back().count;
+  const auto affordable = static_cast<std::int64_t>(
+      kMultiplyAdds / static_cast<double>(std::max<std::int64_t>(1, terms_per_element(operation))));
+  std::vector<std::int64_t> elements;
+  if (total <= affordable) {
+    for (std::int64_t i = 0; i < total; ++i) elements.push_back(i);
+    return elements;
+  }
+  Random random(1);
+  const std::int64_t count = std::max<std::int64_t>(affordable, 256);
+  for (std::int64_t i = 0; i < count; ++i) {
+    elements.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(total))));
+  }
+  return elements;
 }
 
 }  // namespace jitterscope

@@ -16,4 +16,8 @@ double reference_element(const Operation&, const std::vector<std::vector<double>
 /// Multiply-adds behind one output element, at most: what a call of reference_element costs.
 std::int64_t terms_per_element(const Operation&);
 
+/// The output elements that a check looks at, in about 2e8 multiply-adds: all where they can be afforded,
+/// else a random sample, the same each time.
+std::vector<std::int64_t> reference_sample(const Operation&);
+
 }  // namespace jitterscope

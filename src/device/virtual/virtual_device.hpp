@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "jitterscope/device.hpp"
@@ -25,5 +26,8 @@ std::unique_ptr<VirtualDevice> make_virtual_device(const physics::Parameters& pa
 /// Opens `virtual`, `virtual:PRESET` or `virtual:FILE.toml`, with `,without=MECHANISM+MECHANISM` to switch
 /// mechanisms off. Throws UsageError that names the nearest preset or mechanism.
 std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::uint64_t seed);
+
+/// For lists of devices: what it is, and its presets.
+std::string virtual_device_summary();
 
 }  // namespace jitterscope::virtual_gpu

@@ -1,0 +1,111 @@
+#include "device/virtual/kernel_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace jitterscope::virtual_gpu {
+namespace {
+
+using physics::KernelWork;
+using physics::Parameters;
+
+// A block that spins keeps one warp of each processor busy with a clock read: nearly idle.
+constexpr double kSpinActivity = 0.05;
+
+double flops_per_cycle(const physics::Compute& compute, DataType dtype) {
+  switch (dtype) {
+    case DataType::f64: return compute.f64;
+    case DataType::f32: return compute.f32;
+    case DataType::tf32: return compute.tf32;
+    case DataType::f16: return compute.f16;
+    case DataType::bf16: return compute.bf16;
+  }
+  return compute.f32;
+}
+
+double power_of(const physics::DataPower& power, DataKind data) {
+  switch (data) {
+    case DataKind::normal: return 1.0;
+    case DataKind::uniform: return power.uniform;
+    case DataKind::zeros: return power.zeros;
+    case DataKind::ones: return power.ones;
+    case DataKind::sparse: return power.sparse;
+  }
+  return 1.0;
+}
+
+// How many times longer a product takes because its pieces do not fill the last wave of processors.
+double quantisation(const Parameters& parameters, double flops) {
+  const double waves = flops / (parameters.compute.tile_flops * parameters.identity.processors);
+  return waves > 0.0 ? std::ceil(waves) / waves : 1.0;
+}
+
+Cycles product_cycles(const Parameters& parameters, const Operation& operation, double efficiency) {
+  const double flops = operation.flops();
+  const double rate = flops_per_cycle(parameters.compute, operation.dtype()) * efficiency;
+  return Cycles(flops / rate * quantisation(parameters, flops));
+}
+
+class Shaper {
+ public:
+  Shaper(const Parameters& parameters, const Operation& operation, KernelWork& work)
+      : parameters_(parameters), operation_(operation), work_(work) {}
+
+  void operator()(const Conv2d&) {
+    product(parameters_.compute.conv2d_efficiency, parameters_.compute.conv2d_activity);
+  }
+  void operator()(const Matmul&) {
+    product(parameters_.compute.matmul_efficiency, parameters_.compute.matmul_activity);
+  }
+  void operator()(const Linear&) {
+    product(parameters_.compute.matmul_efficiency, parameters_.compute.matmul_activity);
+  }
+  void operator()(const Elementwise&) { work_.activity = parameters_.compute.memory_activity; }
+  // A copy engine feeds the bus: the GPU's own memory is some 80 times faster and does not show.
+  void operator()(const Copy& copy) {
+    if (copy.kind == CopyKind::d2d) {
+      work_.activity = parameters_.compute.memory_activity;
+      return;
+    }
+    const double bandwidth = copy.memory == HostMemory::pinned ? parameters_.memory.host_bandwidth_pinned
+                                                               : parameters_.memory.host_bandwidth_pageable;
+    work_.fixed += seconds(static_cast<double>(copy.bytes) / bandwidth);
+    work_.accesses.clear();
+  }
+  void operator()(const Spin& spin) {
+    const auto more_blocks = static_cast<double>(
+        std::max<std::int64_t>(0, spin.blocks - static_cast<std::int64_t>(parameters_.identity.processors)));
+    const auto amount = static_cast<double>(spin.amount);
+    work_.fixed += parameters_.compute.block_cost * more_blocks;
+    if (spin.unit == Spin::Unit::nanoseconds) work_.fixed += Nanoseconds(amount);
+    if (spin.unit == Spin::Unit::cycles) work_.compute = Cycles(amount);
+    work_.activity = kSpinActivity;
+  }
+
+ private:
+  void product(double efficiency, double activity) {
+    work_.compute = product_cycles(parameters_, operation_, efficiency);
+    work_.activity = activity;
+  }
+
+  const Parameters& parameters_;
+  const Operation& operation_;
+  KernelWork& work_;
+};
+
+}  // namespace
+
+KernelWork kernel_work(const Parameters& parameters, const Operation& operation,
+                       const std::vector<physics::Buffer>& buffers, DataKind data) {
+  KernelWork work;
+  work.fixed = parameters.compute.kernel_floor;
+  const std::vector<Operand> operands = operation.operands();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    work.accesses.push_back({buffers.at(i), operands[i].bytes(), operands[i].role == OperandRole::output});
+  }
+  std::visit(Shaper(parameters, operation, work), operation.parameters());
+  work.activity *= power_of(parameters.data, data);
+  return work;
+}
+
+}  // namespace jitterscope::virtual_gpu

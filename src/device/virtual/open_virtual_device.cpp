@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/names.hpp"
+#include "device/virtual/virtual_device.hpp"
+#include "jitterscope/error.hpp"
+#include "physics/preset.hpp"
+
+namespace jitterscope::virtual_gpu {
+namespace {
+
+constexpr std::string_view kPrefix = "virtual", kWithout = ",without=";
+constexpr std::string_view kDefaultPreset = "h200";
+
+physics::Mechanism find_mechanism(const std::string& word) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < physics::kMechanisms; ++i) {
+    const auto mechanism = static_cast<physics::Mechanism>(i);
+    if (to_string(mechanism) == word) return mechanism;
+    known.emplace_back(to_string(mechanism));
+  }
+  throw UsageError(fmt::format("without: unknown mechanism '{}'{}", word, suggestion(word, known)));
+}
+
+physics::Parameters without_all(physics::Parameters parameters, std::string_view words) {
+  std::istringstream text{std::string(words)};
+  for (std::string word; std::getline(text, word, '+');)
+    parameters = parameters.without(find_mechanism(word));
+  return parameters;
+}
+
+// `preset,without=a+b` in two parts; another word behind a comma is a slip of that one.
+std::pair<std::string_view, std::string_view> split(std::string_view text) {
+  const std::size_t at = text.find(kWithout);
+  if (at != std::string_view::npos) return {text.substr(0, at), text.substr(at + kWithout.size())};
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return {text, {}};
+  throw UsageError(fmt::format("virtual: behind a preset comes ',without=MECHANISM+MECHANISM', not '{}'",
+                               text.substr(comma)));
+}
+
+}  // namespace
+
+std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::uint64_t seed) {
+  std::string_view rest = name.substr(std::min(kPrefix.size(), name.size()));
+  const bool names_preset = rest.starts_with(':');
+  if (!name.starts_with(kPrefix) || (!rest.empty() && !names_preset && !rest.starts_with(','))) {
+    throw UsageError(
+        fmt::format("'{}' is no virtual device: virtual, virtual:PRESET or virtual:FILE.toml", name));
+  }
+  if (names_preset) rest.remove_prefix(1);
+  const auto [preset, without] = split(rest);
+  if (names_preset && preset.empty()) {
+    throw UsageError(fmt::format("virtual: behind the colon comes a preset ({}) or a file",
+                                 joined(physics::preset_names())));
+  }
+  const physics::Parameters parameters = physics::find_preset(names_preset ? preset : kDefaultPreset);
+  return make_virtual_device(without_all(parameters, without), seed, name);
+}
+
+std::string virtual_device_summary() {
+  return fmt::format("simulated GPU ({}; {} if none is named)", joined(physics::preset_names()),
+                     kDefaultPreset);
+}
+
+}  // namespace jitterscope::virtual_gpu

@@ -1,0 +1,68 @@
+#include "device/virtual/operand_values.hpp"
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "device/cpu/number_formats.hpp"
+#include "operation/reference.hpp"
+
+namespace jitterscope::virtual_gpu {
+namespace {
+
+// Each run of 4 Ki elements starts at a random place in a table of 64 Ki values: drawing 10^8 normal numbers
+// anew would take 5 s.
+constexpr std::size_t kTableSize = 1 << 16, kRun = 1 << 12;
+
+double draw(DataKind kind, Random& random) {
+  switch (kind) {
+    case DataKind::normal: return random.normal();
+    case DataKind::uniform: return random.uniform(-1.0, 1.0);
+    case DataKind::zeros: return 0.0;
+    case DataKind::ones: return 1.0;
+    case DataKind::sparse: return random.next() % 2 == 0 ? 0.0 : random.normal();
+  }
+  return 0.0;
+}
+
+}  // namespace
+
+double rounded_to(DataType dtype, double value) {
+  const auto single = static_cast<float>(value);
+  switch (dtype) {
+    case DataType::f64: return value;
+    case DataType::f32:
+    case DataType::tf32: return single;
+    case DataType::f16: return cpu::Half::read(cpu::Half::write(single));
+    case DataType::bf16: return cpu::BFloat16::read(cpu::BFloat16::write(single));
+  }
+  return value;
+}
+
+std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data) {
+  Random random(data.seed);
+  std::vector<double> table(kTableSize);
+  for (double& value : table) value = rounded_to(operand.dtype, draw(data.kind, random));
+  // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
+  Random places(data.seed + 0xd1342543de82ef95u * (index + 1));
+  std::vector<double> values(static_cast<std::size_t>(operand.count));
+  for (std::size_t first = 0; first < values.size(); first += kRun) {
+    const std::size_t length = std::min(kRun, values.size() - first);
+    const auto begin = table.begin() + static_cast<std::ptrdiff_t>(places.below(kTableSize - kRun));
+    std::copy_n(begin, length, values.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+  return values;
+}
+
+std::vector<double> output_values(const Operation& operation, const InputData& data) {
+  const std::vector<Operand> operands = operation.operands();
+  std::vector<std::vector<double>> inputs;
+  for (std::size_t i = 0; i + 1 < operands.size(); ++i) inputs.push_back(input_values(operands[i], i, data));
+  std::vector<double> output(static_cast<std::size_t>(operands.back().count));
+  for (const std::int64_t index : reference_sample(operation)) {
+    output[static_cast<std::size_t>(index)] =
+        rounded_to(operands.back().dtype, reference_element(operation, inputs, index));
+  }
+  return output;
+}
+
+}  // namespace jitterscope::virtual_gpu

@@ -1,0 +1,20 @@
+// What operands of a virtual GPU hold: inputs from a seed, outputs from the float64 reference, rounded to the
+// type.
+#pragma once
+
+#include <vector>
+
+#include "jitterscope/device.hpp"
+
+namespace jitterscope::virtual_gpu {
+
+double rounded_to(DataType dtype, double value);
+
+/// Operand `index` of an operation; the same for the same kind and seed.
+std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data);
+
+/// The output that follows from the inputs. Where computing all of it would take minutes, only the elements
+/// that a check looks at (reference_sample) are computed, and the others are zero.
+std::vector<double> output_values(const Operation& operation, const InputData& data);
+
+}  // namespace jitterscope::virtual_gpu

@@ -1,0 +1,91 @@
+// What all objects of one virtual device share: its GPU, the host's clock, and the queues between the two.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jitterscope/device.hpp"
+#include "physics/machine.hpp"
+
+namespace jitterscope::virtual_gpu {
+
+/// A workload's kernel; items of queues and recordings share it, so that it outlives its operation.
+struct Kernel {
+  physics::KernelWork work;
+  std::string name;
+  bool has_run = false;  ///< since its outputs were poisoned
+};
+
+/// What the timeline asks of a queue.
+class WorkSource {
+ public:
+  virtual ~WorkSource() = default;
+  /// When the oldest item can start; nothing where none waits.
+  virtual std::optional<Nanoseconds> next_start() const = 0;
+  virtual void run_next() = 0;
+  /// Called when all that starts until `time` has run: a closed gate keeps the GPU busy until then.
+  virtual void hold_until(Nanoseconds time) = 0;
+};
+
+/// The GPU runs an item only when the host's clock has reached its start, so that sensors never see work that
+/// is still to come.
+class Timeline {
+ public:
+  Timeline(const physics::Parameters& parameters, std::uint64_t seed);
+
+  const physics::Parameters& parameters() const { return machine_.parameters(); }
+  physics::Machine& machine() { return machine_; }
+  physics::HostCosts& host_costs() { return host_costs_; }
+  physics::Timers& timers() { return timers_; }
+
+  Nanoseconds now() const { return now_; }
+  /// The host computes, or sleeps.
+  void spend(Nanoseconds time) { now_ += time; }
+  /// The host calls the driver, which a tracer slows.
+  void spend_in_driver(Nanoseconds time) { now_ += time * slowdown(); }
+  void wait_until(Nanoseconds time) { now_ = std::max(now_, time); }
+  /// Of everything between kernels.
+  double slowdown() const;
+
+  /// Lets the GPU catch up with the host.
+  void catch_up() { run_until(now_); }
+  /// The host waits until `source` has nothing left.
+  void drain(WorkSource& source);
+  /// The host waits for all queues.
+  void synchronize();
+
+  void add(WorkSource& source) { sources_.push_back(&source); }
+  void remove(WorkSource& source) { std::erase(sources_, &source); }
+
+  Bytes memory_free() const { return parameters_.identity.memory - allocated_; }
+  physics::Buffer allocate(Bytes size);
+  void release(physics::Buffer buffer, Bytes size);
+
+  /// Runs a workload's kernel, and tells who wants to know.
+  Nanoseconds run(Kernel& kernel, Nanoseconds earliest);
+  /// Runs one of the device's own kernels.
+  Nanoseconds run_helper(const physics::KernelWork& work, Nanoseconds earliest);
+
+  /// True once for each kind of operation: its code must be loaded.
+  bool is_first_launch(const std::string& name);
+
+  std::function<void(const physics::Execution&)> on_launch;
+  std::vector<KernelTime>* trace = nullptr;
+
+ private:
+  void run_until(Nanoseconds time);
+
+  physics::Parameters parameters_;
+  physics::Machine machine_;
+  physics::HostCosts host_costs_;
+  physics::Timers timers_;
+  Nanoseconds now_;
+  Bytes allocated_;
+  std::vector<WorkSource*> sources_;
+  std::vector<std::string> loaded_;
+};
+
+}  // namespace jitterscope::virtual_gpu

@@ -1,0 +1,97 @@
+#include "device/virtual/virtual_operation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/quantity_text.hpp"
+#include "device/virtual/kernel_work.hpp"
+#include "device/virtual/operand_values.hpp"
+#include "device/virtual/virtual_queue.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::virtual_gpu {
+namespace {
+
+void require_data_type(const physics::Identity& identity, const Operation& operation) {
+  const DataType dtype = operation.dtype();
+  if (std::holds_alternative<Spin>(operation.parameters())) return;
+  const auto& types = identity.data_types;
+  if (std::find(types.begin(), types.end(), dtype) != types.end()) return;
+  std::string known;
+  for (const DataType type : types) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(type));
+  throw UsageError(
+      fmt::format("{}: {} has no {} (it has {})", operation.text(), identity.name, to_string(dtype), known));
+}
+
+void require_memory(const Timeline& timeline, const Operation& operation) {
+  Bytes needed(0);
+  for (const Operand& operand : operation.operands()) needed += operand.bytes();
+  const Bytes free = timeline.memory_free();
+  if (needed <= free) return;
+  throw UsageError(fmt::format("{}: the operands need {}, and {} of {} are free on this GPU",
+                               operation.text(), bytes_text(needed), bytes_text(free),
+                               bytes_text(timeline.parameters().identity.memory)));
+}
+
+bool waits_for_host(const Operation& operation) {
+  const Copy* copy = std::get_if<Copy>(&operation.parameters());
+  return copy != nullptr && copy->kind != CopyKind::d2d && copy->memory == HostMemory::pageable;
+}
+
+}  // namespace
+
+VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operation, const InputData& data)
+    : timeline_(timeline),
+      operation_(operation),
+      data_(data),
+      operands_(operation.operands()),
+      kernel_(std::make_shared<Kernel>()),
+      waits_(waits_for_host(operation)) {
+  require_data_type(timeline_.parameters().identity, operation_);
+  require_memory(timeline_, operation_);
+  for (const Operand& operand : operands_) buffers_.push_back(timeline_.allocate(operand.bytes()));
+  kernel_->work = kernel_work(timeline_.parameters(), operation_, buffers_, data.kind);
+  kernel_->work.placement = timeline_.machine().draw_placement();
+  kernel_->name = fmt::format("virtual_{}", operation_.kind());
+}
+
+// As freeing memory does on a GPU: what still uses it ends first.
+VirtualOperation::~VirtualOperation() {
+  timeline_.synchronize();
+  for (std::size_t i = 0; i < buffers_.size(); ++i) timeline_.release(buffers_[i], operands_[i].bytes());
+}
+
+void VirtualOperation::run(NativeQueue queue) {
+  const physics::Parameters& parameters = timeline_.parameters();
+  if (timeline_.is_first_launch(kernel_->name) && parameters.has(physics::Mechanism::one_time_work))
+    timeline_.spend(parameters.one_time.module_load);
+  static_cast<VirtualQueue*>(queue)->launch_kernel(kernel_, waits_);
+}
+
+bool VirtualOperation::produce_inputs(NativeQueue queue) {
+  std::vector<physics::Access> accesses;
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].role == OperandRole::input)
+      accesses.push_back({buffers_[i], operands_[i].bytes(), true});
+  }
+  static_cast<VirtualQueue*>(queue)->write(accesses);
+  return true;
+}
+
+void VirtualOperation::poison_outputs() {
+  timeline_.synchronize();
+  kernel_->has_run = false;
+}
+
+std::vector<double> VirtualOperation::read_operand(std::size_t index) {
+  timeline_.synchronize();
+  const Operand& operand = operands_.at(index);
+  if (operand.role == OperandRole::input) return input_values(operand, index, data_);
+  if (kernel_->has_run) return output_values(operation_, data_);
+  return std::vector<double>(static_cast<std::size_t>(operand.count),
+                             std::numeric_limits<double>::quiet_NaN());
+}
+
+}  // namespace jitterscope::virtual_gpu

@@ -1,0 +1,38 @@
+// An operation on a virtual GPU: buffers that the cache knows, a kernel's work, and operands by value on
+// demand.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/virtual/timeline.hpp"
+
+namespace jitterscope::virtual_gpu {
+
+class VirtualOperation final : public PreparedOperation {
+ public:
+  /// Throws UsageError where the GPU lacks the data type or the memory.
+  VirtualOperation(Timeline& timeline, const Operation& operation, const InputData& data);
+  ~VirtualOperation() override;
+  VirtualOperation(const VirtualOperation&) = delete;
+  VirtualOperation& operator=(const VirtualOperation&) = delete;
+
+  const Operation& operation() const override { return operation_; }
+  std::string provider() const override { return "virtual"; }
+  std::string algorithm() const override { return ""; }
+  void run(NativeQueue queue) override;
+  bool produce_inputs(NativeQueue queue) override;
+  void poison_outputs() override;
+  std::vector<double> read_operand(std::size_t index) override;
+
+ private:
+  Timeline& timeline_;
+  Operation operation_;
+  InputData data_;
+  std::vector<Operand> operands_;
+  std::vector<physics::Buffer> buffers_;
+  std::shared_ptr<Kernel> kernel_;
+  bool waits_ = false;  ///< each launch, until it is done
+};
+
+}  // namespace jitterscope::virtual_gpu

@@ -1,0 +1,67 @@
+#include "device/virtual/kernel_work.hpp"
+
+#include <gtest/gtest.h>
+
+#include "device/virtual/gpus.hpp"
+
+namespace jitterscope::virtual_gpu {
+namespace {
+
+physics::KernelWork work_of(std::string_view text, DataKind data = DataKind::normal) {
+  return kernel_work(plain_gpu(), Operation::parse(text), {10, 11, 12, 13}, data);
+}
+
+// 2 · 1000³ FLOPs in pieces of 10⁶ on 100 processors: 20 full waves; 100,000 per cycle at 90 %.
+TEST(VirtualKernelWork, OfAProductFollowsItsFlops) {
+  const physics::KernelWork work = work_of("matmul:m=1000,n=1000,k=1000,dtype=bf16");
+  EXPECT_NEAR(work.compute.value(), 2e9 / 1e5 / 0.9, 1);
+  EXPECT_EQ(work.fixed, microseconds(1));
+  EXPECT_EQ(work.activity, 1.0);
+  ASSERT_EQ(work.accesses.size(), 3u);
+  EXPECT_EQ(work.accesses[1].buffer, 11u);
+  EXPECT_EQ(work.accesses[1].bytes, Bytes(2'000'000));
+  EXPECT_FALSE(work.accesses[1].writes);
+  EXPECT_TRUE(work.accesses[2].writes);
+}
+
+TEST(VirtualKernelWork, OfASmallProductLeavesProcessorsIdle) {
+  const physics::KernelWork work = work_of("linear:n=100,in=100,out=100,dtype=f16,bias=0");
+  EXPECT_NEAR(work.compute.value(), 1e8 / 1e5 / 0.9, 1) << "2 pieces take as long as 100";
+}
+
+TEST(VirtualKernelWork, OfAConvolutionIsAlikeInAllDirections) {
+  for (const char* direction : {"fprop", "dgrad", "wgrad"}) {
+    const physics::KernelWork work =
+        work_of(std::string("conv2d:n=100,c=10,hw=10,k=100,rs=1,dtype=f32,direction=") + direction);
+    EXPECT_NEAR(work.compute.value(), 1e8 / 1e4 / 0.5 * (100 * 1e6) / (2e7), 1e5) << direction;
+    EXPECT_EQ(work.accesses.size(), 3u);
+  }
+}
+
+TEST(VirtualKernelWork, OfElementwiseWorkIsMemoryOnly) {
+  for (const char* text : {"fill:count=1000", "add:count=1000", "relu:count=1000", "copy:bytes=4000"}) {
+    const physics::KernelWork work = work_of(text);
+    EXPECT_EQ(work.compute, Cycles(0)) << text;
+    EXPECT_EQ(work.accesses.size(), Operation::parse(text).operands().size()) << text;
+    EXPECT_EQ(work.activity, 0.3) << text;
+  }
+}
+
+TEST(VirtualKernelWork, OfASpinIsWhatWasAskedFor) {
+  EXPECT_EQ(work_of("spin:ns=5000").fixed, microseconds(6));
+  EXPECT_EQ(work_of("spin:ns=5000,blocks=1100").fixed, microseconds(8)) << "1000 more blocks of 2 ns";
+  EXPECT_EQ(work_of("spin:cycles=5000").compute, Cycles(5000));
+  EXPECT_EQ(work_of("spin:cycles=5000").fixed, microseconds(1));
+}
+
+TEST(VirtualKernelWork, OfACopyOverTheBusFollowsTheHostsMemory) {
+  EXPECT_NEAR(work_of("copy:bytes=50000000,kind=h2d").fixed.value(), 1'001'000, 1);
+  EXPECT_NEAR(work_of("copy:bytes=50000000,kind=d2h,memory=pageable").fixed.value(), 5'001'000, 1);
+}
+
+TEST(VirtualKernelWork, DataChangeThePower) {
+  EXPECT_DOUBLE_EQ(work_of("matmul:m=64,n=64,k=64,dtype=f16", DataKind::zeros).activity, 0.6);
+}
+
+}  // namespace
+}  // namespace jitterscope::virtual_gpu
