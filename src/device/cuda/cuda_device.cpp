@@ -132,9 +132,11 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
 }
 
 std::vector<Property> CudaDevice::properties() const {
-  std::vector<Property> list = {{"cuda_driver", version_text(driver().version)},
-                                {"compute_capability", fmt::format("{}.{}", major_, minor_)},
-                                {"pci_bus_id", pci_bus_id_of(context_.device())}};
+  std::vector<Property> list = {
+      {"cuda_driver", version_text(driver().version)},
+      {"compute_capability", fmt::format("{}.{}", major_, minor_)},
+      {"pci_bus_id", pci_bus_id_of(context_.device())},
+      {"memory_bus_bits", std::to_string(context_.attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH))}};
   if (!nvml_) return list;
   const auto add = [&](const char* key, std::string value) { list.push_back({key, std::move(value)}); };
   const auto add_mhz = [&](const char* key, std::optional<Hertz> clock) {

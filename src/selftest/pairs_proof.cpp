@@ -1,0 +1,78 @@
+// The same operation measured by two fresh processes: how often the second finds itself in the first one's
+// interval.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity_text.hpp"
+#include "jitterscope/error.hpp"
+#include "selftest/lines.hpp"
+#include "selftest/proof_context.hpp"
+#include "selftest/proofs.hpp"
+#include "selftest/sample_operations.hpp"
+#include "statistics/binomial.hpp"
+
+namespace jitterscope::selftest {
+namespace {
+
+constexpr int kPairs = 12;
+// Two estimates with the same normal error differ by less than 1.96 of it with probability
+// 2·Φ(1.96/√2) - 1 = 0.834, not 0.95: the second one errs as well.
+constexpr double kExpectedShare = 0.834;
+constexpr double kLevel = 0.01;
+constexpr std::string_view kTarget = "83 % or more";
+
+struct Pairs {
+  std::int64_t inside = 0, total = 0;
+  double largest_distance = 0.0;  ///< relative
+
+  void add(const TimeEstimate& first, const TimeEstimate& second) {
+    ++total;
+    if (second.median >= first.low && second.median <= first.high) ++inside;
+    largest_distance = std::max(largest_distance, std::abs(second.median / first.median - 1.0));
+  }
+};
+
+ProofLine pairs_line(const Operation& operation, const Pairs& pairs) {
+  const double share = static_cast<double>(pairs.inside) / static_cast<double>(pairs.total);
+  const statistics::Interval interval = statistics::clopper_pearson(pairs.inside, pairs.total);
+  const double probability = statistics::probability_of_at_most(pairs.inside, pairs.total, kExpectedShare);
+  return judged_line(
+      operation.text(), std::string(kTarget),
+      fmt::format("{} of {}: {:.0f} % ({:.0f}–{:.0f} %)", pairs.inside, pairs.total, share * 100,
+                  interval.low * 100, interval.high * 100),
+      {ValueKind::share, share, interval.low, interval.high}, probability >= kLevel,
+      fmt::format("second estimates within the first one's 95 % interval, with the exact 95 % interval of "
+                  "their share; so few have a probability of {:.2g} where intervals are right, and it misses "
+                  "below 0.01; largest distance {}",
+                  probability, percent_text(pairs.largest_distance)));
+}
+
+}  // namespace
+
+std::vector<ProofLine> prove_pairs(ProofContext& context) {
+  const MeasureInFreshProcess& measure = context.options().measure_in_fresh_process;
+  if (!measure) throw UsageError("nothing here can start another process");
+  std::vector<Operation> operations = sample_operations(context.description());
+  if (context.quick()) operations.resize(1, operations.front());
+  const std::size_t total = operations.size() * kPairs * 2;
+  std::size_t run = 0;
+  const auto next = [&](const Operation& operation) {
+    context.begin_step(run, total, operation.text());
+    // Another seed each time: other idles and orders, as two people would meet.
+    return measure(operation, context.seed() + run++);
+  };
+  std::vector<ProofLine> lines;
+  for (const Operation& operation : operations) {
+    Pairs pairs;
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const TimeEstimate first = next(operation);
+      pairs.add(first, next(operation));
+    }
+    lines.push_back(pairs_line(operation, pairs));
+  }
+  return lines;
+}
+
+}  // namespace jitterscope::selftest

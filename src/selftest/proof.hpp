@@ -1,0 +1,73 @@
+// What a proof of the tool's own numbers is, and what it finds. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "measure/run_record.hpp"
+
+namespace jitterscope::selftest {
+
+class ProofContext;
+
+enum class Verdict { passed, missed, skipped };
+std::string_view to_string(Verdict);
+
+/// What a line's value counts: JSON gives it by this name.
+enum class ValueKind {
+  seconds,
+  share,  ///< of trials: 0 to 1
+  ratio,  ///< of what was measured to what is true, or of a distance to a time
+  bytes_per_second,
+};
+std::string_view to_string(ValueKind);
+
+/// A number with the interval or range that its note explains.
+struct ProofValue {
+  ValueKind kind = ValueKind::ratio;
+  double value = 0.0;
+  std::optional<double> low, high;
+};
+
+/// One row of the table: a claim, its target, and what was seen.
+struct ProofLine {
+  std::string group;     ///< name of the proof
+  std::string name;      ///< what is claimed, and of what: "slope, 132 blocks"
+  std::string target;    ///< "94–96 %", "at most 0.1 µs"
+  std::string measured;  ///< as the table shows it; empty where skipped
+  std::optional<ProofValue> value;
+  Verdict verdict = Verdict::passed;
+  std::string note;  ///< why it was skipped or failed, or what else there is to know; one sentence
+};
+
+/// The tool's own judgement of one device.
+struct SelftestRecord {
+  Environment environment;
+  DeviceDescription device;
+  std::uint64_t seed = 1;
+  bool quick = false;
+  std::vector<ProofLine> lines;
+  Nanoseconds duration;
+  bool interrupted = false;
+};
+
+/// Where a proof finds its truth.
+enum class Place {
+  machine,     ///< on any device: kernels of known time, other instruments, other processes
+  simulation,  ///< on virtual GPUs of its own, whose truth is known
+};
+
+struct Proof {
+  std::string_view name;
+  std::string_view summary;  ///< what it shows, for --list
+  Place place = Place::machine;
+  Nanoseconds quick_time, full_time;  ///< roughly: for the plan, and for the time left
+  /// Lines in the order printed. Throws UsageError or MissingError where the device cannot take part,
+  /// InterruptedError where it was ended before it could judge.
+  std::vector<ProofLine> (*prove)(ProofContext&) = nullptr;
+};
+
+}  // namespace jitterscope::selftest

@@ -1,0 +1,58 @@
+#include "selftest/proofs.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/names.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::selftest {
+namespace {
+
+// The tracer slows what follows it in its process, so `trace` comes behind all that time in this process.
+constexpr std::array kProofs = {
+    Proof{"spin", "kernels of known time, on one block, all processors, and eight blocks on each",
+          Place::machine, seconds(12), seconds(40), prove_spin},
+    Proof{"cycles", "kernels of known cycles, in cycles by the clock read beside them", Place::machine,
+          seconds(3), seconds(15), prove_cycles},
+    Proof{"copies", "copies of known bytes take time in proportion, and no faster than the memory can",
+          Place::machine, seconds(4), seconds(12), prove_copies},
+    Proof{"clock", "the clock between stamps against known cycles over the time between marks",
+          Place::machine, seconds(1), seconds(3), prove_clock},
+    Proof{"trace", "agreement with the tracing library, used alone", Place::machine, seconds(5), seconds(20),
+          prove_trace},
+    Proof{"pairs", "the same operation measured again by a fresh process lies in the first one's interval",
+          Place::machine, seconds(40), seconds(150), prove_pairs},
+};
+
+std::vector<std::string> known_names() {
+  std::vector<std::string> names;
+  for (const Proof& proof : all_proofs()) names.emplace_back(proof.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<const Proof> all_proofs() { return kProofs; }
+
+std::vector<const Proof*> choose_proofs(Place place, std::span<const std::string> names) {
+  const std::vector<std::string> known = known_names();
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw UsageError("--only: there is no proof '" + name + "'" + suggestion(name, known));
+    }
+  }
+  std::vector<const Proof*> chosen;
+  for (const Proof& proof : all_proofs()) {
+    const bool named = std::find(names.begin(), names.end(), proof.name) != names.end();
+    if (named && proof.place == Place::simulation && place == Place::machine) {
+      throw UsageError("--only: the proof '" + std::string(proof.name) +
+                       "' needs a device whose truth is known; use --device virtual");
+    }
+    if (names.empty() ? proof.place == place : named) chosen.push_back(&proof);
+  }
+  if (chosen.empty()) throw UsageError("there is no proof for this device; name some by --only");
+  return chosen;
+}
+
+}  // namespace jitterscope::selftest

@@ -1,0 +1,53 @@
+#include "statistics/binomial.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace jitterscope::statistics {
+namespace {
+
+TEST(ClopperPearson, KnownIntervals) {
+  // R: binom.test(10, 12)$conf.int, binom.test(1900, 2000)$conf.int
+  const Interval small = clopper_pearson(10, 12);
+  EXPECT_NEAR(small.low, 0.5158623, 1e-6);
+  EXPECT_NEAR(small.high, 0.9791375, 1e-6);
+  const Interval large = clopper_pearson(1900, 2000);
+  EXPECT_NEAR(large.low, 0.9395160, 1e-4);
+  EXPECT_NEAR(large.high, 0.9591399, 1e-4);
+}
+
+TEST(ClopperPearson, NoneAndAllHaveClosedForms) {
+  // All of n: the lower end is (alpha/2)^(1/n).
+  const Interval all = clopper_pearson(20, 20);
+  EXPECT_NEAR(all.low, std::pow(0.025, 1.0 / 20), 1e-12);
+  EXPECT_EQ(all.high, 1.0);
+  const Interval none = clopper_pearson(0, 20);
+  EXPECT_EQ(none.low, 0.0);
+  EXPECT_NEAR(none.high, 1 - std::pow(0.025, 1.0 / 20), 1e-12);
+  EXPECT_EQ(clopper_pearson(0, 0).high, 1.0);
+}
+
+TEST(ClopperPearson, ConfidenceWidensIt) {
+  const Interval usual = clopper_pearson(83, 100), wide = clopper_pearson(83, 100, 0.99);
+  EXPECT_LT(wide.low, usual.low);
+  EXPECT_GT(wide.high, usual.high);
+}
+
+TEST(BinomialTest, TailsOfAFairCoin) {
+  // Of ten throws: 1 + 10 + 45 of 1024 have at most two heads.
+  EXPECT_NEAR(probability_of_at_most(2, 10, 0.5), 56.0 / 1024, 1e-12);
+  EXPECT_NEAR(probability_of_at_least(8, 10, 0.5), 56.0 / 1024, 1e-12);
+  EXPECT_EQ(probability_of_at_most(10, 10, 0.5), 1.0);
+  EXPECT_EQ(probability_of_at_least(0, 10, 0.5), 1.0);
+}
+
+TEST(BinomialTest, ImpossibleCountsAreRefused) {
+  EXPECT_THROW(clopper_pearson(3, 2), std::invalid_argument);
+  EXPECT_THROW(clopper_pearson(-1, 2), std::invalid_argument);
+  EXPECT_THROW(probability_of_at_most(3, 2, 0.5), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace jitterscope::statistics
