@@ -1,0 +1,33 @@
+// One simulated run from the opening of a device to its findings, as a user would have it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jitterscope/measure.hpp"
+#include "measure/run_record.hpp"
+#include "physics/parameters.hpp"
+
+namespace jitterscope::selftest {
+
+/// A virtual GPU, and what is measured on it.
+struct Scene {
+  std::string name;
+  physics::Parameters gpu;
+  Operation operation;
+  MeasureOptions options;
+};
+
+struct Trial {
+  Calibration calibration;
+  Result result;  ///< with its findings
+};
+
+/// A fresh process on the scene's GPU: everything random follows from the seed.
+Trial run_trial(const Scene& scene, std::uint64_t seed);
+
+/// Seeds of trials: far apart for neighbouring numbers, and different for each proof.
+std::uint64_t trial_seed(std::uint64_t base, std::string_view proof, std::uint64_t number);
+
+}  // namespace jitterscope::selftest
