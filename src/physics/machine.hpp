@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "jitterscope/units.hpp"
 #include "physics/parameters.hpp"
 
@@ -73,6 +74,9 @@ class Machine {
   /// the queue runs the kernel that does it.
   void fill_cache(bool with_modified_lines);
 
+  /// The clock does not rise above it; nothing: the maximum of the GPU again.
+  void hold_clock(std::optional<Hertz> clock);
+
   /// Clock and cycle counter at free_at().
   Hertz clock() const;
   Cycles cycles() const;
@@ -92,11 +96,14 @@ class HostCosts {
   Nanoseconds synchronize();  ///< of one wait, beyond the work waited for
 
  private:
-  const Parameters* parameters_;
-  std::uint64_t state_[2];
+  Nanoseconds draw(Random& random, Nanoseconds median) const;
+
+  LaunchCosts costs_;
+  bool varies_;
+  Random launches_, waits_;
 };
 
-/// What timers make of true times: overhead, jitter and grain.
+/// What timers make of true times: jitter and grain. What a mark takes on the queue, the queue runs.
 class Timers {
  public:
   Timers(const Parameters& parameters, std::uint64_t seed);
@@ -106,8 +113,9 @@ class Timers {
   Nanoseconds read_stamp(Nanoseconds truth);
 
  private:
-  const Parameters* parameters_;
-  std::uint64_t state_[2];
+  Instruments instruments_;
+  bool jitters_, has_grain_;
+  Random random_;
 };
 
 }  // namespace jitterscope::physics

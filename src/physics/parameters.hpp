@@ -84,8 +84,13 @@ struct Thermal {
   Celsius slowdown_temperature;  ///< above it the clock falls a step per control period [83–90 °C]
 };
 
+/// time = latency + max(accessed / l2 + read misses / miss + write-backs / write_back, DRAM traffic / dram)
 struct Memory {
-  double dram_bandwidth = 0, l2_bandwidth = 0;  ///< bytes/s
+  double dram_bandwidth = 0, l2_bandwidth = 0;  ///< bytes/s; no traffic is faster than dram_bandwidth
+  double miss_bandwidth = 0;             ///< bytes/s: what a read that misses waits beyond the cache's time
+  double write_back_bandwidth = 0;       ///< bytes/s: the same of lines written back; zero: no wait
+  Nanoseconds l2_latency, dram_latency;  ///< once per kernel; the second where a read misses
+  double host_bandwidth_pinned = 0, host_bandwidth_pageable = 0;  ///< bytes/s of copies from and to the host
   Bytes l2_capacity;
   double far_share = 0.5, far_penalty = 0.0;  ///< accesses to the far partition, and what they cost more
   double refresh_tax = 0.0;                   ///< share of bandwidth lost above refresh_temperature
