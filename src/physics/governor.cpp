@@ -45,9 +45,17 @@ WanderingClock::WanderingClock(const Parameters& parameters, std::uint64_t seed)
       states_(parameters.clock_states),
       random_(stream_of(seed, Mechanism::clock_states)) {
   left_ = Nanoseconds(std::numeric_limits<double>::infinity());
-  if (!on_) return;
+  if (on_) draw_level();
+}
+
+// As if it had wandered for ever: a low level with the share of time that it has.
+void WanderingClock::draw_level() {
   low_ = random_.uniform() < states_.mean_dwell_low / (states_.mean_dwell_low + states_.mean_dwell_high);
   draw_dwell();
+}
+
+void WanderingClock::wake(Nanoseconds idle_for) {
+  if (on_ && states_.redraw_idle > Nanoseconds(0) && idle_for >= states_.redraw_idle) draw_level();
 }
 
 void WanderingClock::draw_dwell() {

@@ -36,12 +36,15 @@ class WanderingClock {
   WanderingClock(const Parameters& parameters, std::uint64_t seed);
 
   Nanoseconds busy_time_left() const { return left_; }
+  /// Work begins after an idle of this length.
+  void wake(Nanoseconds idle_for);
   /// Work ran for `time`, at most busy_time_left().
   void spend(Nanoseconds time);
   int lowered(int index) const;
   bool is_low() const { return low_; }
 
  private:
+  void draw_level();
   void draw_dwell();
 
   bool on_;

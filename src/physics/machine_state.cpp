@@ -171,6 +171,7 @@ void Machine::State::advance_running(const OperatingPoint& point, Nanoseconds un
 
 Execution Machine::State::run(const KernelWork& work, Nanoseconds earliest) {
   rest_until(earliest);
+  wandering_.wake(now - idle_from_);
   idle_ramp_.start_work(now);
   choose_clock();
   Load load = load_of(work);

@@ -64,6 +64,7 @@ void read_clock_states(PresetReader& reader, ClockStates& states) {
   reader.number("depth", states.depth, kProperShare);
   reader.quantity("mean_dwell_high_ms", states.mean_dwell_high, kPeriodMsOrNone, kMilli);
   reader.quantity("mean_dwell_low_ms", states.mean_dwell_low, kPeriodMsOrNone, kMilli);
+  reader.quantity("redraw_idle_ms", states.redraw_idle, kNotNegative, kMilli);
 }
 
 void read_power(PresetReader& reader, Power& power) {

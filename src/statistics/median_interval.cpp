@@ -6,10 +6,11 @@
 namespace jitterscope::statistics {
 namespace {
 
+using Binomial = boost::math::binomial;
+
 /// The largest k with P(Bin(count, 1/2) < k) <= tail; 0 where not even k = 1 qualifies. The probability rises
 /// with k, so bisection finds it in log2(count) evaluations.
-std::size_t largest_rank(std::size_t count, double tail) {
-  const boost::math::binomial distribution(static_cast<double>(count), 0.5);
+std::size_t largest_rank(const Binomial& distribution, std::size_t count, double tail) {
   std::size_t good = 0;
   std::size_t bad = (count + 1) / 2 + 1;
   while (bad - good > 1) {
@@ -19,23 +20,40 @@ std::size_t largest_rank(std::size_t count, double tail) {
   return good;
 }
 
+/// How far the ends lie from x(rank) towards x(rank + 1), and alike from the other side: 0 to 1.
+double weight_of_next(const Binomial& distribution, std::size_t count, std::size_t rank, double confidence) {
+  if (2 * rank >= count) {
+    return 0.0;  // no further pair inside
+  }
+  const auto n = static_cast<double>(count), k = static_cast<double>(rank);
+  const double outer = 1.0 - 2.0 * boost::math::cdf(distribution, k - 1.0);
+  const double inner = 1.0 - 2.0 * boost::math::cdf(distribution, k);
+  const double share = (outer - confidence) / (outer - inner);
+  return (n - k) * share / (k + (n - 2.0 * k) * share);
+}
+
 }  // namespace
 
 std::optional<Interval> median_interval(std::span<const double> values, double confidence) {
   if (values.empty()) {
     return std::nullopt;
   }
-  const std::size_t rank = largest_rank(values.size(), (1.0 - confidence) / 2.0);
+  const Binomial distribution(static_cast<double>(values.size()), 0.5);
+  const std::size_t rank = largest_rank(distribution, values.size(), (1.0 - confidence) / 2.0);
   if (rank == 0) {
     return std::nullopt;
   }
+  const double weight = weight_of_next(distribution, values.size(), rank, confidence);
   std::vector<double> copy(values.begin(), values.end());
   const auto low = copy.begin() + static_cast<std::ptrdiff_t>(rank - 1);
   const auto high = copy.end() - static_cast<std::ptrdiff_t>(rank);
   std::nth_element(copy.begin(), low, copy.end());
-  const double lower = *low;
-  std::nth_element(low, high, copy.end());
-  return Interval{lower, *high};
+  if (low < high) std::nth_element(low + 1, high, copy.end());
+  if (weight == 0.0) {
+    return Interval{*low, *high};
+  }
+  const double next = *std::min_element(low + 1, high + 1), previous = *std::max_element(low, high);
+  return Interval{*low + weight * (next - *low), *high - weight * (*high - previous)};
 }
 
 }  // namespace jitterscope::statistics

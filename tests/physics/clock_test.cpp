@@ -104,6 +104,21 @@ TEST_F(Wandering, DwellsHaveTheirMeans) {
   EXPECT_NEAR(sums[1] / counts[1], 5e6, 0.15e6);
 }
 
+TEST_F(Wandering, AnIdleThatIsLongEnoughDrawsTheLevelAnew) {
+  Parameters p = parameters();
+  p.clock_states.redraw_idle = milliseconds(10);
+  WanderingClock clock(p, 3);
+  const Nanoseconds left = clock.busy_time_left();
+  clock.wake(milliseconds(9.9));
+  EXPECT_EQ(clock.busy_time_left(), left);
+  int low = 0;
+  for (int i = 0; i < 20000; ++i) {
+    clock.wake(milliseconds(10));
+    low += clock.is_low() ? 1 : 0;
+  }
+  EXPECT_NEAR(low / 20000.0, 1.0 / 3.0, 0.01);  // the share of time that the low level has
+}
+
 TEST_F(Wandering, KernelsRunAtTwoClocksTheDepthApart) {
   Machine machine(parameters(), 3);
   int high = 0, low = 0;

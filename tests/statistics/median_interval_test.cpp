@@ -21,16 +21,27 @@ TEST(MedianInterval, NothingBelowSixValues) {
   EXPECT_FALSE(median_interval(counting(1000), 1.0));
 }
 
-TEST(MedianInterval, RanksOfTheSignTestTable) {
+TEST(MedianInterval, BetweenTheRanksOfTheSignTestTableAndTheNext) {
   // k of the classical table of the two-sided sign test at 5 %: 10 -> 2, 20 -> 6, 25 -> 8, 40 -> 14, 100
   // -> 40.
   for (const auto& [count, rank] :
        {std::pair{6, 1}, {8, 1}, {9, 2}, {10, 2}, {20, 6}, {25, 8}, {40, 14}, {100, 40}}) {
     const auto interval = median_interval(counting(static_cast<std::size_t>(count)));
     ASSERT_TRUE(interval);
-    EXPECT_EQ(interval->low, rank) << count;
-    EXPECT_EQ(interval->high, count + 1 - rank) << count;
+    EXPECT_GE(interval->low, rank) << count;
+    EXPECT_LT(interval->low, rank + 1) << count;
+    EXPECT_NEAR(interval->low + interval->high, count + 1, 1e-9) << count;
   }
+}
+
+TEST(MedianInterval, InterpolatesAsHettmanspergerAndSheather) {
+  // n = 10: the pairs 2 and 3 hold 0.97852 and 0.89063, so I = 0.32444 and the weight 8 I / (2 + 6 I).
+  EXPECT_NEAR(median_interval(counting(10))->low, 2.6576, 1e-3);
+  // n = 6: 0.96875 and 0.78125, I = 0.1, the weight 5 I / (1 + 4 I).
+  EXPECT_NEAR(median_interval(counting(6))->low, 1.3571, 1e-3);
+  // Values need not be in order, nor evenly spaced.
+  EXPECT_NEAR(median_interval(std::vector<double>{9, 1, 4, 16, 36, 25})->low, 1 + 0.3571 * 3, 1e-3);
+  EXPECT_NEAR(median_interval(std::vector<double>{9, 1, 4, 16, 36, 25})->high, 36 - 0.3571 * 11, 1e-3);
 }
 
 TEST(MedianInterval, NearTheNormalApproximationForMany) {
