@@ -21,6 +21,7 @@ const DataFiles& preset_files() {
 }
 
 toml::table parse_toml(std::string_view text, const std::string& file) {
+  check_characters(text, file);
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {

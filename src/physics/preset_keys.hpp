@@ -11,6 +11,10 @@ void read_keys(PresetReader& reader, Parameters& parameters);
 /// What no single key shows: values that contradict each other.
 void check_preset(const Parameters& parameters, const std::string& file);
 
+/// Refuses what no preset needs and toml++ 3.3 does not survive: control characters, and characters beyond
+/// ASCII outside comments.
+void check_characters(std::string_view text, const std::string& file);
+
 /// As read_preset, of a text that is in no file.
 Parameters parse_preset(std::string_view text, const std::string& file);
 

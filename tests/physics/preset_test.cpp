@@ -93,7 +93,19 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[contention]\nmean_on_ms = 5", "mean_on_ms and mean_off_ms must be at least"},
         Wrong{"[power]\nvoltage_low_v = 2", "voltage_low_v is above voltage_high_v"},
         Wrong{"[power]\nleakage_per_celsius = 1", "heats itself"},
-        Wrong{"[power\ncap_w = 1", "mine.toml:2: "}));
+        Wrong{"[power\ncap_w = 1", "mine.toml:2: expected a table's name such as [power]"},
+        Wrong{"[power]\ncap_w = = 1", "mine.toml:3: "}));
+
+TEST(Presets, OnlyCommentsMayGoBeyondAscii) {
+  EXPECT_EQ(problem("base = \"h200\"  # schön, \"µ\"\r\n# é\n"), "no error");
+  EXPECT_THAT(problem("base = \"h200\"\nµ = 1\n"), HasSubstr("mine.toml:2: a character beyond ASCII"));
+  EXPECT_THAT(problem("base = \"#µ\"\n"), HasSubstr("mine.toml:1: a character beyond ASCII"));
+  EXPECT_THAT(problem("base = \"\"\"\n# \"\"\"\n"), HasSubstr("mine.toml:1: a text over several lines"));
+}
+
+TEST(Presets, ControlCharactersAreRefused) {
+  EXPECT_THAT(problem(std::string("# 1\n[\0x]\n", 9)), HasSubstr("mine.toml:2: a control character"));
+}
 
 TEST(Presets, ABaseMustBeANameThatExists) {
   EXPECT_THAT(problem("base = 3"), HasSubstr("mine.toml:1: base: expected the name of a preset"));
