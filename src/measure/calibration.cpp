@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "measure/arm.hpp"
 #include "statistics/statistics.hpp"
@@ -32,6 +33,15 @@ std::vector<double> read_rounds(const TimedWork& work, const RoundShape& shape) 
   return times;
 }
 
+// A median of readings that are multiples of the timer's step is one itself, and the same for every kernel; a
+// mean is not. Without the outer tenths no single disturbance moves it.
+double mean_without_tails(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto tail = static_cast<std::ptrdiff_t>(values.size() / 10);
+  const auto begin = values.begin() + tail, end = values.end() - tail;
+  return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+}
+
 Reading read_by_both(Device& device, Queue& queue, const Operation& operation) {
   const auto prepared = device.prepare(operation, InputData());
   queue.launch(*prepared);
@@ -41,11 +51,11 @@ Reading read_by_both(Device& device, Queue& queue, const Operation& operation) {
   shape.values = kValues;
   shape.parts = kParts;
   Reading reading;
-  reading.events = Nanoseconds(statistics::median(read_rounds(work, shape)));
+  reading.events = Nanoseconds(mean_without_tails(read_rounds(work, shape)));
   shape.instrument = Instrument::graph;
   shape.parts = 1;
   shape.slope.pairs = 2;
-  reading.slope = Nanoseconds(statistics::median(read_rounds(work, shape)));
+  reading.slope = Nanoseconds(mean_without_tails(read_rounds(work, shape)));
   return reading;
 }
 
@@ -68,11 +78,11 @@ Nanoseconds timer_grain(Queue& queue) {
   return Nanoseconds(grain);
 }
 
-// Middle of the differences, and half of what they span: 9 kernels are too few for more. A median of readings
-// that are multiples of the grain is itself one, so all kernels may be off the same way by up to `step` / 2.
-InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds step, Nanoseconds grain) {
-  const auto [low, high] = std::minmax_element(differences.begin(), differences.end());
-  return {Nanoseconds(statistics::median(differences)), Nanoseconds((*high - *low) / 2) + step / 2.0, grain};
+// Mean of the differences with Student's interval: kernels of other lengths and sizes are the sample.
+InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds grain) {
+  const statistics::MeanInterval mean = statistics::mean_interval(differences);
+  const Nanoseconds scatter((mean.interval.high - mean.interval.low) / 2);
+  return {.value = Nanoseconds(mean.mean), .uncertainty = scatter, .scatter = scatter, .grain = grain};
 }
 
 }  // namespace
@@ -102,8 +112,9 @@ Calibration calibrate(Device& device, Queue& queue) {
   calibration.method = "events against slopes of recordings, on " + std::to_string(events_less_slope.size()) +
                        " spin kernels; slopes as they are";
   const bool is_gpu = description.id != "cpu";
-  calibration.graph = {Nanoseconds(0), is_gpu ? kSlopeUncertainty : Nanoseconds(0), grain};
-  calibration.events = constant_of(events_less_slope, grain, grain);
+  calibration.graph.uncertainty = is_gpu ? kSlopeUncertainty : Nanoseconds(0);
+  calibration.graph.grain = grain;
+  calibration.events = constant_of(events_less_slope, grain);
   calibration.events.uncertainty += calibration.graph.uncertainty;
   return calibration;
 }

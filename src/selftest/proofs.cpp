@@ -11,6 +11,12 @@ namespace {
 
 // The tracer slows what follows it in its process, so `trace` comes behind all that time in this process.
 constexpr std::array kProofs = {
+    Proof{"coverage", "how often 95 % intervals hold the truth, in modelled conditions", Place::simulation,
+          seconds(8), seconds(150), prove_coverage},
+    Proof{"stress", "the same where the method's assumptions are broken, or a finding that says so",
+          Place::simulation, seconds(8), seconds(150), prove_stress},
+    Proof{"sustained", "the level that a sustained load is said to settle at", Place::simulation, seconds(15),
+          seconds(120), prove_sustained},
     Proof{"spin", "kernels of known time, on one block, all processors, and eight blocks on each",
           Place::machine, seconds(12), seconds(40), prove_spin},
     Proof{"cycles", "kernels of known cycles, in cycles by the clock read beside them", Place::machine,

@@ -16,6 +16,9 @@ std::span<const Proof> all_proofs();
 /// nearest known name, or where a simulation is asked for by name on a real device.
 std::vector<const Proof*> choose_proofs(Place place, std::span<const std::string> names);
 
+std::vector<ProofLine> prove_coverage(ProofContext& context);
+std::vector<ProofLine> prove_stress(ProofContext& context);
+std::vector<ProofLine> prove_sustained(ProofContext& context);
 std::vector<ProofLine> prove_spin(ProofContext& context);
 std::vector<ProofLine> prove_cycles(ProofContext& context);
 std::vector<ProofLine> prove_copies(ProofContext& context);

@@ -59,6 +59,13 @@ struct ModeEstimate {
 };
 std::vector<ModeEstimate> find_modes(std::span<const double> values, double minimum_distance = 0.005);
 
+/// Mean with Student's interval; an infinite one for a single value.
+struct MeanInterval {
+  double mean = 0.0;
+  Interval interval;
+};
+MeanInterval mean_interval(std::span<const double> values, double confidence = 0.95);
+
 /// Whether the level of two stretches of a series is equal within ±margin (relative): both one-sided 95 %
 /// limits of the shift of the logarithm inside the margin (TOST), from medians of consecutive blocks, at
 /// least four of up to 8 values. Not equivalent, with an infinite interval, below 4 values on either side or

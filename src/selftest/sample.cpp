@@ -1,0 +1,77 @@
+#include "selftest/sample.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "selftest/lines.hpp"
+#include "statistics/binomial.hpp"
+
+namespace jitterscope::selftest {
+
+Sample run_trials(ProofContext& context, const Scene& scene, std::string_view proof, std::size_t count) {
+  Sample sample;
+  sample.scene = scene.name;
+  for (std::size_t i = 0; i < count; ++i) {
+    context.begin_step(i, count, scene.name);
+    sample.trials.push_back(run_trial(scene, trial_seed(context.seed(), proof, i)));
+  }
+  return sample;
+}
+
+Nanoseconds true_events_constant(const physics::Parameters& gpu) {
+  const bool has_instruments = gpu.has(physics::Mechanism::instrument);
+  const physics::Instruments& instruments = gpu.instruments;
+  const Nanoseconds none(0);
+  return (has_instruments ? instruments.mark_overhead - instruments.node_overhead : none) -
+         gpu.launch.graph_gap;
+}
+
+Nanoseconds true_constant(const Measurement& measurement, const physics::Parameters& gpu) {
+  return measurement.instrument == Instrument::events ? true_events_constant(gpu) : Nanoseconds(0);
+}
+
+Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu) {
+  std::size_t rounds = SIZE_MAX;
+  for (const Trial& trial : sample.trials) {
+    rounds = std::min(rounds, trial.result.measurements.front().rounds.size());
+  }
+  std::vector<double> times;
+  for (const Trial& trial : sample.trials) {
+    const Measurement& measurement = trial.result.measurements.front();
+    const Nanoseconds mend = measurement.constant.value - true_constant(measurement, gpu);
+    for (std::size_t i = 0; i < rounds; ++i) {
+      times.push_back((measurement.rounds[i].time() + mend).value());
+    }
+  }
+  return Nanoseconds(statistics::median(times));
+}
+
+void Coverage::count(double low, double high, double truth) {
+  ++trials;
+  if (high < truth) {
+    ++below;
+  } else if (low > truth) {
+    ++above;
+  } else {
+    ++covered;
+  }
+}
+
+std::string coverage_text(const Coverage& coverage) {
+  const statistics::Interval interval = statistics::clopper_pearson(coverage.covered, coverage.trials);
+  return fmt::format("{:.1f} % ({:.1f}–{:.1f}) of {}", 100 * coverage.share(), 100 * interval.low,
+                     100 * interval.high, coverage.trials);
+}
+
+ProofLine coverage_line(std::string name, const Coverage& coverage, double lowest, double highest,
+                        std::string note) {
+  const statistics::Interval interval = statistics::clopper_pearson(coverage.covered, coverage.trials);
+  const std::string target = highest < 1.0 ? fmt::format("{:.0f}–{:.0f} %", 100 * lowest, 100 * highest)
+                                           : fmt::format("at least {:.0f} %", 100 * lowest);
+  return judged_line(std::move(name), target, coverage_text(coverage),
+                     {ValueKind::share, coverage.share(), interval.low, interval.high},
+                     interval.high >= lowest && interval.low <= highest, std::move(note));
+}
+
+}  // namespace jitterscope::selftest

@@ -1,0 +1,100 @@
+// Whether the level that a sustained load is said to settle at is the one at which it stays.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity_text.hpp"
+#include "selftest/lines.hpp"
+#include "selftest/proofs.hpp"
+#include "selftest/sample.hpp"
+#include "selftest/scenes.hpp"
+#include "statistics/statistics.hpp"
+#include "statistics/binomial.hpp"
+
+namespace jitterscope::selftest {
+namespace {
+
+constexpr double kLargestBias = 0.003;
+constexpr std::size_t kQuick = 12, kFull = 300;
+constexpr double kLeastShare = 0.95;
+
+Scene with_cap_after(double onset_seconds) {
+  physics::Parameters gpu = one_process("h200");
+  gpu.power.cap_onset = seconds(onset_seconds);
+  return {fmt::format("cap after {:.1f} s, conv", onset_seconds), gpu, long_convolution(),
+          one_load(Load::sustained)};
+}
+
+Scene with_slow_warming(std::string name, double leakage, double time_seconds) {
+  physics::Parameters gpu = one_process("h200");
+  gpu.power.leakage = leakage;
+  gpu.thermal.time_slow = seconds(time_seconds);
+  return {std::move(name), gpu, large_product(), one_load(Load::sustained)};
+}
+
+std::vector<Scene> settling_scenes() {
+  Scene laptop{"laptop: heat lowers the clock, conv", one_process("laptop"), long_convolution(),
+               one_load(Load::sustained)};
+  Scene copy{"h200, copy: nothing to settle", one_process("h200"), large_copy(), one_load(Load::sustained)};
+  return {with_cap_after(0.05),
+          with_cap_after(0.4),
+          with_cap_after(1.0),
+          with_slow_warming("slow warming over 20 s, GEMM", 0.004, 20),
+          with_slow_warming("strong warming over 60 s, GEMM", 0.006, 60),
+          std::move(laptop),
+          std::move(copy)};
+}
+
+/// The last quarter of ten minutes without a pause.
+Nanoseconds settled_time(const Scene& scene, std::uint64_t seed) {
+  Scene soak = scene;
+  soak.options.warm_up = false;
+  soak.options.precision = 1e-9;
+  soak.options.sustained_time_limit = seconds(600);
+  const Measurement measurement = run_trial(soak, seed).result.measurements.front();
+  std::vector<double> times;
+  for (std::size_t i = measurement.rounds.size() * 3 / 4; i < measurement.rounds.size(); ++i) {
+    times.push_back(measurement.rounds[i].time().value());
+  }
+  return Nanoseconds(statistics::median(times));
+}
+
+ProofLine settling_line(ProofContext& context, const Scene& scene) {
+  const std::string proof = "sustained " + scene.name;
+  const Nanoseconds truth = settled_time(scene, trial_seed(context.seed(), proof, 1'000'000));
+  const Sample sample = run_trials(context, scene, proof, context.quick() ? kQuick : kFull);
+  std::int64_t honest = 0, unsettled = 0;
+  std::vector<double> biases;
+  for (const Trial& trial : sample.trials) {
+    const Measurement& measurement = trial.result.measurements.front();
+    if (!has_settled(measurement)) {
+      ++unsettled;
+      ++honest;
+      continue;
+    }
+    biases.push_back(measurement.time.median / truth - 1.0);
+    honest += std::abs(biases.back()) < kLargestBias ? 1 : 0;
+  }
+  const auto total = static_cast<std::int64_t>(sample.trials.size());
+  const statistics::Interval share = statistics::clopper_pearson(honest, total);
+  const std::string bias = biases.empty()
+                               ? "none settled"
+                               : fmt::format("median bias {:+.2f} %", 100 * statistics::median(biases));
+  return judged_line(
+      scene.name, "bias under 0.3 %, or no steady state",
+      fmt::format("{:.1f} % of {}", 100.0 * static_cast<double>(honest) / static_cast<double>(total), total),
+      {ValueKind::share, static_cast<double>(honest) / static_cast<double>(total), share.low, share.high},
+      share.high >= kLeastShare,
+      fmt::format("settles at {}; {}; {} said no steady state", time_text(truth), bias, unsettled));
+}
+
+}  // namespace
+
+std::vector<ProofLine> prove_sustained(ProofContext& context) {
+  std::vector<ProofLine> lines;
+  for (const Scene& scene : settling_scenes()) lines.push_back(settling_line(context, scene));
+  return lines;
+}
+
+}  // namespace jitterscope::selftest
