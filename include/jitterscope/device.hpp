@@ -149,6 +149,7 @@ struct DeviceDescription {
   Bytes last_level_cache;
   std::optional<Hertz> maximum_clock;
   std::optional<Watts> power_limit;
+  std::optional<Celsius> slowdown_temperature;  ///< above it heat lowers the clock
   std::vector<DataType> data_types;
   std::vector<LibraryInfo> libraries;
   std::vector<Property> properties;  ///< driver, ecc, mig, persistence, governor, …

@@ -99,10 +99,10 @@ std::string_view to_string(StopReason);
 
 /// What the instrument adds to a time, measured at the start of the run.
 struct InstrumentConstant {
-  Nanoseconds value;        ///< taken off each reading
-  Nanoseconds uncertainty;  ///< 95 %, half-width: the scatter, and how well the reference itself is known
-  Nanoseconds scatter;      ///< of it, what comes from the kernels that it was measured on
-  Nanoseconds grain;        ///< smallest step of the timer
+  Nanoseconds value;         ///< taken off each reading
+  Nanoseconds uncertainty;   ///< 95 %, half-width: the scatter, and how well the reference itself is known
+  Nanoseconds grain;         ///< smallest step of the timer
+  Nanoseconds scatter = {};  ///< of the uncertainty, what comes from the kernels that it was measured on
 };
 
 struct Measurement {

@@ -28,9 +28,10 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
     if (!(share < kLowShare)) continue;
     Finding finding;
     finding.id = "clock_below_maximum";
-    finding.sentence =
-        fmt::format("A burst is not maximum clock: it ran at {}, {} of the {} that the device states.",
-                    clock_text(burst.clock->median), percent_text(share), clock_text(maximum));
+    finding.sentence = fmt::format(
+        "A burst is not maximum clock: it ran at {}, {} of the {} that the device states, and another "
+        "run may meet another clock.",
+        clock_text(burst.clock->median), percent_text(share), clock_text(maximum));
     finding.remedy =
         "Quote the clock beside the time, and compare with other runs at equal clock or by cycles.";
     finding.evidence = {evidence("burst_clock", burst.clock->median), evidence("maximum_clock", maximum),

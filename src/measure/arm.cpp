@@ -15,10 +15,7 @@ std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& 
   }
   // An eager round is one group: marks between its launches would slow the host that is being timed. Where
   // eviction stands between launches, the queue is busy with it and the host is ahead anyway.
-  const InstrumentConstant none{.value = Nanoseconds(0),
-                                .uncertainty = calibration.events.value,
-                                .scatter = Nanoseconds(0),
-                                .grain = calibration.events.grain};
+  const InstrumentConstant none{Nanoseconds(0), calibration.events.value, calibration.events.grain};
   if (mode == QueueMode::eager && work.cache == CacheState::warm) {
     return make_event_timer(work, 1, shape.values / shape.parts * shape.group, none);
   }

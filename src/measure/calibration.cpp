@@ -82,7 +82,7 @@ Nanoseconds timer_grain(Queue& queue) {
 InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds grain) {
   const statistics::MeanInterval mean = statistics::mean_interval(differences);
   const Nanoseconds scatter((mean.interval.high - mean.interval.low) / 2);
-  return {.value = Nanoseconds(mean.mean), .uncertainty = scatter, .scatter = scatter, .grain = grain};
+  return {.value = Nanoseconds(mean.mean), .uncertainty = scatter, .grain = grain, .scatter = scatter};
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ SlopeShape shape_slope(Nanoseconds launch_time, CacheState cache) {
   SlopeShape slope;
   if (cache != CacheState::warm) {
     const std::int64_t launches = std::min(kMostLaunches, launches_in(kRoundLength, launch_time));
-    // The evictions of one recording last 0.2 % more or less than those of the other, 0.15 us for each launch:
-    // only many pairs bring that down.
+    // The evictions of one recording last 0.2 % more or less than those of the other, 0.15 us for each
+    // launch: only many pairs bring that down.
     return {.short_launches = 0, .long_launches = launches, .pairs = kEvictingPairs};
   }
   // Both recordings together last about 0.5 ms: then the timer's grain, 32 ns on Hopper and 0.5 us on

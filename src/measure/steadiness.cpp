@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measure/warming.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -58,7 +59,8 @@ std::size_t first_round_after(std::span<const Round> rounds, double share) {
 
 }  // namespace
 
-std::optional<std::size_t> settled_since(std::span<const Round> rounds) {
+std::optional<std::size_t> settled_since(std::span<const Round> rounds,
+                                         std::optional<Celsius> slowdown_temperature) {
   if (rounds.size() < 8) return std::nullopt;
   const std::size_t third_begin = first_round_after(rounds, 0.5);
   const std::size_t last_begin = first_round_after(rounds, 0.75);
@@ -72,17 +74,20 @@ std::optional<std::size_t> settled_since(std::span<const Round> rounds) {
   const auto third_rate = throttle_rate(third), last_rate = throttle_rate(last);
   if (third_rate && last_rate && std::abs(*third_rate - *last_rate) > kThrottleRateMargin)
     return std::nullopt;
+  if (heat_may_still_move(rounds.subspan(third_begin), slowdown_temperature)) return std::nullopt;
   return third_begin;
 }
 
-Steadiness::Verdict why_not_steady(std::span<const Round> rounds) {
+Steadiness::Verdict why_not_steady(std::span<const Round> rounds,
+                                   std::optional<Celsius> slowdown_temperature) {
   switch (statistics::classify_series(times_of(rounds))) {
     case statistics::Trend::warming_up: return Steadiness::Verdict::warming_up;
     case statistics::Trend::slowing_down: return Steadiness::Verdict::slowing_down;
     case statistics::Trend::flat:
     case statistics::Trend::never_steady: break;
   }
-  return Steadiness::Verdict::never_steady;
+  const bool is_warming = heat_may_still_move(rounds.subspan(rounds.size() / 2), slowdown_temperature);
+  return is_warming ? Steadiness::Verdict::slowing_down : Steadiness::Verdict::never_steady;
 }
 
 }  // namespace jitterscope

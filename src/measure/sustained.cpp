@@ -10,7 +10,7 @@ namespace {
 
 // A power cap was seen to set in 0.4 s after the load began; nothing shorter can be called settled.
 constexpr Nanoseconds kFirstCheckpoint = seconds(1);
-constexpr double kCheckpointGrowth = 1.5;
+constexpr double kCheckpointGrowth = 1.3;
 constexpr int kPassesNeeded = 2;
 constexpr std::size_t kRoundsInFlight = 2;
 
@@ -23,6 +23,7 @@ class SustainedLoop {
         arm_(arm),
         name_(name),
         options_(options),
+        slowdown_temperature_(device.describe().slowdown_temperature),
         epoch_(device.host_time()),
         settled_(options.warm_up ? std::nullopt : std::optional<std::size_t>(0)) {}
 
@@ -73,7 +74,7 @@ class SustainedLoop {
   void look() {
     if (settled_ || watched_ < checkpoint_) return;
     checkpoint_ = watched_ * kCheckpointGrowth;
-    const auto since = settled_since(rounds());
+    const auto since = settled_since(rounds(), slowdown_temperature_);
     passes_ = since ? passes_ + 1 : 0;
     if (passes_ >= kPassesNeeded) settled_ = since;
   }
@@ -97,7 +98,8 @@ class SustainedLoop {
     const std::size_t first = settled_.value_or(rounds().size() * 3 / 4);
     if (options_.warm_up) {
       Steadiness steadiness;
-      steadiness.verdict = settled_ ? Steadiness::Verdict::steady : why_not_steady(rounds());
+      steadiness.verdict =
+          settled_ ? Steadiness::Verdict::steady : why_not_steady(rounds(), slowdown_temperature_);
       steadiness.watched = watched_;
       steadiness.settled_round = first;
       steadiness.settled_after = rounds()[first].started;
@@ -124,6 +126,7 @@ class SustainedLoop {
   MeasuredArm& arm_;
   const std::string& name_;
   const MeasureOptions& options_;
+  std::optional<Celsius> slowdown_temperature_;
   Nanoseconds epoch_;
   std::deque<Arm::Pending> pending_;
   Nanoseconds watched_;

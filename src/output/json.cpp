@@ -35,6 +35,7 @@ Json device_json(const DeviceDescription& device) {
   put(object, "last_level_cache_bytes", device.last_level_cache);
   put(object, "maximum_clock_hertz", device.maximum_clock);
   put(object, "power_limit_watts", device.power_limit);
+  put(object, "slowdown_celsius", device.slowdown_temperature);
   object["data_types"] = Json::array();
   for (const DataType dtype : device.data_types) object["data_types"].push_back(to_string(dtype));
   object["libraries"] = libraries_json(device.libraries);

@@ -9,8 +9,8 @@
 #include "selftest/proofs.hpp"
 #include "selftest/sample.hpp"
 #include "selftest/scenes.hpp"
-#include "statistics/statistics.hpp"
 #include "statistics/binomial.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope::selftest {
 namespace {
@@ -21,8 +21,9 @@ constexpr double kLeastShare = 0.95;
 
 Scene with_cap_after(double onset_seconds) {
   physics::Parameters gpu = one_process("h200");
+  gpu.thermal.resistance_fast = gpu.thermal.resistance_slow = 0;
   gpu.power.cap_onset = seconds(onset_seconds);
-  return {fmt::format("cap after {:.1f} s, conv", onset_seconds), gpu, long_convolution(),
+  return {fmt::format("cap after {:.2f} s, cooled, conv", onset_seconds), gpu, long_convolution(),
           one_load(Load::sustained)};
 }
 

@@ -53,7 +53,12 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
     return Interval{*low, *high};
   }
   const double next = *std::min_element(low + 1, high + 1), previous = *std::max_element(low, high);
-  return Interval{*low + weight * (next - *low), *high - weight * (*high - previous)};
+  // The interpolation takes the density between two neighbours as even. Where a step between them is a large
+  // part of the whole, there are two modes with little between, and the median may lie anywhere in the gap.
+  constexpr double kGap = 0.4;
+  const double gap = kGap * (*high - *low);
+  return Interval{next - *low > gap ? *low : *low + weight * (next - *low),
+                  *high - previous > gap ? *high : *high - weight * (*high - previous)};
 }
 
 }  // namespace jitterscope::statistics

@@ -60,7 +60,7 @@ Result sample_result(const std::string& operation, Nanoseconds time) {
 Measurement sample_measurement(CacheState cache, Load load, Nanoseconds time, double precision) {
   Measurement measurement;
   measurement.conditions = {cache, load, DataKind::normal, QueueMode::saturated};
-  measurement.constant = {.value = microseconds(4.35), .uncertainty = microseconds(0.05), .grain = Nanoseconds(32)};
+  measurement.constant = {microseconds(4.35), microseconds(0.05), Nanoseconds(32)};
   for (int index = 0; index < 10; ++index) {
     Round round;
     round.started = milliseconds(100.0 * index);

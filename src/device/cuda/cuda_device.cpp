@@ -174,6 +174,7 @@ DeviceDescription CudaDevice::describe() {
   if (nvml_) {
     if (const auto clock = nvml_->maximum_clock(nvml::kSmClock)) description.maximum_clock = clock;
     description.power_limit = nvml_->power_limit();
+    description.slowdown_temperature = nvml_->slowdown_temperature();
   }
   description.data_types = data_types();
   description.libraries = libraries();

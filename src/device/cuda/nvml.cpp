@@ -187,6 +187,12 @@ std::optional<Watts> NvmlDevice::default_power_limit() const {
   return as_power(read<unsigned>(functions().nvmlDeviceGetPowerManagementDefaultLimit, handle_));
 }
 
+std::optional<Celsius> NvmlDevice::slowdown_temperature() const {
+  const auto celsius = read<unsigned>(functions().nvmlDeviceGetTemperatureThreshold, handle_, kSlowdown);
+  if (!celsius || *celsius == 0) return std::nullopt;
+  return Celsius(*celsius);
+}
+
 std::optional<bool> NvmlDevice::persistence() const {
   const auto mode = read<int>(functions().nvmlDeviceGetPersistenceMode, handle_);
   return mode ? std::optional(*mode != 0) : std::nullopt;

@@ -50,6 +50,7 @@ class NvmlDevice {
   std::optional<Hertz> maximum_clock(nvml::Clock clock) const;
   std::optional<Hertz> default_sm_clock() const;
   std::optional<Watts> power_limit() const;
+  std::optional<Celsius> slowdown_temperature() const;
   std::optional<Watts> default_power_limit() const;
   std::optional<bool> persistence() const;
   std::optional<bool> ecc() const;

@@ -19,6 +19,7 @@ enum Result : int {
 
 enum Clock : int { kGraphicsClock = 0, kSmClock = 1, kMemoryClock = 2 };
 inline constexpr int kGpuTemperature = 0;
+inline constexpr int kSlowdown = 1;  // of nvmlTemperatureThresholds_t
 inline constexpr int kDefaultApplicationsClock = 2;  // of nvmlDeviceGetClock
 
 enum Field : std::uint32_t {
@@ -78,6 +79,7 @@ static_assert(sizeof(ProcessInfo) == 24);
   X(nvmlDeviceGetEnforcedPowerLimit, (Handle, unsigned*))                           \
   X(nvmlDeviceGetPowerManagementDefaultLimit, (Handle, unsigned*))                  \
   X(nvmlDeviceGetTemperature, (Handle, int, unsigned*))                             \
+  X(nvmlDeviceGetTemperatureThreshold, (Handle, int, unsigned*))                    \
   X(nvmlDeviceGetTotalEnergyConsumption, (Handle, unsigned long long*))             \
   X(nvmlDeviceGetCurrentClocksEventReasons, (Handle, unsigned long long*))          \
   X(nvmlDeviceGetCurrentClocksThrottleReasons, (Handle, unsigned long long*))       \

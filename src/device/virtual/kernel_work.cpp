@@ -85,7 +85,8 @@ class Shaper {
  private:
   void product(double efficiency, double activity) {
     work_.compute = product_cycles(parameters_, operation_, efficiency);
-    work_.activity = activity;
+    // Processors that a small product leaves without a piece draw no power for it.
+    work_.activity = activity / quantisation(parameters_, operation_.flops());
   }
 
   const Parameters& parameters_;

@@ -125,6 +125,7 @@ DeviceDescription SimulatedDevice::describe() {
   description.last_level_cache = parameters.memory.l2_capacity;
   description.maximum_clock = parameters.governor.maximum_clock;
   if (parameters.power.cap > Watts(0)) description.power_limit = parameters.power.cap;
+  description.slowdown_temperature = parameters.thermal.slowdown_temperature;
   description.data_types = parameters.identity.data_types;
   description.properties = {{"simulated", "yes"},
                             {"preset", parameters.identity.name},
