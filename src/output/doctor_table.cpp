@@ -62,7 +62,11 @@ std::string doctor_text(const DoctorReport& report) {
     for (const Check& check : section.checks) text += check_text(check);
     text += '\n';
   }
-  return text + summary(sections);
+  text += summary(sections);
+  if (!report.device.empty()) {
+    text += fmt::format("Believe the tool here? jitterscope selftest --device {}\n", report.device);
+  }
+  return text;
 }
 
 }  // namespace jitterscope

@@ -7,7 +7,8 @@
 
 namespace jitterscope {
 
-/// A line for each thing looked at, marked ok, limits or missing, its remedy below it.
+/// A line for each thing looked at, marked ok, limits or missing, its remedy below it; last how to
+/// find out whether to believe the tool here.
 std::string doctor_text(const DoctorReport& report);
 
 /// docs/doctor.schema.json describes it.

@@ -70,15 +70,24 @@ bool ProgressLine::due(Nanoseconds pause) {
   return true;
 }
 
+// The last column stays free: some terminals begin a new line when it is filled.
+std::size_t ProgressLine::width() const { return terminal_width(stream_) - 1; }
+
 void ProgressLine::show(const Progress& progress, PlanPosition position) {
-  live_ ? show_live(progress, position) : show_plain(progress, position);
+  if (!live_) return show_plain(progress, position);
+  if (due(kLivePause)) show_live(progress_line(progress, position, width()));
 }
 
-void ProgressLine::show_live(const Progress& progress, PlanPosition position) {
-  if (!due(kLivePause)) return;
-  // The last column stays free: some terminals begin a new line when it is filled.
-  const std::size_t width = terminal_width(stream_) - 1;
-  fmt::print(stream_, "\r{}\x1b[K", progress_line(progress, position, width));
+void ProgressLine::show(const std::string& text, PlanPosition position) {
+  const std::string line = fmt::format("[{}/{}] {}", position.number, position.total, one_line(text));
+  if (!due(live_ ? kLivePause : kPlainPause)) return;
+  if (live_) return show_live(cut_to_width(line, width()));
+  fmt::print(stream_, "{}\n", line);
+  std::fflush(stream_);
+}
+
+void ProgressLine::show_live(const std::string& line) {
+  fmt::print(stream_, "\r{}\x1b[K", line);
   std::fflush(stream_);
   shown_ = true;
 }

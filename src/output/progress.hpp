@@ -30,11 +30,15 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const Progress& progress, PlanPosition position);
+  /// Any text in place of an operation; as a plain line every 10 seconds, since it may stay at one position
+  /// for long.
+  void show(const std::string& text, PlanPosition position);
   /// Takes the line away: before anything else is printed, and at the end.
   void clear();
 
  private:
-  void show_live(const Progress& progress, PlanPosition position);
+  std::size_t width() const;
+  void show_live(const std::string& line);
   void show_plain(const Progress& progress, PlanPosition position);
   bool due(Nanoseconds pause);
 

@@ -28,7 +28,8 @@ Nanoseconds time_of(const json& estimate, const char* key) { return seconds(esti
 
 TimeEstimate read_estimate(const std::string& text) {
   const json result = json::parse(text).at("results").at(0);
-  if (result.contains("failure")) throw FailedError(result.at("failure").get<std::string>());
+  if (result.contains("failure"))
+    throw FailedError("a second process failed: " + result.at("failure").get<std::string>());
   const json& estimate = result.at("measurements").at(0).at("time");
   return {time_of(estimate, "median_seconds"), time_of(estimate, "low_seconds"),
           time_of(estimate, "high_seconds"), estimate.at("rounds").get<std::int64_t>()};

@@ -19,9 +19,9 @@ struct ProofOptions {
   bool quick = false;
   std::uint64_t seed = 1;
   /// Share of the proof that is done, 0 to 1, and what it does now.
-  std::function<void(double share, const std::string& what)> progress;
-  std::function<bool()> interrupted;
-  MeasureInFreshProcess measure_in_fresh_process;
+  std::function<void(double share, const std::string& what)> progress = {};
+  std::function<bool()> interrupted = {};
+  MeasureInFreshProcess measure_in_fresh_process = {};
 };
 
 class ProofContext {

@@ -65,7 +65,7 @@ class ProofLoop {
     } catch (const InterruptedError&) {
       return;
     } catch (const Error& error) {
-      lines = {skipped_line("all", "", error.what())};
+      lines = {skipped_line("whole proof", "", error.what())};
       if (error.kind() == ErrorKind::failed) lines.front().verdict = Verdict::missed;
     }
     for (ProofLine& line : lines) {

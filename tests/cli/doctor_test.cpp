@@ -27,6 +27,7 @@ TEST(Doctor, WithoutMeasuringHasNoNoiseFloor) {
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_EQ(text.errors, "");
   EXPECT_THAT(text.output, HasSubstr("onednn"));
+  EXPECT_THAT(text.output, testing::EndsWith("jitterscope selftest --device cpu\n"));
   EXPECT_THAT(text.output, testing::Not(HasSubstr("Noise floor")));
   const Outcome json = run_tool("doctor --device cpu --no-measure --json -");
   EXPECT_EQ(test::validate_json(json.output), 0);

@@ -68,7 +68,16 @@ Host
   ok       cpu quota: no control group limits the CPU time
 
 5 ok; 1 line limits what can be measured here; 2 missing.
+Believe the tool here? jitterscope selftest --device cuda:0
 )");
+}
+
+TEST(DoctorText, PointsToTheSelftestOfADeviceThatIsThere) {
+  DoctorReport report = sample_report();
+  report.device = "cpu";
+  EXPECT_THAT(doctor_text(report), HasSubstr("\nBelieve the tool here? jitterscope selftest --device cpu\n"));
+  report.device.clear();
+  EXPECT_THAT(doctor_text(report), testing::Not(HasSubstr("selftest")));
 }
 
 TEST(DoctorText, NoiseFloor) {

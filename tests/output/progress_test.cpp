@@ -127,5 +127,23 @@ TEST(ProgressInAFile, ALineWhenAnOperationBeginsAtMostEachTenSeconds) {
   EXPECT_EQ(std::string(buffer, size), "[1/9] fill:count=1\n[3/9] fill:count=1\n");
 }
 
+TEST(ProgressInAFile, OtherTextEachTenSecondsAlsoAtOnePosition) {
+  std::FILE* file = std::tmpfile();
+  Nanoseconds time;
+  {
+    ProgressLine line(file, [&] { return time; });
+    line.show(std::string("spin, 0 %"), {1, 2});
+    time = seconds(9);
+    line.show(std::string("spin, 50 %"), {1, 2});
+    time = seconds(10);
+    line.show(std::string("spin,\n60 %"), {1, 2});
+  }
+  std::rewind(file);
+  char buffer[256];
+  const std::size_t size = std::fread(buffer, 1, sizeof buffer, file);
+  std::fclose(file);
+  EXPECT_EQ(std::string(buffer, size), "[1/2] spin, 0 %\n[1/2] spin, 60 %\n");
+}
+
 }  // namespace
 }  // namespace jitterscope

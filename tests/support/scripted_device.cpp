@@ -30,6 +30,7 @@ DeviceDescription ScriptedDevice::describe() {
   description.processors = 132;
   description.memory_total = description.memory_free = Bytes(std::int64_t{100} << 30);
   description.last_level_cache = Bytes(50 << 20);
+  description.properties = state_.script.properties;
   return description;
 }
 
@@ -75,6 +76,7 @@ class ScriptedTracer final : public KernelTracer {
 }  // namespace
 
 std::unique_ptr<KernelTracer> ScriptedDevice::trace_kernels() {
+  if (!state_.script.can_trace) throw MissingError("the script has no tracer");
   return std::make_unique<ScriptedTracer>(state_);
 }
 

@@ -40,7 +40,8 @@ struct LaunchContext {
   std::int64_t index;  ///< of this workload's launches on the device
   Nanoseconds time;    ///< virtual, at its start
   CacheState cache;
-  Hertz clock;  ///< zero without a clock in the script
+  Hertz clock;                           ///< zero without a clock in the script
+  const Operation* operation = nullptr;  ///< null for a callable
 };
 
 struct Failure {
@@ -62,6 +63,10 @@ struct Script {
   Nanoseconds eviction_time = microseconds(50);
   bool can_record = true;
   std::int64_t kernels_per_launch = 1, lost_records = 0;  ///< (tracer)
+  Nanoseconds tracer_error;                               ///< added to each kernel that it reports
+  double clock_error = 0.0;                               ///< relative, of each clock that stamps give
+  bool can_trace = true;
+  std::vector<Property> properties;
   std::vector<DataType> missing_types;
   /// Changes what an operation computed.
   std::function<void(std::vector<double>& output)> spoil = [](auto&) {};
@@ -75,6 +80,8 @@ constexpr Nanoseconds kSpinOverhead = Nanoseconds(600);
 /// One kernel's counters; launches of it are told apart by them.
 struct Kernel {
   std::optional<Nanoseconds> fixed_time;
+  Cycles fixed_cycles = {};  ///< on top of fixed_time, where the script has a clock
+  const Operation* operation = nullptr;
   std::int64_t enqueued = 0, executed = 0;
 };
 

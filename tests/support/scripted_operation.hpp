@@ -13,8 +13,15 @@ namespace jitterscope::scripted {
 class ScriptedOperation final : public PreparedOperation {
  public:
   ScriptedOperation(const Operation& operation, State& state) : operation_(operation), state_(state) {
+    kernel_.operation = &operation_;
     if (const Spin* spin = std::get_if<Spin>(&operation.parameters())) {
-      kernel_.fixed_time = Nanoseconds(static_cast<double>(spin->amount)) + kSpinOverhead;
+      const auto amount = static_cast<double>(spin->amount);
+      kernel_.fixed_time = kSpinOverhead;
+      if (spin->unit == Spin::Unit::cycles && state.script.clock) {
+        kernel_.fixed_cycles = Cycles(amount);
+      } else {
+        *kernel_.fixed_time += Nanoseconds(amount);
+      }
     }
   }
 

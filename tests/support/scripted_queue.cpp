@@ -59,14 +59,15 @@ void ScriptedQueue::execute(const Item& item) {
 
 void ScriptedQueue::execute_kernel(Kernel& kernel, Nanoseconds start, Nanoseconds extra) {
   const Hertz clock = state_.script.clock ? state_.script.clock(start) : Hertz(0);
-  const LaunchContext context{kernel.executed++, start, cache_, clock};
-  const Nanoseconds time = kernel.fixed_time ? *kernel.fixed_time : state_.script.launch_time(context);
+  const LaunchContext context{kernel.executed++, start, cache_, clock, kernel.operation};
+  Nanoseconds time = kernel.fixed_time ? *kernel.fixed_time : state_.script.launch_time(context);
+  if (kernel.fixed_cycles > Cycles(0)) time += seconds(kernel.fixed_cycles.value() / clock.value());
   if (state_.trace) {
     const std::int64_t kernels = state_.script.kernels_per_launch;
     const Nanoseconds part = time / static_cast<double>(kernels);
     for (std::int64_t i = 0; i < kernels; ++i) {
       const Nanoseconds begin = start + part * static_cast<double>(i);
-      state_.trace->push_back({"kernel", begin, begin + part});
+      state_.trace->push_back({"kernel", begin, begin + part + state_.script.tracer_error});
     }
   }
   free_ += time + extra;
@@ -173,7 +174,7 @@ std::optional<ClockReading> ScriptedQueue::clock_between(ClockStamp from, ClockS
   double sum = 0.0;
   for (int i = 0; i < kSamples; ++i)
     sum += state_.script.clock(begin + (end - begin) * ((i + 0.5) / kSamples)).value();
-  return ClockReading{Hertz(sum / kSamples), end - begin};
+  return ClockReading{Hertz(sum / kSamples * (1.0 + state_.script.clock_error)), end - begin};
 }
 
 }  // namespace jitterscope::scripted

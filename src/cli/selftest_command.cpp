@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "base/quantity_text.hpp"
+#include "cli/commands.hpp"
+#include "cli/interruption.hpp"
+#include "measure/environment.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "output/selftest_table.hpp"
+#include "selftest/fresh_process.hpp"
+#include "selftest/proofs.hpp"
+#include "selftest/run_proofs.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+using selftest::SelftestProgress;
+using selftest::SelftestRecord;
+
+struct SelftestFlags {
+  std::string device = "virtual", json, markdown;
+  std::vector<std::string> only;
+  std::uint64_t seed = 1;
+  bool quick = false, list = false, dry_run = false;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  jitterscope selftest --quick
+  jitterscope selftest --device cuda
+  jitterscope selftest --device cuda --markdown truth.md --json truth.json
+  jitterscope selftest --device cpu --only clock --only cycles
+  jitterscope selftest --list
+
+Exit codes: 0 all lines passed but for skipped ones, 1 a line missed or none passed, 2 usage,
+3 device or library missing, 130 interrupted, with the proofs so far.)";
+
+Nanoseconds host_now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return Nanoseconds(std::chrono::duration<double, std::nano>(since).count());
+}
+
+bool is_virtual(std::string_view device) { return device == "virtual" || device.starts_with("virtual:"); }
+
+std::string progress_text(const SelftestProgress& progress) {
+  std::string text = std::string(progress.proof);
+  if (!progress.what.empty()) text += ": " + progress.what;
+  return text + fmt::format(", {:.0f} %, {} left", progress.share * 100, duration_text(progress.time_left));
+}
+
+class SelftestCommand {
+ public:
+  SelftestCommand(const SelftestFlags& flags, Invocation& invocation)
+      : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    if (flags_.list) {
+      fmt::print("{}", proofs_table(selftest::all_proofs()));
+      return;
+    }
+    const auto place = is_virtual(flags_.device) ? selftest::Place::simulation : selftest::Place::machine;
+    request_.proofs = selftest::choose_proofs(place, flags_.only);
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    if (!flags_.markdown.empty()) markdown_.emplace(flags_.markdown);
+    const std::unique_ptr<Device> device = open_device(flags_.device);
+    if (flags_.dry_run) {
+      print_plan(device->describe());
+      return;
+    }
+    record_.environment = read_environment(invocation_.command_line);
+    prove(*device);
+    print();
+  }
+
+ private:
+  void print_plan(const DeviceDescription& device) const {
+    fmt::print("{} of {} proofs would run on {} ({}), in about {}:\n\n", request_.proofs.size(),
+               selftest::all_proofs().size(), device.id, device.name,
+               duration_text(selftest::expected_time(request_.proofs, flags_.quick)));
+    for (const selftest::Proof* proof : request_.proofs) fmt::print("{}: {}\n", proof->name, proof->summary);
+  }
+
+  void prove(Device& device) {
+    ProgressLine line(stderr, host_now);
+    request_.progress = [&](const SelftestProgress& progress) {
+      line.show(progress_text(progress), PlanPosition{progress.number, progress.total});
+    };
+    request_.now = host_now;
+    request_.options.quick = flags_.quick;
+    request_.options.seed = flags_.seed;
+    request_.options.interrupted = is_interrupted;
+    request_.options.measure_in_fresh_process =
+        selftest::fresh_process(invocation_.executable, flags_.device, is_interrupted);
+    run_proofs(device, request_, record_, [&](const SelftestRecord& record) {
+      if (json_) json_->save(selftest_json(record));
+      if (markdown_) markdown_->save(selftest_markdown(record));
+    });
+    line.clear();
+    invocation_.exit_code = selftest::exit_code_of(record_);
+  }
+
+  void print() {
+    if (flags_.json != "-" && flags_.markdown != "-") fmt::print("{}", selftest_table(record_));
+    if (json_) json_->commit(selftest_json(record_));
+    if (markdown_) markdown_->commit(selftest_markdown(record_));
+  }
+
+  const SelftestFlags& flags_;
+  Invocation& invocation_;
+  selftest::SelftestRequest request_;
+  SelftestRecord record_;
+  std::optional<OutputFile> json_, markdown_;
+};
+
+}  // namespace
+
+void add_selftest_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<SelftestFlags>();
+  CLI::App* command =
+      app.add_subcommand("selftest", "prove the tool's numbers, on virtual GPUs or on this very device");
+  command->add_option("--device", flags->device, "virtual, cuda, cuda:N or cpu")->capture_default_str();
+  command->add_flag("--quick", flags->quick, "about a minute: fewer repetitions and runs");
+  command->add_option("--seed", flags->seed, "of simulations, random idles and orders")
+      ->capture_default_str();
+  command->add_option("--only", flags->only, "run this proof alone; may be given again")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_flag("--list", flags->list, "print the proofs and what each shows");
+  command->add_option("--json", flags->json, "write everything as JSON to PATH or - (stdout)");
+  command->add_option("--markdown", flags->markdown,
+                      "write the table under machine, versions, date and command to PATH or - (stdout)");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be proven and how long it takes");
+  command->footer(kExamples);
+  command->callback([flags, &invocation] { SelftestCommand(*flags, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,61 @@
+#include "selftest/subprocess.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::selftest {
+namespace {
+
+SubprocessOutcome shell(const std::string& script, const SubprocessLimits& limits = {}) {
+  return run_subprocess({"/bin/sh", "-c", script}, limits);
+}
+
+// This process then has no child, neither running nor dead.
+bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD; }
+
+TEST(Subprocess, BothStreamsAndTheExitCodeComeBack) {
+  const SubprocessOutcome outcome = shell("echo out; echo err >&2; exit 7");
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_EQ(outcome.output, "out\n");
+  EXPECT_EQ(outcome.errors, "err\n");
+  EXPECT_FALSE(has_children());
+}
+
+TEST(Subprocess, MoreThanAPipeHolds) {
+  const SubprocessOutcome outcome = shell("head -c 1000000 /dev/zero; head -c 500000 /dev/zero >&2");
+  EXPECT_EQ(outcome.output.size(), 1000000u);
+  EXPECT_EQ(outcome.errors.size(), 500000u);
+}
+
+TEST(Subprocess, ItHasNoStandardInput) { EXPECT_EQ(shell("cat").exit_code, 0); }
+
+TEST(Subprocess, ASignalIsNoExitCode) { EXPECT_EQ(shell("kill -9 $$").exit_code, -1); }
+
+TEST(Subprocess, WhatCannotBeStartedIsNamed) {
+  try {
+    run_subprocess({"/nonexistent/tool"}, {});
+    FAIL();
+  } catch (const FailedError& error) {
+    EXPECT_STREQ(error.what(), "'/nonexistent/tool' could not be started: No such file or directory");
+  }
+  EXPECT_FALSE(has_children());
+}
+
+TEST(Subprocess, AnInterruptionAsksItToEnd) {
+  EXPECT_THROW(shell("exec sleep 100", {.interrupted = [] { return true; }}), InterruptedError);
+  EXPECT_FALSE(has_children());
+}
+
+TEST(Subprocess, OneThatDoesNotListenIsKilled) {
+  const SubprocessLimits limits{.interrupted = [] { return true; }, .grace = milliseconds(200)};
+  // exec: no grandchild is left behind that holds the pipes.
+  EXPECT_THROW(shell("trap '' TERM; exec sleep 100", limits), InterruptedError);
+  EXPECT_FALSE(has_children());
+}
+
+}  // namespace
+}  // namespace jitterscope::selftest
