@@ -1,6 +1,7 @@
 // A minute of virtual time is 600,000 kernels of 100 µs: a launch may cost about 100 ns.
 #include <benchmark/benchmark.h>
 
+#include "physics/machine.hpp"
 #include "physics/preset.hpp"
 
 namespace jitterscope::physics {

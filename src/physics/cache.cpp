@@ -103,7 +103,8 @@ std::int64_t Cache::room_before(const Lines& lines) const {
 void Cache::sweep(const Access& access, Traffic& traffic) {
   Lines& lines = lines_[access.buffer];
   // A kernel may read its operand several times; only the first pass can miss.
-  const std::int64_t bytes = lines.size > 0 ? std::min(access.bytes.value(), lines.size) : access.bytes.value();
+  const std::int64_t bytes =
+      lines.size > 0 ? std::min(access.bytes.value(), lines.size) : access.bytes.value();
   std::int64_t hits = std::min(bytes, lines.resident), written = 0;
   if (hits < bytes && bytes - hits > room_before(lines)) {
     // The first misses push out the very lines that come next, so that none is there when it is needed.

@@ -7,13 +7,6 @@
 #include "physics/streams.hpp"
 
 namespace jitterscope::physics {
-namespace {
-
-// Times of a long simulation are exact to 1e-5 ns: what is left below this is none.
-constexpr Nanoseconds kRounding(1e-3);
-
-}  // namespace
-
 IdleRamp::IdleRamp(const Parameters& parameters, const ClockTable& clocks)
     : governor_(parameters.governor), clocks_(clocks), on_(parameters.has(Mechanism::idle_ramp)) {
   if (!on_) phase_ = Phase::high;
@@ -64,8 +57,10 @@ void WanderingClock::draw_dwell() {
 
 void WanderingClock::spend(Nanoseconds time) {
   if (!on_) return;
-  left_ -= time;
-  if (left_ > kRounding) return;
+  if (time < left_) {
+    left_ -= time;
+    return;
+  }
   low_ = !low_;
   draw_dwell();
 }

@@ -155,14 +155,16 @@ Load Machine::State::load_of(const KernelWork& work) {
   return load;
 }
 
-void Machine::State::advance_running(const OperatingPoint& point, Nanoseconds until) {
+void Machine::State::advance_running(const OperatingPoint& point, Nanoseconds until, Nanoseconds dwelt) {
   const Nanoseconds time = until - now;
   now = until;
   cycles += cycles_in(time, clocks.frequency(point.index));
   unsettled_ += Joules(point.power.value() * to_seconds(time));
   running_ = point.index;
-  wandering_.spend(time);
-  if (point.index < wandering_.lowered(requested_)) return;  // the peak limit, not those two, holds it down
+  // Where the peak limit holds the clock down, those two do not.
+  const bool peak_limited = point.index < wandering_.lowered(requested_);
+  wandering_.spend(dwelt);
+  if (peak_limited) return;
   if (power_cap_.acts() && requested_ == power_cap_.limit()) throttled_power_ += time;
   if (slowdown_.acts() && requested_ == slowdown_.limit()) throttled_thermal_ += time;
 }
@@ -181,14 +183,16 @@ Execution Machine::State::run(const KernelWork& work, Nanoseconds earliest) {
     const OperatingPoint& point = power_.run(load, requested_, wandering_, idle_power_);
     const Nanoseconds whole = load.fixed + point.shared * factor;
     const Nanoseconds end = share.ours ? now + whole * left : kNever;
-    const Nanoseconds change = std::min({next_control_, share.until, now + wandering_.busy_time_left()});
+    const Nanoseconds dwell = wandering_.busy_time_left(), wanders = now + dwell;
+    const Nanoseconds change = std::min({next_control_, share.until, wanders});
     if (end < change) {
-      advance_running(point, end);
+      advance_running(point, end, end - now);
       break;
     }
     if (share.ours) left = std::max(0.0, left - (change - now) / whole);
     const bool at_control = change == next_control_;
-    advance_running(point, change);
+    // All of the dwell: late in a long simulation a sum of times rounds, and a rest of it might never pass.
+    advance_running(point, change, change == wanders ? dwell : change - now);
     if (at_control) control(Nanoseconds(0));
   }
   idle_from_ = now;

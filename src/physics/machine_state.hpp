@@ -36,7 +36,7 @@ struct Machine::State {
  private:
   Load load_of(const KernelWork& work);
   double factor_of(const KernelWork& work);
-  void advance_running(const OperatingPoint& point, Nanoseconds until);
+  void advance_running(const OperatingPoint& point, Nanoseconds until, Nanoseconds dwelt);
   void advance_resting(Nanoseconds until);
   Nanoseconds next_change_at_rest(Nanoseconds until) const;
   void control(Nanoseconds idle_for);

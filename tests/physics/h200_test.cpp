@@ -67,7 +67,8 @@ Parameters h200() { return find_preset("h200"); }
 
 Operation conv2d() {
   const Parameters p = h200();
-  Operation conv(p, 2.0 * 256 * 56 * 56 * 64 * 64 * 9, p.compute.conv2d_efficiency, p.compute.conv2d_activity);
+  Operation conv(p, 2.0 * 256 * 56 * 56 * 64 * 64 * 9, p.compute.conv2d_efficiency,
+                 p.compute.conv2d_activity);
   conv.operand(2.0 * 256 * 56 * 56 * 64);
   conv.operand(2.0 * 64 * 64 * 9);
   conv.operand(2.0 * 256 * 56 * 56 * 64, true);
@@ -91,7 +92,7 @@ Operation copy(double bytes) {
   return copied;
 }
 
-void expect_within(double value, double expected, double share) {printf("%g of %g: %+.1f %%\n", value, expected, (value/expected-1)*100);
+void expect_within(double value, double expected, double share) {
   EXPECT_NEAR(value, expected, expected * share);
 }
 
@@ -124,7 +125,9 @@ TEST(H200, ProductUnderTheCap) {
   std::vector<Execution> executions = product.sustained();
   std::sort(executions.begin(), executions.end(),
             [](const Execution& a, const Execution& b) { return a.time() < b.time(); });
-  const auto at = [&](double share) { return executions[static_cast<std::size_t>(share * executions.size())]; };
+  const auto at = [&](double share) {
+    return executions[static_cast<std::size_t>(share * executions.size())];
+  };
   expect_within(at(0.5).time().value() / 1e3, 1615, 0.03);
   EXPECT_GE(at(0.05).time(), microseconds(1434));
   EXPECT_LE(at(0.95).time(), microseconds(1793));
