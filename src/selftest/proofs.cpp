@@ -24,11 +24,11 @@ constexpr std::array kProofs = {
     Proof{"pairs", "the same operation measured again by a fresh process lies in the first one's interval",
           Place::machine, seconds(40), seconds(150), prove_pairs},
     Proof{"detectors", "each detector sees a cause of 1 %, and is silent on a quiet GPU", Place::simulation,
-          seconds(10), seconds(120), prove_detectors},
+          seconds(8), seconds(80), prove_detectors},
     Proof{"same_code", "the same operation measured twice is seldom called different", Place::simulation,
-          seconds(8), seconds(60), prove_same_code},
+          seconds(4), seconds(35), prove_same_code},
     Proof{"width", "bias, interval and time beside the rules of other tools, on the same GPUs",
-          Place::simulation, seconds(7), seconds(90), prove_width},
+          Place::simulation, seconds(2), seconds(30), prove_width},
 };
 
 std::vector<std::string> known_names() {

@@ -12,7 +12,7 @@ namespace jitterscope::selftest {
 struct SameCodePlan {
   std::vector<Scene> one_process;  ///< measured twice by one process
   Scene process_effect;            ///< measured by two processes
-  Scene slower;                    ///< the last scene of one_process with all times 1 % longer
+  Scene usual, slower;             ///< the same but for all times, 1 % longer in the second
   std::size_t pairs = 0, slower_pairs = 0, studies = 0;
 };
 

@@ -18,7 +18,7 @@ ProofLine share_line(std::string name, std::string target, const Share& share, b
 
 std::string share_text(const Share& share) {
   const statistics::Interval interval = statistics::clopper_pearson(share.hits, share.trials);
-  return fmt::format("{} of {}: {:.3g} % ({:.2g}–{:.3g} %)", share.hits, share.trials, share.value() * 100,
+  return fmt::format("{} of {}: {:.1f} % ({:.1f}–{:.1f} %)", share.hits, share.trials, share.value() * 100,
                      interval.low * 100, interval.high * 100);
 }
 

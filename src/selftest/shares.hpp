@@ -18,7 +18,7 @@ struct Share {
   double value() const { return static_cast<double>(hits) / static_cast<double>(trials); }
 };
 
-/// "96 of 100: 96 % (90–99 %)": with its exact 95 % interval.
+/// "96 of 100: 96.0 % (90.1–98.9 %)": with its exact 95 % interval.
 std::string share_text(const Share& share);
 
 /// Passes where `holds` and the exact interval of the share does not exclude `least` or more.

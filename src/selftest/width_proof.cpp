@@ -106,7 +106,7 @@ ProofLine interval_line(const Scene& scene, const Score& ours, const std::vector
   return at_least_line(
       "interval holds the truth, " + scene.name, ours.held, 0.9, true,
       fmt::format("{}, by the interval of a mean of independent values; of the {} runs that "
-                  "miss, {} were all at another clock than most: they ended before it changed",
+                  "miss, {} ran in another clock state than most do, and ended before it changed",
                   each(peers, text), ours.held.trials - ours.held.hits, ours.at_another_clock));
 }
 

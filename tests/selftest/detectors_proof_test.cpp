@@ -23,7 +23,7 @@ TEST(DetectorsProof, EachFindingIsSeenAndKeepsSilent) {
   for (const ProofLine& line : lines)
     EXPECT_EQ(line.verdict, Verdict::passed) << line.name << ": " << line.note;
   EXPECT_EQ(lines.front().name, "seen, no_steady_state");
-  EXPECT_EQ(lines.front().measured, "4 of 4: 100 % (40–100 %)");
+  EXPECT_EQ(lines.front().measured, "4 of 4: 100.0 % (39.8–100.0 %)");
   EXPECT_EQ(lines.back().name, "false alarms, cold_not_proven");
 }
 
@@ -51,7 +51,7 @@ TEST(DetectorsProof, AnEffectThatIsNotOnePercentMisses) {
   const std::vector<ProofLine> lines = prove_detectors(
       court.context, {.scenes = {strong}, .quiet = quiet_scenes(), .trials = 4, .effects = 2});
   EXPECT_EQ(lines.front().verdict, Verdict::missed);
-  EXPECT_THAT(lines.front().note, testing::HasSubstr("true effect on the time +3.09 %"));
+  EXPECT_THAT(lines.front().note, testing::HasSubstr("true effect on the time +3.1 %"));
 }
 
 TEST(DetectorsProof, TheEffectIsThatOfTheCauseAlone) {

@@ -20,7 +20,7 @@ TEST(SameCodeProof, EqualCodeIsSeldomCalledDifferent) {
   ASSERT_EQ(lines.size(), 5u);
   for (const ProofLine& line : lines) EXPECT_EQ(line.verdict, Verdict::passed) << line.name << line.measured;
   EXPECT_EQ(lines[0].name, "called different, quiet GPU");
-  EXPECT_EQ(lines[3].name, "called different, 1 % slower among clock states");
+  EXPECT_EQ(lines[3].name, "called different, 1 % slower H200");
   EXPECT_EQ(lines[4].name, "processes found to differ, process effect of 0.2 %");
 }
 
@@ -36,7 +36,7 @@ TEST(SameCodeProof, AGpuThatSlowsBetweenTheTwoMisses) {
 TEST(SameCodeProof, ADifferenceThatIsNoneMisses) {
   Court court;
   SameCodePlan plan = small_plan();
-  plan.slower = plan.one_process.back();
+  plan.slower = plan.usual;
   plan.process_effect.gpu.noise.process_sd = 0.0;
   const std::vector<ProofLine> lines = prove_same_code(court.context, plan);
   EXPECT_EQ(lines[3].verdict, Verdict::missed);

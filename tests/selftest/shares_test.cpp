@@ -7,7 +7,7 @@ namespace {
 
 TEST(Shares, TextHasTheExactInterval) {
   // Clopper and Pearson's interval of 9 of 10, as tables have it.
-  EXPECT_EQ(share_text({9, 10}), "9 of 10: 90 % (55–99.7 %)");
+  EXPECT_EQ(share_text({9, 10}), "9 of 10: 90.0 % (55.5–99.7 %)");
 }
 
 TEST(Shares, ATargetMissesOnlyWhereTheIntervalExcludesIt) {
