@@ -32,7 +32,7 @@ struct MeasureOptions {
   std::int64_t minimum_rounds = 10;
   Nanoseconds time_limit = seconds(3);             ///< burst, all cache states together
   Nanoseconds sustained_time_limit = seconds(10);  ///< each cache state
-  Nanoseconds shortest_idle = milliseconds(20), longest_idle = milliseconds(60);
+  Nanoseconds shortest_idle = milliseconds(10), longest_idle = milliseconds(70);
   std::int64_t conditioning_launches = 2;
   std::optional<std::int64_t> launches_per_round;  ///< nothing: 40, or as many as last 5 ms
   bool warm_up = true;                             ///< sustained: wait for the steady state

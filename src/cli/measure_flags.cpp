@@ -64,7 +64,7 @@ void MeasureFlags::add_to(CLI::App& command) {
   command.add_option("--idle", idle_milliseconds, "shortest and longest random idle before a round, ms")
       ->expected(2)
       ->delimiter(',')
-      ->default_str("20,60");
+      ->default_str("10,70");
   command.add_option("--conditioning", conditioning_launches, "untimed launches at the start of a round")
       ->capture_default_str();
   command.add_option("--launches-per-round", launches_per_round,
@@ -95,7 +95,7 @@ MeasureOptions MeasureFlags::options() const {
   // More would not fit the queue of a GPU (1,024 entries), and the gate would never open.
   require(launches_per_round >= 0 && launches_per_round <= 200, "--launches-per-round: 1 to 200");
   require(idle_milliseconds[0] >= 0 && idle_milliseconds[0] <= idle_milliseconds[1],
-          "--idle: the shortest comes first, as in --idle 20,60");
+          "--idle: the shortest comes first, as in --idle 10,70");
   options.precision = precision_percent / 100;
   if (time_limit_seconds) options.time_limit = seconds(*time_limit_seconds);
   options.sustained_time_limit = seconds(sustained_time_limit_seconds);

@@ -23,7 +23,7 @@ struct MeasureFlags {
   std::optional<double> time_limit_seconds;  ///< nothing: the command's own default
   double sustained_time_limit_seconds = 10;
   std::int64_t minimum_rounds = 10, conditioning_launches = 2, launches_per_round = 0;
-  std::vector<double> idle_milliseconds = {20, 60};
+  std::vector<double> idle_milliseconds = {10, 70};
   bool no_warm_up = false;
   std::uint64_t seed = 1;
   std::string lock_clocks;

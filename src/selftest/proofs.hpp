@@ -25,5 +25,8 @@ std::vector<ProofLine> prove_copies(ProofContext& context);
 std::vector<ProofLine> prove_clock(ProofContext& context);
 std::vector<ProofLine> prove_trace(ProofContext& context);
 std::vector<ProofLine> prove_pairs(ProofContext& context);
+std::vector<ProofLine> prove_detectors(ProofContext& context);
+std::vector<ProofLine> prove_same_code(ProofContext& context);
+std::vector<ProofLine> prove_width(ProofContext& context);
 
 }  // namespace jitterscope::selftest

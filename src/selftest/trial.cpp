@@ -1,28 +1,45 @@
 #include "selftest/trial.hpp"
 
+#include <algorithm>
+
 #include "base/random.hpp"
 #include "device/virtual/virtual_device.hpp"
 #include "finding/finding.hpp"
+#include "measure/ceilings.hpp"
 #include "measure/measure_operation.hpp"
 
 namespace jitterscope::selftest {
 
-Trial run_trial(const Scene& scene, std::uint64_t seed) {
+namespace {
+
+bool asks_for_cold(const MeasureOptions& options) {
+  return std::ranges::find(options.caches, CacheState::cold) != options.caches.end();
+}
+
+}  // namespace
+
+Trial run_trial(const Scene& scene, std::uint64_t seed, const OnLaunch& on_launch) {
   const auto device = virtual_gpu::make_virtual_device(scene.gpu, seed);
   Session session(*device);
   MeasureOptions options = scene.options;
   options.seed = seed;
   Trial trial;
   trial.calibration = session.calibration();
+  device->on_launch = on_launch;  // the calibration's launches are not the operation's
   trial.result = measure_operation(session, scene.operation, options, false);
+  device->on_launch = nullptr;
+  trial.duration = device->host_time();
   const DeviceDescription description = device->describe();
   const Ceilings none;
-  trial.result.findings = find_all(trial.result, {.device = description,
-                                                  .calibration = trial.calibration,
-                                                  .ceilings = none,
-                                                  .other_processes = device->other_processes(),
-                                                  .cache_proof = std::nullopt,
-                                                  .on_gpu = true});
+  FindingContext context{.device = description,
+                         .calibration = trial.calibration,
+                         .ceilings = none,
+                         .other_processes = device->other_processes(),
+                         .cache_proof = std::nullopt,
+                         .on_gpu = true};
+  if (asks_for_cold(options)) context.cache_proof = prove_cold(session);
+  trial.result.findings = find_all(trial.result, context);
+  trial.machine_findings = machine_findings(context);
   return trial;
 }
 

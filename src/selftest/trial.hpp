@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "jitterscope/measure.hpp"
 #include "measure/run_record.hpp"
+#include "physics/machine.hpp"
 #include "physics/parameters.hpp"
 
 namespace jitterscope::selftest {
@@ -22,10 +24,16 @@ struct Scene {
 struct Trial {
   Calibration calibration;
   Result result;  ///< with its findings
+  std::vector<Finding> machine_findings;
+  Nanoseconds duration;  ///< simulated, from the opening of the device to the last time measured
 };
 
-/// A fresh process on the scene's GPU: everything random follows from the seed.
-Trial run_trial(const Scene& scene, std::uint64_t seed);
+/// Told of each launch of the operation as it really ran.
+using OnLaunch = std::function<void(const physics::Execution&)>;
+
+/// A fresh process on the scene's GPU: everything random follows from the seed. Where a cold time is asked
+/// for, it is proven, as `run` does; after measuring, so that this changes no time.
+Trial run_trial(const Scene& scene, std::uint64_t seed, const OnLaunch& on_launch = {});
 
 /// Seeds of trials: far apart for neighbouring numbers, and different for each proof.
 std::uint64_t trial_seed(std::uint64_t base, std::string_view proof, std::uint64_t number);
