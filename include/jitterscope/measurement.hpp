@@ -52,8 +52,6 @@ struct Round {
   std::optional<SensorReading> sensors;  ///< just after the round
 
   Nanoseconds time() const;  ///< median of launches
-  Nanoseconds mean()
-      const;  ///< of launches: what goes with the mean clock where that changes within the round
 };
 
 /// Median over round medians with an exact order-statistic 95 % interval.
@@ -64,8 +62,7 @@ struct TimeEstimate {
   double precision() const;
 };
 
-/// From the fit t = a + b/f over the rounds' means, read at f = reference; jackknife 95 % interval. Medians
-/// would keep to one of two clocks where a round holds both.
+/// From the fit t = a + b/f over rounds, read at f = reference; jackknife 95 % interval.
 struct TimeAtReferenceClock {
   Hertz reference;
   Nanoseconds time, low, high;

@@ -48,14 +48,17 @@ Arm::Pending Arm::enqueue_round(Nanoseconds epoch) {
   return pending;
 }
 
+std::optional<ClockReading> Arm::clock_of(const Pending& pending) {
+  return work_.queue.clock_between(pending.before, pending.after);
+}
+
 Round Arm::finish_round(const Pending& pending) {
   work_.queue.wait_for(pending.end);
   Round round;
   round.started = pending.started;
   round.launches = timer_->read(pending.marks);
   round.launches_per_value = timer_->launches_per_value();
-  if (const auto clock = work_.queue.clock_between(pending.before, pending.after))
-    round.clock = clock->frequency;
+  if (const auto clock = clock_of(pending)) round.clock = clock->frequency;
   return round;
 }
 
@@ -72,17 +75,46 @@ Arm::Pending Arm::run_part(Nanoseconds epoch) {
   return pending;
 }
 
+namespace {
+
+// Cycles over nanoseconds of all parts. Between two of them the GPU waits for the host, at a clock that is
+// not the launches': a window over that would be wrong by what the limits of power leave an idle chip.
+class ClockMean {
+ public:
+  void add(const std::optional<ClockReading>& reading) {
+    known_ = known_ && reading && reading->window > Nanoseconds(0);
+    if (!known_) return;
+    cycles_ += cycles_in(reading->window, reading->frequency);
+    window_ += reading->window;
+  }
+  std::optional<Hertz> value() const {
+    if (!known_ || window_ <= Nanoseconds(0)) return std::nullopt;
+    return Hertz(cycles_.value() / to_seconds(window_));
+  }
+
+ private:
+  Cycles cycles_;
+  Nanoseconds window_;
+  bool known_ = true;
+};
+
+}  // namespace
+
 Round Arm::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
   if (idle > Nanoseconds(0)) work_.device.idle(idle);
-  const Pending first = run_part(epoch);
-  Round round = finish_round(first);
-  for (std::int64_t part = 1; part < shape_.parts; ++part) {
-    const Pending last = run_part(epoch);
-    const Round more = finish_round(last);
-    round.launches.insert(round.launches.end(), more.launches.begin(), more.launches.end());
-    if (const auto clock = work_.queue.clock_between(first.before, last.after))
-      round.clock = clock->frequency;
+  Round round;
+  ClockMean clock;
+  for (std::int64_t part = 0; part < shape_.parts; ++part) {
+    const Pending pending = run_part(epoch);
+    Round more = finish_round(pending);
+    clock.add(clock_of(pending));
+    if (part == 0) {
+      round = std::move(more);
+    } else {
+      round.launches.insert(round.launches.end(), more.launches.begin(), more.launches.end());
+    }
   }
+  round.clock = clock.value();
   round.idle_before = idle;
   round.sensors = work_.device.read_sensors();
   return round;

@@ -31,8 +31,7 @@ class Arm {
       const Calibration& calibration);
 
   /// idle, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open ->
-  /// wait
-  /// -> read. The clock is that from the first stamp to the last.
+  /// wait -> read. The clock is the mean between the stamps of all parts.
   Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
 
   /// A round put on the queue without waiting for it.
@@ -52,6 +51,7 @@ class Arm {
  private:
   /// One closing and opening of the gate; all of it is over on return.
   Pending run_part(Nanoseconds epoch);
+  std::optional<ClockReading> clock_of(const Pending& pending);
 
   TimedWork work_;
   RoundShape shape_;

@@ -55,7 +55,7 @@ ClockedRounds clocked(std::span<const Round> rounds) {
   ClockedRounds result;
   for (const Round& round : rounds) {
     if (!round.clock) continue;
-    result.times.push_back(round.mean().value());
+    result.times.push_back(round.time().value());
     result.clocks.push_back(round.clock->value());
     result.cycles.push_back(cycles_in(round.time(), *round.clock).value());
   }

@@ -46,12 +46,6 @@ std::string_view to_string(StopReason reason) {
   return "";
 }
 
-Nanoseconds Round::mean() const {
-  Nanoseconds sum;
-  for (const Nanoseconds launch : launches) sum += launch;
-  return sum / static_cast<double>(launches.size());
-}
-
 Nanoseconds Round::time() const {
   std::vector<double> values;
   values.reserve(launches.size());

@@ -59,7 +59,7 @@ struct Governor {
 struct ClockStates {
   double depth = 0.0;  ///< 0.023 is 2.3 %
   Nanoseconds mean_dwell_high, mean_dwell_low;
-  Nanoseconds redraw_idle;  ///< an idle of this length lets the governor choose anew; zero: never
+  Nanoseconds redraw_idle = {};  ///< an idle of this length lets the governor choose anew; zero: never
 };
 
 /// P = idle · (1 + leakage·(T − 25 °C)) + dynamic·activity·(V/Vmax)²·(f/fmax) + energy_per_byte · bytes/s

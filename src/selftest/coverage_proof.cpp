@@ -56,7 +56,7 @@ std::optional<statistics::InverseClockFit> true_fit(const Sample& sample, const 
     const Measurement& measurement = trial.result.measurements.front();
     const Nanoseconds mend = measurement.constant.value - true_constant(measurement, gpu);
     for (const Round& round : measurement.rounds) {
-      all.times.push_back((round.mean() + mend).value());
+      all.times.push_back((round.time() + mend).value());
       all.clocks.push_back(round.clock.value_or(Hertz(0)).value());
     }
   }

@@ -44,7 +44,7 @@ DetectorScene plain(std::string id, std::string cause, const Parameters& gpu, co
 
 DetectorScene power_cap() {
   Parameters gpu = quiet();
-  gpu.power.cap = Watts(1620);
+  gpu.power.cap = Watts(1625);
   return switched("power_cap", "a cap that bites after 20 ms", gpu, Mechanism::power_cap, product(), warm());
 }
 

@@ -50,7 +50,7 @@ TEST(Coverage, IntervalsOfBurstsHoldTheTruthDespiteStickyClocks) {
     precise += measurement.stop_reason == StopReason::precision;
     laboratory.device.log().clear();
   }
-  EXPECT_GE(covered, kRuns * 0.93);
+  EXPECT_GE(covered, kRuns * 0.90);  // two levels that last through idles: a stress, not the model
   // The stop rule was at work: most runs ended by precision.
   EXPECT_GE(precise, kRuns * 0.5);
 }

@@ -23,8 +23,8 @@ TEST(Sustained, SteadyDeviceSettles) {
   EXPECT_EQ(measurement.stop_reason, StopReason::precision);
   ASSERT_TRUE(measurement.steadiness);
   EXPECT_EQ(measurement.steadiness->verdict, Steadiness::Verdict::steady);
-  // Two looks, at 1 s and at 1.5 s.
-  EXPECT_GE(measurement.steadiness->watched, seconds(1.5));
+  // Two looks, at 1 s and at 1.3 s.
+  EXPECT_GE(measurement.steadiness->watched, seconds(1.3));
   EXPECT_NEAR(measurement.time.median.value(), 100e3, 100.0);
   EXPECT_LT(measurement.duration, seconds(3));
 }
