@@ -20,7 +20,7 @@ bool is_precise(const Measurement& measurement, const MeasureOptions& options) {
   if (std::ssize(measurement.rounds) < options.minimum_rounds) return false;
   std::vector<double> times;
   for (const Round& round : measurement.rounds) times.push_back(round.time().value());
-  const auto interval = statistics::median_interval(times, kStoppingConfidence);
+  const auto interval = statistics::order_statistic_interval(times, kStoppingConfidence);
   if (!interval) return false;
   return (interval->high - interval->low) / 2 <= options.precision * statistics::median(times);
 }

@@ -32,9 +32,25 @@ double weight_of_next(const Binomial& distribution, std::size_t count, std::size
   return (n - k) * share / (k + (n - 2.0 * k) * share);
 }
 
+/// The ends of the pair, and how far each lies from its neighbour inside.
+struct Pair {
+  Interval outer, steps;
+};
+
+Pair pair_of(std::span<const double> values, std::size_t rank) {
+  std::vector<double> copy(values.begin(), values.end());
+  const auto low = copy.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+  const auto high = copy.end() - static_cast<std::ptrdiff_t>(rank);
+  std::nth_element(copy.begin(), low, copy.end());
+  if (low == high) return {{*low, *high}, {0.0, 0.0}};
+  std::nth_element(low + 1, high, copy.end());
+  const double next = *std::min_element(low + 1, high + 1), previous = *std::max_element(low, high);
+  return {{*low, *high}, {next - *low, *high - previous}};
+}
+
 }  // namespace
 
-std::optional<Interval> median_interval(std::span<const double> values, double confidence) {
+std::optional<Interval> order_statistic_interval(std::span<const double> values, double confidence) {
   if (values.empty()) {
     return std::nullopt;
   }
@@ -43,22 +59,27 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
   if (rank == 0) {
     return std::nullopt;
   }
-  const double weight = weight_of_next(distribution, values.size(), rank, confidence);
-  std::vector<double> copy(values.begin(), values.end());
-  const auto low = copy.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-  const auto high = copy.end() - static_cast<std::ptrdiff_t>(rank);
-  std::nth_element(copy.begin(), low, copy.end());
-  if (low < high) std::nth_element(low + 1, high, copy.end());
-  if (weight == 0.0) {
-    return Interval{*low, *high};
+  return pair_of(values, rank).outer;
+}
+
+std::optional<Interval> median_interval(std::span<const double> values, double confidence) {
+  constexpr std::size_t kFew = 12;
+  if (values.empty() || values.size() > kFew) {
+    return order_statistic_interval(values, confidence);
   }
-  const double next = *std::min_element(low + 1, high + 1), previous = *std::max_element(low, high);
+  const Binomial distribution(static_cast<double>(values.size()), 0.5);
+  const std::size_t rank = largest_rank(distribution, values.size(), (1.0 - confidence) / 2.0);
+  if (rank == 0) {
+    return std::nullopt;
+  }
+  const double weight = weight_of_next(distribution, values.size(), rank, confidence);
+  const auto [outer, steps] = pair_of(values, rank);
   // The interpolation takes the density between two neighbours as even. Where a step between them is a large
   // part of the whole, there are two modes with little between, and the median may lie anywhere in the gap.
   constexpr double kGap = 0.4;
-  const double gap = kGap * (*high - *low);
-  return Interval{next - *low > gap ? *low : *low + weight * (next - *low),
-                  *high - previous > gap ? *high : *high - weight * (*high - previous)};
+  const double gap = kGap * (outer.high - outer.low);
+  return Interval{outer.low + (steps.low > gap ? 0.0 : weight * steps.low),
+                  outer.high - (steps.high > gap ? 0.0 : weight * steps.high)};
 }
 
 }  // namespace jitterscope::statistics

@@ -21,10 +21,14 @@ double median(std::span<const double> values);
 /// probability; the probabilities may come in any order. NaN for no values. O(n) per call, not O(n log n).
 std::vector<double> quantiles(std::span<const double> values, std::span<const double> probabilities);
 
-/// Interval of the median, nearly distribution-free: between the narrowest symmetric pair of order statistics
-/// [x(k), x(n+1-k)] that holds it with at least the confidence and the next pair inside, interpolated as
-/// Hettmansperger and Sheather (1986) do. The pair alone covers 97.9 % at n = 10. Nothing where n is too small
-/// (n < 6 at 95 %).
+/// Distribution-free interval of the median: the narrowest symmetric pair of order statistics
+/// [x(k), x(n+1-k)] with P(Bin(n, 1/2) < k) <= (1 - confidence)/2. Conservative; nothing where n is too
+/// small (n < 6 at 95 %).
+std::optional<Interval> order_statistic_interval(std::span<const double> values, double confidence = 0.95);
+
+/// The same for more than 12 values; for fewer, where that pair holds far more than it says (97.9 % at
+/// n = 10), interpolated between it and the next pair inside as Hettmansperger and Sheather (1986) do.
+/// Interpolated for any number, it would hold 92 % after a rule that stops once it is narrow.
 std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
 
 /// The fit t = a + b/f by least squares, read at one clock, with a jackknife interval.

@@ -51,7 +51,7 @@ Interval interval_when_narrow(Random& random, const Draw& draw, double rule_conf
   std::vector<double> values = draws(9, random, draw);
   for (;;) {
     values.push_back(draw(random));
-    const Interval rule = median_interval(values, rule_confidence).value();
+    const Interval rule = order_statistic_interval(values, rule_confidence).value();
     if (rule.high - rule.low <= 2.0 * kPrecision * median(values) || values.size() == kMostRounds) {
       return median_interval(values).value();
     }

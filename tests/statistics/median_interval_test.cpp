@@ -26,9 +26,15 @@ TEST(MedianInterval, BetweenTheRanksOfTheSignTestTableAndTheNext) {
   // -> 40.
   for (const auto& [count, rank] :
        {std::pair{6, 1}, {8, 1}, {9, 2}, {10, 2}, {20, 6}, {25, 8}, {40, 14}, {100, 40}}) {
-    const auto interval = median_interval(counting(static_cast<std::size_t>(count)));
+    const std::vector<double> values = counting(static_cast<std::size_t>(count));
+    EXPECT_EQ(order_statistic_interval(values)->low, rank) << count;
+    EXPECT_EQ(order_statistic_interval(values)->high, count + 1 - rank) << count;
+    const auto interval = median_interval(values);
     ASSERT_TRUE(interval);
     EXPECT_GE(interval->low, rank) << count;
+    if (count > 12) {
+      EXPECT_EQ(interval->low, rank) << count;
+    }
     EXPECT_LT(interval->low, rank + 1) << count;
     EXPECT_NEAR(interval->low + interval->high, count + 1, 1e-9) << count;
   }
