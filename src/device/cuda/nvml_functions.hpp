@@ -19,7 +19,7 @@ enum Result : int {
 
 enum Clock : int { kGraphicsClock = 0, kSmClock = 1, kMemoryClock = 2 };
 inline constexpr int kGpuTemperature = 0;
-inline constexpr int kSlowdown = 1;  // of nvmlTemperatureThresholds_t
+inline constexpr int kSlowdown = 1;                  // of nvmlTemperatureThresholds_t
 inline constexpr int kDefaultApplicationsClock = 2;  // of nvmlDeviceGetClock
 
 enum Field : std::uint32_t {

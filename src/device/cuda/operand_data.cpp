@@ -50,8 +50,8 @@ std::vector<double> read_as_double(const Context& context, CUdeviceptr address, 
   for (std::int64_t first = 0; first < operand.count; first += kElementsPerPiece) {
     const std::int64_t count = std::min(kElementsPerPiece, operand.count - first);
     const std::int64_t offset = first * element_size(operand.dtype).value();
-    context.kernels().to_double(context.stream(), piece.device_address(), address + static_cast<CUdeviceptr>(offset),
-                                operand.dtype, count);
+    context.kernels().to_double(context.stream(), piece.device_address(),
+                                address + static_cast<CUdeviceptr>(offset), operand.dtype, count);
     check(driver().cuStreamSynchronize(context.stream()), "reading " + operand.name + " back");
     std::memcpy(values.data() + first, piece.pointer(), static_cast<std::size_t>(count) * sizeof(double));
   }
