@@ -1,6 +1,7 @@
 #include "selftest/detector_scenes.hpp"
 
 #include "physics/preset.hpp"
+#include "selftest/scenes.hpp"
 
 namespace jitterscope::selftest {
 namespace {
@@ -8,20 +9,12 @@ namespace {
 using physics::Mechanism;
 using physics::Parameters;
 
-Operation convolution() {
-  return Operation::parse("conv2d:n=256,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc");
-}
-Operation product() { return Operation::parse("matmul:m=8192,n=8192,k=8192,dtype=bf16"); }
-Operation large_copy() { return Operation::parse("copy:bytes=1Gi"); }
-
 MeasureOptions options_of(std::vector<CacheState> caches, std::vector<Load> loads) {
   MeasureOptions options;
   options.caches = std::move(caches);
   options.loads = std::move(loads);
   return options;
 }
-MeasureOptions warm_burst() { return options_of({CacheState::warm}, {Load::burst}); }
-MeasureOptions warm_sustained() { return options_of({CacheState::warm}, {Load::sustained}); }
 MeasureOptions warm() { return options_of({CacheState::warm}, {Load::burst, Load::sustained}); }
 
 const Parameters& quiet() {
@@ -45,7 +38,8 @@ DetectorScene plain(std::string id, std::string cause, const Parameters& gpu, co
 DetectorScene power_cap() {
   Parameters gpu = quiet();
   gpu.power.cap = Watts(1625);
-  return switched("power_cap", "a cap that bites after 20 ms", gpu, Mechanism::power_cap, product(), warm());
+  return switched("power_cap", "a cap that bites after 20 ms", gpu, Mechanism::power_cap, large_product(),
+                  warm());
 }
 
 DetectorScene thermal() {
@@ -55,7 +49,7 @@ DetectorScene thermal() {
   gpu.thermal.time_fast = milliseconds(50);
   gpu.thermal.slowdown_temperature = Celsius(68);
   return switched("thermal", "a slowdown at 68 °C, 1 °C below where it would settle", gpu, Mechanism::thermal,
-                  product(), warm_sustained());
+                  large_product(), one_load(Load::sustained));
 }
 
 // Little of a thin product follows the clock: one at 86 % costs it 1 %.
@@ -63,7 +57,8 @@ DetectorScene clock_below_maximum() {
   Parameters gpu = quiet();
   gpu.power.peak_limit = Watts(970);
   return switched("clock_below_maximum", "a fast power limit that no sensor names", gpu,
-                  Mechanism::peak_power, Operation::parse("matmul:m=1Mi,n=32,k=32,dtype=bf16"), warm_burst());
+                  Mechanism::peak_power, Operation::parse("matmul:m=1Mi,n=32,k=32,dtype=bf16"),
+                  one_load(Load::burst));
 }
 
 DetectorScene idle_ramp() {
@@ -73,14 +68,15 @@ DetectorScene idle_ramp() {
   gpu.governor.ramp_delay = milliseconds(20);
   gpu.governor.ramp_time = milliseconds(1);
   return switched("idle_ramp", "a clock that falls by 1.5 % after 38 ms of idle", gpu, Mechanism::idle_ramp,
-                  product(), warm_burst());
+                  large_product(), one_load(Load::burst));
 }
 
 DetectorScene drift() {
   Parameters gpu = quiet();
   gpu.noise.drift = 0.12;
   gpu.noise.drift_time = seconds(5);
-  return switched("drift", "a drift of 2 % in a second", gpu, Mechanism::drift, product(), warm_burst());
+  return switched("drift", "a drift of 2 % in a second", gpu, Mechanism::drift, large_product(),
+                  one_load(Load::burst));
 }
 
 // Switching at random within a second is another trouble, with other findings: such a load may well hold one
@@ -89,15 +85,15 @@ DetectorScene no_steady_state() {
   Parameters gpu = quiet();
   gpu.noise.period_amplitude = 0.01;
   gpu.noise.period = seconds(3);
-  return plain("no_steady_state", "a disturbance of ±1 % with a period of 3 s", gpu, product(),
-               warm_sustained());
+  return plain("no_steady_state", "a disturbance of ±1 % with a period of 3 s", gpu, large_product(),
+               one_load(Load::sustained));
 }
 
 DetectorScene bimodal() {
   Parameters gpu = quiet();
   gpu.clock_states = {.depth = 0.03, .mean_dwell_high = milliseconds(5), .mean_dwell_low = milliseconds(5)};
   return switched("bimodal", "two clocks 3 % apart, for 5 ms each on average", gpu, Mechanism::clock_states,
-                  convolution(), warm_burst());
+                  long_convolution(), one_load(Load::burst));
 }
 
 DetectorScene imprecise() {
@@ -105,14 +101,14 @@ DetectorScene imprecise() {
   gpu.noise.sd = 0.035;
   gpu.noise.correlation = 0.9;
   return plain("imprecise", "noise of 3.5 %, of which 3 s leave ±1 % where ±0.5 % was asked for", gpu,
-               product(), warm_burst());
+               large_product(), one_load(Load::burst));
 }
 
 // Under the peak limit, where zeros let the clock be higher.
 DetectorScene zeros() {
   Parameters gpu = quiet();
   gpu.power.peak_limit = Watts(1610);
-  Scene with{"zeros", gpu, product(), warm_burst()}, without = with;
+  Scene with{"zeros", gpu, large_product(), one_load(Load::burst)}, without = with;
   with.options.data = DataKind::zeros;
   return {"zeros", with, without, true, "operands of zeros near a power limit"};
 }
@@ -120,18 +116,19 @@ DetectorScene zeros() {
 DetectorScene timer_grain() {
   Parameters gpu = quiet();
   gpu.instruments.mark_grain = microseconds(1);
-  return plain("timer_grain", "a timer's step of 1 µs, 0.8 % of the time", gpu, convolution(), warm_burst());
+  return plain("timer_grain", "a timer's step of 1 µs, 0.8 % of the time", gpu, long_convolution(),
+               one_load(Load::burst));
 }
 
 DetectorScene instrument() {
   return plain("instrument", "±0.1 µs of slopes on 9 µs", quiet(),
                Operation::parse("conv2d:n=16,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc"),
-               warm_burst());
+               one_load(Load::burst));
 }
 
 DetectorScene launch_bound() {
   return plain("launch_bound", "a kernel half as long as its launch", quiet(),
-               Operation::parse("spin:ns=1000"), warm_burst());
+               Operation::parse("spin:ns=1000"), one_load(Load::burst));
 }
 
 DetectorScene other_process() {
@@ -142,7 +139,7 @@ DetectorScene other_process() {
                     .time_slice = Nanoseconds(0),
                     .visible = true};
   return switched("other_process", "another process that takes 1 % of the bandwidth", gpu,
-                  Mechanism::contention, large_copy(), warm_burst());
+                  Mechanism::contention, large_copy(), one_load(Load::burst));
 }
 
 DetectorScene cold_not_proven() {
@@ -161,8 +158,8 @@ std::vector<DetectorScene> detector_scenes() {
 
 std::vector<Scene> quiet_scenes() {
   const MeasureOptions all = options_of({CacheState::warm, CacheState::cold}, {Load::burst, Load::sustained});
-  return {{"convolution", quiet(), convolution(), all},
-          {"product", quiet(), product(), all},
+  return {{"convolution", quiet(), long_convolution(), all},
+          {"product", quiet(), large_product(), all},
           {"copy", quiet(), large_copy(), all},
           {"elementwise", quiet(), Operation::parse("relu:count=256Mi,dtype=f16"), all}};
 }

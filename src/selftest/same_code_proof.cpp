@@ -6,6 +6,7 @@
 #include "device/virtual/virtual_device.hpp"
 #include "physics/preset.hpp"
 #include "selftest/proofs.hpp"
+#include "selftest/scenes.hpp"
 #include "selftest/shares.hpp"
 
 namespace jitterscope::selftest {
@@ -19,13 +20,6 @@ constexpr int kPairsOfStudy = 12;
 // Of 12 pairs of equal processes four or more are called different with a probability of 0.2 %, three with 2
 // %.
 constexpr int kPairsThatTell = 4;
-
-MeasureOptions warm_burst() {
-  MeasureOptions options;
-  options.caches = {CacheState::warm};
-  options.loads = {Load::burst};
-  return options;
-}
 
 class Process {
  public:
@@ -116,10 +110,6 @@ ProofLine process_line(Steps& steps, const SameCodePlan& plan) {
           kPairsOfStudy, kPairsThatTell, share_text(different)));
 }
 
-Operation convolution() {
-  return Operation::parse("conv2d:n=256,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc");
-}
-
 }  // namespace
 
 bool are_called_different(const Measurement& first, const Measurement& second) {
@@ -143,14 +133,14 @@ SameCodePlan same_code_plan(bool quick) {
   const physics::Parameters quiet = physics::find_preset("quiet"), h200 = physics::find_preset("h200");
   physics::Parameters stepping = h200, unlike = quiet;
   stepping.clock_states.depth = 0.023;
-  const physics::Parameters usual = h200.without(Mechanism::process_effect).without(Mechanism::placement);
+  const physics::Parameters usual = one_process("h200");
   physics::Parameters slower = usual;
   // A drift that is over at once.
   slower.noise.drift = kSlower;
   slower.noise.drift_time = Nanoseconds(1);
   unlike.noise.process_sd = kProcessEffect;
-  const Operation operation = convolution();
-  const MeasureOptions options = warm_burst();
+  const Operation operation = long_convolution();
+  const MeasureOptions options = one_load(Load::burst);
   return {.one_process = {{"quiet GPU", quiet, operation, options},
                           {"H200", h200, operation, options},
                           {"clock states of 2.3 %", stepping, operation, options}},

@@ -7,29 +7,15 @@
 #include <cmath>
 
 #include "base/quantity_text.hpp"
-#include "physics/preset.hpp"
 #include "selftest/lines.hpp"
 #include "selftest/peer_rules.hpp"
 #include "selftest/proofs.hpp"
+#include "selftest/scenes.hpp"
 #include "selftest/shares.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::selftest {
 namespace {
-
-using physics::Mechanism;
-
-// What one process happens to get is no matter of a stopping rule, and would hide it.
-physics::Parameters without_lasting_effects(const physics::Parameters& gpu) {
-  return gpu.without(Mechanism::process_effect).without(Mechanism::placement);
-}
-
-MeasureOptions warm_burst() {
-  MeasureOptions options;
-  options.caches = {CacheState::warm};
-  options.loads = {Load::burst};
-  return options;
-}
 
 // Half a step of the clock.
 constexpr double kOtherClock = 0.0038;
@@ -120,22 +106,17 @@ ProofLine duration_line(const Scene& scene, const Score& ours, const std::vector
                                  each(peers, text)));
 }
 
-Operation convolution() {
-  return Operation::parse("conv2d:n=256,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc");
-}
-
 }  // namespace
 
 WidthPlan width_plan(bool quick) {
-  const physics::Parameters h200 = without_lasting_effects(physics::find_preset("h200"));
+  const physics::Parameters h200 = one_process("h200");
   physics::Parameters noisy = h200;
   noisy.clock_states.mean_dwell_high = milliseconds(6);  // 50 launches
   noisy.clock_states.mean_dwell_low = milliseconds(4);
   noisy.noise.sd = 0.005;
-  return {.scenes = {{"convolution", h200, convolution(), warm_burst()},
-                     {"product under the cap", h200,
-                      Operation::parse("matmul:m=8192,n=8192,k=8192,dtype=bf16"), warm_burst()},
-                     {"clock states and noise", noisy, convolution(), warm_burst()}},
+  return {.scenes = {{"convolution", h200, long_convolution(), one_load(Load::burst)},
+                     {"product under the cap", h200, large_product(), one_load(Load::burst)},
+                     {"clock states and noise", noisy, long_convolution(), one_load(Load::burst)}},
           .trials = quick ? std::size_t{25} : std::size_t{400}};
 }
 

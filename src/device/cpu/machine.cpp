@@ -28,7 +28,7 @@ int allowed_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
   // More CPUs than cpu_set_t has bits (1024).
-  return std::max(1u, std::thread::hardware_concurrency());
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 std::optional<double> core_quota(const fs::path& root) {

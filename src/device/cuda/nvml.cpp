@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -254,7 +255,7 @@ std::vector<Hertz> NvmlDevice::supported_sm_clocks() const {
 }
 
 int NvmlDevice::lock_sm_clock(Hertz clock) const {
-  const auto mhz = static_cast<unsigned>(clock.value() * 1e-6 + 0.5);
+  const auto mhz = static_cast<unsigned>(std::lround(clock.value() * 1e-6));
   return call(functions().nvmlDeviceSetGpuLockedClocks, handle_, mhz, mhz);
 }
 int NvmlDevice::reset_sm_clock() const { return call(functions().nvmlDeviceResetGpuLockedClocks, handle_); }

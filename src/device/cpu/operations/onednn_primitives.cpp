@@ -43,6 +43,7 @@ auto describe_gradient(const dnnl::engine& engine, const convolution_forward::pr
 #endif
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved from, which is not seen in a template
 template <class Kind, class Description>
 Primitive primitive_of(const Description& description, std::vector<Primitive::Argument> arguments) {
   return {.primitive = Kind(description),
