@@ -21,6 +21,7 @@ std::vector<Finding> find_imprecise(const Result& result, const FindingContext& 
 std::vector<Finding> find_instrument(const Result& result, const FindingContext& context);
 std::vector<Finding> find_timer_grain(const Result& result, const FindingContext& context);
 std::vector<Finding> find_launch_bound(const Result& result, const FindingContext& context);
+std::vector<Finding> find_pageable(const Result& result, const FindingContext& context);
 std::vector<Finding> find_zeros(const Result& result, const FindingContext& context);
 
 std::vector<Finding> find_other_process(const FindingContext& context);

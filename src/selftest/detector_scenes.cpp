@@ -142,6 +142,11 @@ DetectorScene other_process() {
                   Mechanism::contention, large_copy(), one_load(Load::burst));
 }
 
+DetectorScene pageable() {
+  return plain("pageable", "a copy from memory that is not page-locked", quiet(),
+               Operation::parse("copy:bytes=16Mi,kind=h2d,memory=pageable"), one_load(Load::burst));
+}
+
 DetectorScene cold_not_proven() {
   const Parameters gpu = quiet().without(Mechanism::cache);
   return plain("cold_not_proven", "an eviction that does not evict", gpu, large_copy(),
@@ -151,9 +156,9 @@ DetectorScene cold_not_proven() {
 }  // namespace
 
 std::vector<DetectorScene> detector_scenes() {
-  return {no_steady_state(), power_cap(),           thermal(),       drift(),          idle_ramp(),
-          bimodal(),         imprecise(),           zeros(),         timer_grain(),    instrument(),
-          launch_bound(),    clock_below_maximum(), other_process(), cold_not_proven()};
+  return {no_steady_state(), power_cap(),           thermal(),       drift(),           idle_ramp(),
+          bimodal(),         imprecise(),           zeros(),         timer_grain(),     instrument(),
+          launch_bound(),    clock_below_maximum(), other_process(), cold_not_proven(), pageable()};
 }
 
 std::vector<Scene> quiet_scenes() {
