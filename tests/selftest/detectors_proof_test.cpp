@@ -24,7 +24,7 @@ TEST(DetectorsProof, EachFindingIsSeenAndKeepsSilent) {
     EXPECT_EQ(line.verdict, Verdict::passed) << line.name << ": " << line.note;
   EXPECT_EQ(lines.front().name, "seen, no_steady_state");
   EXPECT_EQ(lines.front().measured, "4 of 4: 100.0 % (39.8–100.0 %)");
-  EXPECT_EQ(lines.back().name, "false alarms, cold_not_proven");
+  EXPECT_EQ(lines.back().name, "false alarms, pageable");
 }
 
 TEST(DetectorsProof, ADetectorThatNeverFiresMisses) {
