@@ -39,13 +39,20 @@ std::string how_much(const Measurement& measurement) {
 std::string remedy_of(Steadiness::Verdict verdict) {
   if (verdict == Steadiness::Verdict::never_steady) {
     return "Do not quote one number: quote the range, or look for what else uses the machine, then measure "
-           "with a "
-           "longer --sustained-time-limit.";
+           "with a longer --sustained-time-limit.";
   }
   return "Give it a longer --sustained-time-limit; until it settles, quote this time as a bound and not as "
-         "the "
-         "sustained "
-         "time.";
+         "the sustained time.";
+}
+
+// Heat takes tens of seconds: where it still comes, times that look level are not.
+std::string warming_text(const Measurement& measurement) {
+  const auto &first = measurement.rounds.front().sensors, &last = measurement.rounds.back().sensors;
+  if (!first || !last || !first->temperature || !last->temperature) return "";
+  constexpr double kWorthSaying = 2.0;
+  if (last->temperature->value() - first->temperature->value() < kWorthSaying) return "";
+  return fmt::format(", while the chip warmed from {:.0f} to {:.0f} °C", first->temperature->value(),
+                     last->temperature->value());
 }
 
 }  // namespace
@@ -58,9 +65,10 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
     const double change = change_over_record(round_times(measurement.rounds));
     Finding finding;
     finding.id = "no_steady_state";
-    finding.sentence = fmt::format("No steady state within {} of sustained work ({}): it {} ({}).",
-                                   time_text(steadiness.watched), conditions_text(measurement.conditions),
-                                   what_it_did(steadiness.verdict), how_much(measurement));
+    finding.sentence =
+        fmt::format("No steady state within {} of sustained work ({}): it {} ({}){}.",
+                    time_text(steadiness.watched), conditions_text(measurement.conditions),
+                    what_it_did(steadiness.verdict), how_much(measurement), warming_text(measurement));
     finding.remedy = remedy_of(steadiness.verdict);
     finding.evidence = {{"verdict", std::string(to_string(steadiness.verdict))},
                         evidence("watched", steadiness.watched),

@@ -32,6 +32,26 @@ TEST(NoSteadyState, GivesTheClassificationTheTimeWatchedAndTheChange) {
   EXPECT_NEAR(simulated::evidence_number(findings[0], "time_change_ratio"), 0.04, 0.005);
 }
 
+TEST(NoSteadyState, SaysThatTheChipWarmed) {
+  simulated::Record record;
+  record.conditions.load = Load::sustained;
+  Measurement measurement = simulated::measure(record, 1);
+  measurement.steadiness->verdict = Steadiness::Verdict::slowing_down;
+  const auto sentence = [&](double first, double last) {
+    SensorReading before, after;
+    before.temperature = Celsius(first);
+    after.temperature = Celsius(last);
+    measurement.rounds.front().sensors = before;
+    measurement.rounds.back().sensors = after;
+    return simulated::with_id(find_all(simulated::result_of({measurement}), simulated::context()),
+                              "no_steady_state")
+        .at(0)
+        .sentence;
+  };
+  EXPECT_THAT(sentence(36, 50), HasSubstr("while the chip warmed from 36 to 50 °C"));
+  EXPECT_THAT(sentence(49, 50), testing::Not(HasSubstr("warmed")));
+}
+
 TEST(NoSteadyState, EachVerdictHasItsWords) {
   EXPECT_THAT(with_verdict(Steadiness::Verdict::warming_up, -0.06).at(0).sentence,
               HasSubstr("getting faster (-"));
