@@ -26,6 +26,8 @@ toml::table parse_toml(std::string_view text, const std::string& file) {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
     throw UsageError(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
+  } catch (const MalformedToml&) {
+    throw UsageError(file + ": this is no TOML: look for brackets and braces that do not match");
   }
 }
 

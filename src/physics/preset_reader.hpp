@@ -1,13 +1,12 @@
 // The keys of one preset file, each asked for once by its name and the range of its number.
 #pragma once
 
-#include <toml++/toml.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "jitterscope/error.hpp"
+#include "physics/toml.hpp"
 
 namespace jitterscope::physics {
 

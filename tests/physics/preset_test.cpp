@@ -107,6 +107,11 @@ TEST(Presets, ControlCharactersAreRefused) {
   EXPECT_THAT(problem(std::string("# 1\n[\0x]\n", 9)), HasSubstr("mine.toml:2: a control character"));
 }
 
+// toml++ 3.3 asserts here.
+TEST(Presets, BracketsThatDoNotMatchAreRefused) {
+  EXPECT_THAT(problem("base = \"h200\"\n[noise]\nsd = [0, [}]\n"), HasSubstr("this is no TOML"));
+}
+
 TEST(Presets, ABaseMustBeANameThatExists) {
   EXPECT_THAT(problem("base = 3"), HasSubstr("mine.toml:1: base: expected the name of a preset"));
   EXPECT_THAT(problem("base = \"h20\""), HasSubstr("there is no preset 'h20' (did you mean 'h200'?)"));
