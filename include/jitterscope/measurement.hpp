@@ -54,7 +54,7 @@ struct Round {
   Nanoseconds time() const;  ///< median of launches
 };
 
-/// Median over round medians with an exact order-statistic 95 % interval.
+/// Median over round medians with a 95 % interval from order statistics (docs/method.md).
 struct TimeEstimate {
   Nanoseconds median, low, high;
   std::int64_t rounds = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measure/throttle_growth.hpp"
 #include "measure/warming.hpp"
 #include "statistics/statistics.hpp"
 
@@ -38,14 +39,9 @@ bool levels_agree(const std::vector<double>& third, const std::vector<double>& l
 
 // Share of host time that the power cap or heat held the clock down; nothing where no sensor tells.
 std::optional<double> throttle_rate(std::span<const Round> rounds) {
-  const auto throttled = [](const Round& round) -> std::optional<Nanoseconds> {
-    if (!round.sensors || !round.sensors->throttled_power) return std::nullopt;
-    return *round.sensors->throttled_power + round.sensors->throttled_thermal.value_or(Nanoseconds(0));
-  };
-  const auto first = throttled(rounds.front()), last = throttled(rounds.back());
-  const Nanoseconds span = rounds.back().started - rounds.front().started;
-  if (!first || !last || span <= Nanoseconds(0)) return std::nullopt;
-  return (*last - *first) / span;
+  const auto growth = throttle_growth(rounds);
+  if (!growth) return std::nullopt;
+  return (growth->power + growth->heat) / growth->span;
 }
 
 // Quarters by host time, so that slow rounds do not make a quarter longer.

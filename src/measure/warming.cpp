@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "measure/throttle_growth.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -18,14 +19,6 @@ constexpr Nanoseconds kToSlowdown = seconds(20);
 constexpr double kDriftPerDegree = 0.0005;
 constexpr double kLargestDrift = 0.003;
 
-// Of the time that the rounds took; nothing where no sensor tells.
-std::optional<double> share_capped(std::span<const Round> rounds) {
-  const auto &first = rounds.front().sensors, &last = rounds.back().sensors;
-  const Nanoseconds span = rounds.back().started - rounds.front().started;
-  if (!first->throttled_power || !last->throttled_power || span <= Nanoseconds(0)) return std::nullopt;
-  return (*last->throttled_power - *first->throttled_power) / span;
-}
-
 }  // namespace
 
 bool heat_may_still_move(std::span<const Round> rounds, std::optional<Celsius> slowdown_temperature) {
@@ -40,7 +33,8 @@ bool heat_may_still_move(std::span<const Round> rounds, std::optional<Celsius> s
   const double soon = temperatures.back() + rise->slope * to_seconds(kToSlowdown);
   if (slowdown_temperature && soon > slowdown_temperature->value()) return true;
   constexpr double kHardlyCapped = 0.01;
-  if (share_capped(rounds).value_or(1.0) < kHardlyCapped) return false;
+  const auto growth = throttle_growth(rounds);
+  if (growth && growth->power / growth->span < kHardlyCapped) return false;
   return rise->slope * to_seconds(kSlowStage) * kDriftPerDegree > kLargestDrift;
 }
 

@@ -31,16 +31,14 @@ std::vector<Scene> modelled_scenes() {
 
 ProofLine time_line(const Sample& sample, const Scene& scene) {
   const Nanoseconds truth = true_time(sample, scene.gpu);
-  Coverage coverage;
+  Share held;
   double precision = 0.0;
   for (const Trial& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
-    const Nanoseconds mend = measurement.constant.value - true_constant(measurement, scene.gpu);
-    coverage.count((measurement.time.low + mend).value(), (measurement.time.high + mend).value(),
-                   truth.value());
+    held.add(holds_time(measurement, scene.gpu, truth));
     precision += measurement.time.precision() / static_cast<double>(sample.trials.size());
   }
-  return coverage_line("time: " + scene.name, coverage, kLowest, kHighest,
+  return coverage_line("time: " + scene.name, held, kLowest, kHighest,
                        fmt::format("truth {}, ±{} on average", time_text(truth), percent_text(precision)));
 }
 
@@ -54,9 +52,9 @@ std::optional<statistics::InverseClockFit> true_fit(const Sample& sample, const 
   TrueLine all;
   for (const Trial& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
-    const Nanoseconds mend = measurement.constant.value - true_constant(measurement, gpu);
+    const Nanoseconds error = constant_error(measurement, gpu);
     for (const Round& round : measurement.rounds) {
-      all.times.push_back((round.time() + mend).value());
+      all.times.push_back((round.time() + error).value());
       all.clocks.push_back(round.clock.value_or(Hertz(0)).value());
     }
   }
@@ -69,31 +67,30 @@ std::optional<ProofLine> reference_clock_line(const Sample& sample, const Scene&
   const double clock = first.result.measurements.front().clock->median.value();
   const auto fit = true_fit(sample, scene.gpu, clock);
   if (!fit) return std::nullopt;
-  Coverage coverage;
+  Share held;
   for (const Trial& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
     if (!measurement.at_reference_clock) continue;
     const TimeAtReferenceClock& time = *measurement.at_reference_clock;
-    const Nanoseconds mend = measurement.constant.value - true_constant(measurement, scene.gpu);
+    const Nanoseconds error = constant_error(measurement, scene.gpu);
     const double truth =
         fit->intercept + (fit->at_reference - fit->intercept) * clock / time.reference.value();
-    coverage.count((time.low + mend).value(), (time.high + mend).value(), truth);
+    held.add((time.low + error).value() <= truth && truth <= (time.high + error).value());
   }
   // Where the clock hardly moves, few runs give one: too few to judge.
-  if (coverage.trials * 4 < static_cast<std::int64_t>(sample.trials.size())) return std::nullopt;
-  return coverage_line("time at reference clock: " + scene.name, coverage, kLowest, kHighest,
-                       fmt::format("given by {} of {} runs", coverage.trials, sample.trials.size()));
+  if (held.trials * 4 < static_cast<std::int64_t>(sample.trials.size())) return std::nullopt;
+  return coverage_line("time at reference clock: " + scene.name, held, kLowest, kHighest,
+                       fmt::format("given by {} of {} runs", held.trials, sample.trials.size()));
 }
 
 ProofLine constant_line(const Sample& sample, const Scene& scene) {
   const Nanoseconds truth = true_events_constant(scene.gpu);
-  Coverage coverage;
+  Share held;
   for (const Trial& trial : sample.trials) {
     const InstrumentConstant& constant = trial.calibration.events;
-    coverage.count((constant.value - constant.scatter).value(), (constant.value + constant.scatter).value(),
-                   truth.value());
+    held.add(constant.value - constant.scatter <= truth && truth <= constant.value + constant.scatter);
   }
-  return coverage_line("events constant: " + scene.name, coverage, kLowest, kHighest,
+  return coverage_line("events constant: " + scene.name, held, kLowest, kHighest,
                        "truth " + time_text(truth) + "; its interval from the kernels' scatter alone");
 }
 

@@ -2,6 +2,7 @@
 
 #include "jitterscope/error.hpp"
 #include "measure/measure_operation.hpp"
+#include "selftest/scenes.hpp"
 
 namespace jitterscope::selftest {
 namespace {
@@ -25,9 +26,7 @@ void ProofContext::begin_step(std::size_t number, std::size_t total, const std::
 }
 
 Measurement measure_warm_burst(ProofContext& context, const Operation& operation) {
-  MeasureOptions options;
-  options.caches = {CacheState::warm};
-  options.loads = {Load::burst};
+  MeasureOptions options = one_load(Load::burst);
   options.precision = kPrecision;
   options.time_limit = context.quick() ? kQuickLimit : kFullLimit;
   options.seed = context.seed();

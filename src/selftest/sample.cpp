@@ -27,8 +27,9 @@ Nanoseconds true_events_constant(const physics::Parameters& gpu) {
          gpu.launch.graph_gap;
 }
 
-Nanoseconds true_constant(const Measurement& measurement, const physics::Parameters& gpu) {
-  return measurement.instrument == Instrument::events ? true_events_constant(gpu) : Nanoseconds(0);
+Nanoseconds constant_error(const Measurement& measurement, const physics::Parameters& gpu) {
+  const bool by_events = measurement.instrument == Instrument::events;
+  return measurement.constant.value - (by_events ? true_events_constant(gpu) : Nanoseconds(0));
 }
 
 Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu) {
@@ -39,38 +40,28 @@ Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu) {
   std::vector<double> times;
   for (const Trial& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
-    const Nanoseconds mend = measurement.constant.value - true_constant(measurement, gpu);
+    const Nanoseconds error = constant_error(measurement, gpu);
     for (std::size_t i = 0; i < rounds; ++i) {
-      times.push_back((measurement.rounds[i].time() + mend).value());
+      times.push_back((measurement.rounds[i].time() + error).value());
     }
   }
   return Nanoseconds(statistics::median(times));
 }
 
-void Coverage::count(double low, double high, double truth) {
-  ++trials;
-  if (high < truth) {
-    ++below;
-  } else if (low > truth) {
-    ++above;
-  } else {
-    ++covered;
-  }
+bool holds_time(const Measurement& measurement, const physics::Parameters& gpu, Nanoseconds truth) {
+  const Nanoseconds error = constant_error(measurement, gpu);
+  return measurement.time.low + error <= truth && truth <= measurement.time.high + error;
 }
 
-std::string coverage_text(const Coverage& coverage) {
-  const statistics::Interval interval = statistics::clopper_pearson(coverage.covered, coverage.trials);
-  return fmt::format("{:.1f} % ({:.1f}–{:.1f}) of {}", 100 * coverage.share(), 100 * interval.low,
-                     100 * interval.high, coverage.trials);
-}
-
-ProofLine coverage_line(std::string name, const Coverage& coverage, double lowest, double highest,
+ProofLine coverage_line(std::string name, const Share& held, double lowest, double highest,
                         std::string note) {
-  const statistics::Interval interval = statistics::clopper_pearson(coverage.covered, coverage.trials);
+  const statistics::Interval interval = statistics::clopper_pearson(held.hits, held.trials);
   const std::string target = highest < 1.0 ? fmt::format("{:.0f}–{:.0f} %", 100 * lowest, 100 * highest)
                                            : fmt::format("at least {:.0f} %", 100 * lowest);
-  return judged_line(std::move(name), target, coverage_text(coverage),
-                     {ValueKind::share, coverage.share(), interval.low, interval.high},
+  const std::string measured = fmt::format("{:.1f} % ({:.1f}–{:.1f}) of {}", 100 * held.value(),
+                                           100 * interval.low, 100 * interval.high, held.trials);
+  return judged_line(std::move(name), target, measured,
+                     {ValueKind::share, held.value(), interval.low, interval.high},
                      interval.high >= lowest && interval.low <= highest, std::move(note));
 }
 

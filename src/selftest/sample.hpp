@@ -8,6 +8,7 @@
 
 #include "selftest/proof.hpp"
 #include "selftest/proof_context.hpp"
+#include "selftest/shares.hpp"
 #include "selftest/trial.hpp"
 
 namespace jitterscope::selftest {
@@ -22,24 +23,17 @@ Sample run_trials(ProofContext& context, const Scene& scene, std::string_view pr
 
 /// What the events add, less what slopes add: the constant that the calibration estimates, exactly.
 Nanoseconds true_events_constant(const physics::Parameters& gpu);
-/// What was taken off a measurement's times should have been this, by its instrument.
-Nanoseconds true_constant(const Measurement& measurement, const physics::Parameters& gpu);
+/// How much too large a constant was taken off a measurement's times.
+Nanoseconds constant_error(const Measurement& measurement, const physics::Parameters& gpu);
 
 /// Median over the rounds of all trials, as far as all trials have them, the true constant taken off: what
 /// the median of round medians tends to in these conditions.
 Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu);
 
-struct Coverage {
-  std::int64_t trials = 0, covered = 0;
-  std::int64_t below = 0, above = 0;  ///< whole intervals below the truth, and above it
-  double share() const { return static_cast<double>(covered) / static_cast<double>(trials); }
-  void count(double low, double high, double truth);
-};
+/// Whether a measurement's interval of the time holds the truth, but for the error of its constant.
+bool holds_time(const Measurement& measurement, const physics::Parameters& gpu, Nanoseconds truth);
 
-/// A line that passes where the exact interval of the coverage meets [lowest, highest].
-ProofLine coverage_line(std::string name, const Coverage& coverage, double lowest, double highest,
-                        std::string note);
-/// "95.1 % (94.0–96.0) of 2000"
-std::string coverage_text(const Coverage& coverage);
+/// A line that passes where the exact interval of the share of intervals that hold meets [lowest, highest].
+ProofLine coverage_line(std::string name, const Share& held, double lowest, double highest, std::string note);
 
 }  // namespace jitterscope::selftest

@@ -65,28 +65,27 @@ ProofLine settling_line(ProofContext& context, const Scene& scene) {
   const std::string proof = "sustained " + scene.name;
   const Nanoseconds truth = settled_time(scene, trial_seed(context.seed(), proof, 1'000'000));
   const Sample sample = run_trials(context, scene, proof, context.quick() ? kQuick : kFull);
-  std::int64_t honest = 0, unsettled = 0;
+  Share honest;
+  std::int64_t unsettled = 0;
   std::vector<double> biases;
   for (const Trial& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
-    if (!has_settled(measurement)) {
+    const double bias = measurement.time.median / truth - 1.0;
+    honest.add(!has_settled(measurement) || std::abs(bias) < kLargestBias);
+    if (has_settled(measurement)) {
+      biases.push_back(bias);
+    } else {
       ++unsettled;
-      ++honest;
-      continue;
     }
-    biases.push_back(measurement.time.median / truth - 1.0);
-    honest += std::abs(biases.back()) < kLargestBias ? 1 : 0;
   }
-  const auto total = static_cast<std::int64_t>(sample.trials.size());
-  const statistics::Interval share = statistics::clopper_pearson(honest, total);
+  const statistics::Interval share = statistics::clopper_pearson(honest.hits, honest.trials);
   const std::string bias = biases.empty()
                                ? "none settled"
                                : fmt::format("median bias {:+.2f} %", 100 * statistics::median(biases));
   return judged_line(
       scene.name, "bias under 0.3 %, or no steady state",
-      fmt::format("{:.1f} % of {}", 100.0 * static_cast<double>(honest) / static_cast<double>(total), total),
-      {ValueKind::share, static_cast<double>(honest) / static_cast<double>(total), share.low, share.high},
-      share.high >= kLeastShare,
+      fmt::format("{:.1f} % of {}", 100.0 * honest.value(), honest.trials),
+      {ValueKind::share, honest.value(), share.low, share.high}, share.high >= kLeastShare,
       fmt::format("settles at {}; {}; {} said no steady state", time_text(truth), bias, unsettled));
 }
 

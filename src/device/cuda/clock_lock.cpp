@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <system_error>
 
+#include "device/clock_request.hpp"
 #include "device/cuda/nvml.hpp"
 #include "jitterscope/error.hpp"
 
@@ -153,10 +153,7 @@ Hertz requested_clock(std::string_view request, const NvmlDevice& device) {
     if (clock) return *clock;
     throw UsageError(fmt::format("this GPU does not tell its {} clock; give MHz", request));
   }
-  unsigned mhz = 0;
-  const auto [end, error] = std::from_chars(request.data(), request.data() + request.size(), mhz);
-  if (error == std::errc() && end == request.data() + request.size()) return megahertz(mhz);
-  throw UsageError(fmt::format("a clock to lock is base, max or a number of MHz, not '{}'", request));
+  return requested_megahertz(request);
 }
 
 }  // namespace

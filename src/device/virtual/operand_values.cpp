@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "device/cpu/number_formats.hpp"
+#include "device/input_value.hpp"
 #include "operation/reference.hpp"
 
 namespace jitterscope::virtual_gpu {
@@ -12,17 +13,6 @@ namespace {
 // Each run of 4 Ki elements starts at a random place in a table of 64 Ki values: drawing 10^8 normal numbers
 // anew would take 5 s.
 constexpr std::size_t kTableSize = 1 << 16, kRun = 1 << 12;
-
-double draw(DataKind kind, Random& random) {
-  switch (kind) {
-    case DataKind::normal: return random.normal();
-    case DataKind::uniform: return random.uniform(-1.0, 1.0);
-    case DataKind::zeros: return 0.0;
-    case DataKind::ones: return 1.0;
-    case DataKind::sparse: return random.next() % 2 == 0 ? 0.0 : random.normal();
-  }
-  return 0.0;
-}
 
 }  // namespace
 
@@ -41,7 +31,7 @@ double rounded_to(DataType dtype, double value) {
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data) {
   Random random(data.seed);
   std::vector<double> table(kTableSize);
-  for (double& value : table) value = rounded_to(operand.dtype, draw(data.kind, random));
+  for (double& value : table) value = rounded_to(operand.dtype, draw_value(data.kind, random));
   // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
   Random places(data.seed + 0xd1342543de82ef95u * (index + 1));
   std::vector<double> values(static_cast<std::size_t>(operand.count));

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "base/names.hpp"
+#include "device/clock_request.hpp"
 #include "device/virtual/timeline.hpp"
 #include "device/virtual/virtual_checks.hpp"
 #include "device/virtual/virtual_operation.hpp"
@@ -69,17 +69,13 @@ class VirtualClockLock final : public ClockLock {
 Hertz requested_clock(std::string_view request, const physics::Governor& governor) {
   if (request == "max") return governor.maximum_clock;
   if (request == "base") throw UsageError("this GPU does not tell its base clock; give MHz");
-  unsigned mhz = 0;
-  const auto [end, error] = std::from_chars(request.data(), request.data() + request.size(), mhz);
-  if (error != std::errc() || end != request.data() + request.size())
-    throw UsageError(fmt::format("a clock to lock is base, max or a number of MHz, not '{}'", request));
-  const Hertz wanted = megahertz(mhz);
+  const Hertz wanted = requested_megahertz(request);
   const double steps = std::round((governor.maximum_clock - wanted) / governor.step);
   const Hertz nearest =
       std::clamp(governor.maximum_clock - governor.step * steps, governor.idle_clock, governor.maximum_clock);
   if (std::abs((nearest - wanted).value()) < 1.0) return nearest;
-  throw UsageError(fmt::format("this GPU has no SM clock of {} MHz: the nearest is {:.0f} MHz", mhz,
-                               nearest.value() * 1e-6));
+  throw UsageError(fmt::format("this GPU has no SM clock of {:.0f} MHz: the nearest is {:.0f} MHz",
+                               wanted.value() * 1e-6, nearest.value() * 1e-6));
 }
 
 class SimulatedDevice final : public VirtualDevice {

@@ -5,6 +5,7 @@
 
 #include "base/random.hpp"
 #include "device/cpu/number_formats.hpp"
+#include "device/input_value.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cpu {
@@ -15,17 +16,6 @@ namespace {
 // power cap or a compressing memory: no line is repeated within reach of either.
 constexpr std::int64_t kTableSize = 1 << 20;
 constexpr std::int64_t kRun = 4096;
-
-double draw(DataKind kind, Random& random) {
-  switch (kind) {
-    case DataKind::normal: return random.normal();
-    case DataKind::uniform: return random.uniform(-1.0, 1.0);
-    case DataKind::zeros: return 0.0;
-    case DataKind::ones: return 1.0;
-    case DataKind::sparse: return random.next() % 2 == 0 ? 0.0 : random.normal();
-  }
-  return 0.0;
-}
 
 template <class Format>
 void fill_runs(std::byte* memory, std::int64_t count, const std::vector<double>& table, std::uint64_t seed) {
@@ -63,7 +53,7 @@ void with_format(DataType dtype, const Function& function) {
 
 InputTable::InputTable(const InputData& data) : seed_(data.seed), values_(kTableSize) {
   Random random(data.seed);
-  for (double& value : values_) value = draw(data.kind, random);
+  for (double& value : values_) value = draw_value(data.kind, random);
 }
 
 void InputTable::fill(std::byte* memory, std::int64_t count, DataType dtype, std::uint64_t stream) const {

@@ -1,0 +1,16 @@
+#include "device/input_value.hpp"
+
+namespace jitterscope {
+
+double draw_value(DataKind kind, Random& random) {
+  switch (kind) {
+    case DataKind::normal: return random.normal();
+    case DataKind::uniform: return random.uniform(-1.0, 1.0);
+    case DataKind::zeros: return 0.0;
+    case DataKind::ones: return 1.0;
+    case DataKind::sparse: return random.next() % 2 == 0 ? 0.0 : random.normal();
+  }
+  return 0.0;
+}
+
+}  // namespace jitterscope
