@@ -11,6 +11,7 @@
 
 #include "cli/measure_flags.hpp"
 #include "device/cuda/clock_lock.hpp"
+#include "device/device_name.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cli {
@@ -62,7 +63,7 @@ std::optional<int> run_hidden_command(int argc, char** argv) {
 
 TracedTimes traced_times(const std::string& device_id, const Operation& operation,
                          const MethodsRequest& request, const std::string& executable) {
-  if (device_id.starts_with("virtual")) {
+  if (names_virtual_device(device_id)) {
     // Another instance of the same GPU: in virtual time nothing disturbs this process.
     const std::unique_ptr<Device> device = open_device(device_id, request.options.seed);
     return {trace_operation(*device, operation, request.options, request.repetitions), ""};

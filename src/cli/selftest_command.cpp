@@ -8,6 +8,7 @@
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
+#include "device/device_name.hpp"
 #include "measure/environment.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
@@ -44,8 +45,6 @@ Nanoseconds host_now() {
   return Nanoseconds(std::chrono::duration<double, std::nano>(since).count());
 }
 
-bool is_virtual(std::string_view device) { return device == "virtual" || device.starts_with("virtual:"); }
-
 std::string progress_text(const SelftestProgress& progress) {
   std::string text = std::string(progress.proof);
   if (!progress.what.empty()) text += ": " + progress.what;
@@ -62,7 +61,8 @@ class SelftestCommand {
       fmt::print("{}", proofs_table(selftest::all_proofs()));
       return;
     }
-    const auto place = is_virtual(flags_.device) ? selftest::Place::simulation : selftest::Place::machine;
+    const auto place =
+        names_virtual_device(flags_.device) ? selftest::Place::simulation : selftest::Place::machine;
     request_.proofs = selftest::choose_proofs(place, flags_.only);
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     if (!flags_.markdown.empty()) markdown_.emplace(flags_.markdown);

@@ -3,6 +3,7 @@
 
 #include "base/names.hpp"
 #include "device/cpu/cpu_device.hpp"
+#include "device/device_name.hpp"
 #ifdef JITTERSCOPE_HAS_CUDA
 #include "device/cuda/cuda_device.hpp"
 #endif
@@ -35,6 +36,10 @@ std::optional<int> cuda_ordinal(std::string_view name) {
 
 }  // namespace
 
+bool names_virtual_device(std::string_view name) {
+  return name == "virtual" || name.starts_with("virtual:") || name.starts_with("virtual,");
+}
+
 std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
   if (name == "cpu") return open_cpu_device();
   if (name == "auto") {
@@ -42,8 +47,7 @@ std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
     return !gpus.empty() && gpus.front().problem.empty() ? open_cuda(0) : open_cpu_device();
   }
   if (const auto ordinal = cuda_ordinal(name)) return open_cuda(*ordinal);
-  if (name == "virtual" || name.starts_with("virtual:") || name.starts_with("virtual,"))
-    return virtual_gpu::open_virtual_device(name, seed);
+  if (names_virtual_device(name)) return virtual_gpu::open_virtual_device(name, seed);
   const std::vector<std::string> known = {"auto", "cpu", "cuda", "cuda:0", "virtual"};
   throw UsageError("unknown device '" + std::string(name) + "'" + suggestion(name, known));
 }
