@@ -15,12 +15,15 @@ namespace jitterscope {
 enum class DataType { f64, f32, tf32, f16, bf16 };
 enum class Layout { nchw, nhwc };
 enum class Direction { fprop, dgrad, wgrad };
+/// inference: only batch normalization differs there from forward, which is that of training.
+enum class Pass { forward, backward, inference };
 enum class CopyKind { d2d, h2d, d2h };
 enum class HostMemory { pinned, pageable };
 
 std::string_view to_string(DataType);
 std::string_view to_string(Layout);
 std::string_view to_string(Direction);
+std::string_view to_string(Pass);
 std::string_view to_string(CopyKind);
 std::string_view to_string(HostMemory);
 Bytes element_size(DataType);
@@ -37,6 +40,10 @@ struct Conv2d {
   DataType dtype = DataType::f32;
   Layout layout = Layout::nchw;
   Direction direction = Direction::fprop;
+  /// Which of the provider's engines runs it. Empty (`pytorch` in text): as PyTorch chooses with
+  /// torch.backends.cudnn.benchmark off. `autotune`: as with it on. `best`: every plan, measured. Else a
+  /// plan's tag, such as ConvFwd_eng38_k2=1_k13=0. A device without such engines ignores it, and says so.
+  std::string engine = {};
 
   std::int64_t out_h() const;
   std::int64_t out_w() const;
@@ -49,6 +56,8 @@ struct Matmul {
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
   bool transpose_a = false, transpose_b = false, bias = false;
   DataType dtype = DataType::f32;
+  std::string engine =
+      {};  ///< empty: as PyTorch; else a cuBLASLt algorithm: algo66_tile=128x128_stages=64x4…
   bool operator==(const Matmul&) const = default;
 };
 
@@ -57,6 +66,7 @@ struct Linear {
   std::int64_t n = 1, in = 1, out = 1;
   bool bias = true;
   DataType dtype = DataType::f32;
+  std::string engine = {};  ///< as Matmul::engine
   bool operator==(const Linear&) const = default;
 };
 
@@ -85,13 +95,123 @@ struct Spin {
   bool operator==(const Spin&) const = default;
 };
 
+/// Normalizes each channel of x over n, h and w. x, y: n·c·h·w in `layout`; weight, bias, mean, deviation and
+/// variance: c, in f32 where dtype is f16 or bf16. eps = 1e-5; running averages are updated with momentum
+/// 0.1, but are no operands. forward: x, weight, bias -> y, mean, deviation (1/sqrt(var + eps)); backward: x,
+/// dy, weight, mean, deviation -> dx, dweight, dbias; inference: x, weight, bias, mean, variance -> y.
+struct BatchNorm {
+  std::int64_t n = 1, c = 1, h = 1, w = 1;
+  DataType dtype = DataType::f32;
+  Layout layout = Layout::nchw;
+  Pass pass = Pass::forward;
+  bool operator==(const BatchNorm&) const = default;
+};
+
+enum class PoolKind { max, average };
+/// As torch.nn.MaxPool2d and AvgPool2d (padding counts as zeros of the average). forward: x -> y, and for max
+/// also indices (i64, of the largest within its h·w plane); backward: dy, and for max indices -> dx.
+struct Pool2d {
+  PoolKind kind = PoolKind::max;
+  std::int64_t n = 1, c = 1, h = 1, w = 1;
+  std::int64_t window_h = 1, window_w = 1;
+  std::int64_t stride_h = 1, stride_w = 1;
+  std::int64_t pad_h = 0, pad_w = 0;
+  DataType dtype = DataType::f32;
+  Layout layout = Layout::nchw;
+  Pass pass = Pass::forward;
+
+  std::int64_t out_h() const;
+  std::int64_t out_w() const;
+  bool operator==(const Pool2d&) const = default;
+};
+
+/// Over each row of a rows×columns matrix. forward: x -> y; backward: dy, y -> dx.
+struct Softmax {
+  bool logarithm = false;
+  std::int64_t rows = 1, columns = 1;
+  DataType dtype = DataType::f32;
+  Pass pass = Pass::forward;
+  bool operator==(const Softmax&) const = default;
+};
+
+/// Of each row, eps = 1e-5. weight, bias: columns, in dtype; mean, deviation: rows, in f32 where dtype is f16
+/// or bf16. forward: x, weight, bias -> y, mean, deviation; backward: dy, x, mean, deviation, weight -> dx,
+/// dweight, dbias.
+struct LayerNorm {
+  std::int64_t rows = 1, columns = 1;
+  DataType dtype = DataType::f32;
+  Pass pass = Pass::forward;
+  bool operator==(const LayerNorm&) const = default;
+};
+
+/// y = x + bias[channel], as PyTorch adds a convolution's bias. x, y: n·c·h·w in `layout`.
+struct BiasAdd {
+  std::int64_t n = 1, c = 1, h = 1, w = 1;
+  DataType dtype = DataType::f32;
+  Layout layout = Layout::nchw;
+  bool operator==(const BiasAdd&) const = default;
+};
+
+/// `count` indices into a rows×columns table. forward: indices (i64), table -> y (count×columns); backward:
+/// dy, indices -> dtable (rows×columns, zero where no index points).
+struct Embedding {
+  std::int64_t count = 1, rows = 1, columns = 1;
+  DataType dtype = DataType::f32;
+  Pass pass = Pass::forward;
+  bool operator==(const Embedding&) const = default;
+};
+
+enum class OptimizerKind { sgd, momentum, adam, adamw };
+/// One step over `count` parameters. parameter, gradient (and momentum; or mean, square) -> new_parameter
+/// (and new_momentum; or new_mean, new_square). lr = 0.01, momentum 0.9, betas 0.9 and 0.999, eps = 1e-8,
+/// weight decay 0.01 in adamw; the first step of adam's bias corrections.
+struct OptimizerStep {
+  OptimizerKind kind = OptimizerKind::sgd;
+  std::int64_t count = 1;
+  DataType dtype = DataType::f32;
+  bool operator==(const OptimizerStep&) const = default;
+};
+
+/// softmax(q·kᵀ/sqrt(dim))·v for each of batch·heads. q: batch·heads·queries·dim; k, v: batch·heads·keys·dim;
+/// y as q. With `causal`, query i sees keys 0…i. forward: q, k, v -> y, logsumexp (f32: batch·heads·queries);
+/// backward: dy, q, k, v, y, logsumexp -> dq, dk, dv.
+struct Attention {
+  std::int64_t batch = 1, heads = 1, queries = 1, keys = 1, dim = 1;
+  bool causal = false;
+  DataType dtype = DataType::f16;
+  Pass pass = Pass::forward;
+  bool operator==(const Attention&) const = default;
+};
+
+/// An argument of a PyTorch operator.
+struct AtenArgument {
+  enum class Kind { none, boolean, integer, real, text, tensor, list };
+  Kind kind = Kind::none;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double real = 0.0;
+  std::string text;                          ///< also the data type of a tensor: f32, i64, bool, u8…
+  std::vector<std::int64_t> shape, strides;  ///< of a tensor; strides empty: dense, row-major
+  std::vector<AtenArgument> elements;        ///< of a list
+  bool operator==(const AtenArgument&) const = default;
+};
+/// Any operator of PyTorch, by its schema's name and its arguments in the schema's order; those that are left
+/// out at the end take the schema's defaults. In text: aten::add.Tensor(f32[8,16],f32[8,16]{1,8},alpha=2).
+struct Aten {
+  std::string name;  ///< with its overload: aten::add.Tensor; without one where that is empty
+  std::vector<AtenArgument> arguments;
+  std::vector<std::string> argument_names;  ///< as many; empty where the argument is given by its place
+  bool operator==(const Aten&) const = default;
+};
+
 enum class OperandRole { input, output };
-/// One tensor of an operation, stored densely. Spin has none; copy has one input and one output.
+/// One tensor of an operation, stored densely. Spin and Aten have none; copy has one input and one output.
 struct Operand {
-  std::string name;  ///< x, w, y, dx, dw, dy, a, b, c, bias, source, destination
+  std::string name;  ///< as the operation's comment above: x, w, y, dx, dw, dy, a, b, c, bias…
   OperandRole role = OperandRole::input;
   DataType dtype = DataType::f32;
-  std::int64_t count = 0;  ///< elements
+  std::int64_t count = 0;        ///< elements
+  std::int64_t index_limit = 0;  ///< of i64: the indices are drawn from 0 to one less
   Bytes bytes() const { return Bytes(count * element_size(dtype).value()); }
 };
 
@@ -105,7 +225,7 @@ class Operation {
   static Operation parse(std::string_view text);
 
   const Parameters& parameters() const { return parameters_; }
-  std::string_view kind() const;  ///< conv2d, matmul, linear, copy, fill, add, relu, spin
+  std::string_view kind() const;  ///< the word before the colon: conv2d, matmul, …; aten of any Aten
   std::string text() const;       ///< the normal form; parse(text()) gives an equal operation
   double flops() const;           ///< a multiply and an add count as two
   Bytes bytes() const;            ///< that must move at least: each input read and each output written once

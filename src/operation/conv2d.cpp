@@ -51,6 +51,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   reader.read("dtype", conv.dtype);
   reader.read("layout", conv.layout);
   reader.read("direction", conv.direction);
+  reader.read_engine(conv.engine);
   return conv;
 }
 
@@ -100,6 +101,7 @@ void write(const Conv2d& conv, ParameterWriter& writer) {
   writer.write("dtype", conv.dtype);
   writer.write("layout", conv.layout);
   writer.write("direction", conv.direction);
+  writer.write_engine(conv.engine);
 }
 
 // The same in all three directions: each pairs every output with every weight once. Terms that fall on
@@ -129,26 +131,29 @@ std::vector<Operand> operands(const Conv2d& conv) {
 }
 
 Kind conv2d() {
-  return {{"conv2d",
-           "2-D convolution, or the gradient of one by its input or by its weight",
-           "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop",
-           {{"n", "images", ""},
-            {"c", "input channels", ""},
-            {"hw", "input height and width", ""},
-            {"h", "input height, with w in place of hw", "hw"},
-            {"w", "input width, with h in place of hw", "hw"},
-            {"k", "output channels", ""},
-            {"rs", "filter height and width", ""},
-            {"r", "filter height, with s in place of rs", "rs"},
-            {"s", "filter width, with r in place of rs", "rs"},
-            {"stride", "step of the filter; 2, or 2x1 for height x width", "1"},
-            {"pad", "zeros around the input on each side; 1, or 1x0", "0"},
-            {"dilation", "distance of the filter's elements; 1, or 2x1", "1"},
-            {"groups", "groups of channels; divides c and k", "1"},
-            {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"},
-            {"layout", "nchw or nhwc (PyTorch: channels_last)", "nchw"},
-            {"direction", "fprop (y from x, w), dgrad (dx from dy, w) or wgrad (dw from x, dy)", "fprop"}}},
-          read};
+  return {
+      {"conv2d",
+       "2-D convolution, or the gradient of one by its input or by its weight",
+       "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop",
+       {{"n", "images", ""},
+        {"c", "input channels", ""},
+        {"hw", "input height and width", ""},
+        {"h", "input height, with w in place of hw", "hw"},
+        {"w", "input width, with h in place of hw", "hw"},
+        {"k", "output channels", ""},
+        {"rs", "filter height and width", ""},
+        {"r", "filter height, with s in place of rs", "rs"},
+        {"s", "filter width, with r in place of rs", "rs"},
+        {"stride", "step of the filter; 2, or 2x1 for height x width", "1"},
+        {"pad", "zeros around the input on each side; 1, or 1x0", "0"},
+        {"dilation", "distance of the filter's elements; 1, or 2x1", "1"},
+        {"groups", "groups of channels; divides c and k", "1"},
+        {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"},
+        {"layout", "nchw or nhwc (PyTorch: channels_last)", "nchw"},
+        {"direction", "fprop (y from x, w), dgrad (dx from dy, w) or wgrad (dw from x, dy)", "fprop"},
+        {"engine", "pytorch, autotune (as cudnn.benchmark=True), best (every plan, measured) or a plan's tag",
+         "pytorch"}}},
+      read};
 }
 
 }  // namespace kinds

@@ -11,6 +11,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   reader.require("out", linear.out);
   reader.read("bias", linear.bias);
   reader.read("dtype", linear.dtype);
+  reader.read_engine(linear.engine);
   return linear;
 }
 
@@ -31,6 +32,7 @@ void write(const Linear& linear, ParameterWriter& writer) {
   writer.write("out", linear.out);
   writer.write_unless(usual.bias, "bias", linear.bias);
   writer.write("dtype", linear.dtype);
+  writer.write_engine(linear.engine);
 }
 
 double flops(const Linear& linear) {
@@ -55,7 +57,8 @@ Kind linear() {
             {"in", "input features", ""},
             {"out", "output features", ""},
             {"bias", "0: without bias", "1"},
-            {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"}}},
+            {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"},
+            {"engine", "pytorch, or a cuBLASLt algorithm as results name it", "pytorch"}}},
           read};
 }
 

@@ -14,6 +14,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   reader.read("tb", matmul.transpose_b);
   reader.read("bias", matmul.bias);
   reader.read("dtype", matmul.dtype);
+  reader.read_engine(matmul.engine);
   return matmul;
 }
 
@@ -38,6 +39,7 @@ void write(const Matmul& matmul, ParameterWriter& writer) {
   writer.write_unless(usual.transpose_b, "tb", matmul.transpose_b);
   writer.write_unless(usual.bias, "bias", matmul.bias);
   writer.write("dtype", matmul.dtype);
+  writer.write_engine(matmul.engine);
 }
 
 double flops(const Matmul& matmul) {
@@ -67,7 +69,8 @@ Kind matmul() {
             {"ta", "1: A is stored transposed, k x m", "0"},
             {"tb", "1: B is stored transposed, n x k", "0"},
             {"bias", "1: a vector of n is added to each row", "0"},
-            {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"}}},
+            {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"},
+            {"engine", "pytorch, or a cuBLASLt algorithm as results name it", "pytorch"}}},
           read};
 }
 

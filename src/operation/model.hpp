@@ -19,18 +19,50 @@
 #include <vector>
 
 #include "jitterscope/operation.hpp"
+#include "jitterscope/units.hpp"
 
 namespace jitterscope {
 
 struct Layer {
   std::vector<std::string> names;  ///< at least one
   Operation operation;
+  std::string source = {};                         ///< what it was made from: aten::cudnn_convolution
+  std::optional<Operation> aten = {};              ///< the same work as PyTorch's own operator
+  std::optional<Nanoseconds> recorded_time = {};   ///< GPU time of all its calls in the record
+  std::vector<std::string> recorded_kernels = {};  ///< of one call, in their order
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
+};
+
+/// An input that an earlier call of the model wrote.
+struct OperandSource {
+  std::size_t operand = 0;         ///< of this call, as Operation::operands() counts
+  std::size_t call = 0;            ///< which call wrote it
+  std::size_t source_operand = 0;  ///< of that call
+};
+/// One execution, in the order in which the model runs.
+struct Call {
+  std::size_t layer = 0;  ///< index into Model::layers
+  std::string name;       ///< one of that layer's names
+  std::vector<OperandSource> inputs;
+};
+
+/// What a record holds but jitterscope cannot time.
+struct UntimedOperator {
+  std::string name;
+  std::int64_t count = 0;
+  std::string reason;  ///< a sentence
+  std::optional<Nanoseconds> recorded_time = {};
 };
 
 struct Model {
   std::string name, description;
-  std::vector<Layer> layers;  ///< at least one, no operation twice
+  std::vector<Layer> layers;     ///< at least one, no operation twice
+  std::vector<Call> calls = {};  ///< empty where the order is not known
+  std::string format = {};       ///< what kind of record it was read from; empty for a model file
+  std::vector<UntimedOperator> untimed = {};
+  std::vector<std::string> notes = {};                    ///< sentences for the user
+  std::optional<Nanoseconds> recorded_gpu_time = {};      ///< of everything in the record
+  std::string recorded_device = {}, recorded_cudnn = {};  ///< NVIDIA H200, 9.19.0; empty where unknown
 };
 
 /// Throws UsageError that names the file, the line (where it is no JSON) or the field as a JSON pointer, and

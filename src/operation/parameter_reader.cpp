@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
 
@@ -47,6 +48,18 @@ void ParameterReader::read(std::string_view name, std::int64_t& field) const {
   if (!number)
     fail_value(name, *text, "is not a whole number (digits, then Ki, Mi or Gi if wanted; below 2^63)");
   field = *number;
+}
+
+void ParameterReader::read_engine(std::string& field) const {
+  const std::string* text = find("engine");
+  if (text == nullptr) return;
+  const bool readable = std::all_of(text->begin(), text->end(), [](unsigned char letter) {
+    return std::isalnum(letter) != 0 || letter == '_' || letter == '=';
+  });
+  if (text->empty() || !readable) {
+    fail_value("engine", *text, "is not an engine: pytorch, autotune, best, or a tag as results name them");
+  }
+  field = *text == "pytorch" ? "" : *text;
 }
 
 void ParameterReader::read_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const {

@@ -31,6 +31,8 @@ class ParameterReader {
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
   void read(std::string_view name, std::int64_t& field) const;
+  /// Of the parameter `engine`: `pytorch` is the empty field.
+  void read_engine(std::string& field) const;
   template <class Value>
   void read(std::string_view name, Value& field) const;
   /// `2`, or `2x1`: height x width.

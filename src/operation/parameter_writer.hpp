@@ -23,6 +23,10 @@ class ParameterWriter {
   void write_unless(Value usual, std::string_view name, Value value) {
     if (value != usual) write(name, value);
   }
+  /// Left out where the field is empty: as PyTorch chooses.
+  void write_engine(const std::string& engine) {
+    if (!engine.empty()) append("engine", engine);
+  }
   /// `2` or `2x1`, left out where both sides have the default.
   void write_pair_unless(std::int64_t usual, std::string_view name, std::int64_t height, std::int64_t width);
   /// `hw=56`, or `h=56,w=28`.

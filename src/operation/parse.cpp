@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 
@@ -18,9 +20,17 @@ const kinds::Kind& find_kind(std::string_view word) {
   throw UsageError("no operation " + in_quotes(word) + suggestion(word, known));
 }
 
+// A plan's tag has `=` in it: of engine=autotune,ConvFwd_eng38_k2=1 the second piece is a value too.
+bool continues_engines(const OperationText& operation, std::string_view name) {
+  if (operation.parameters.empty() || operation.parameters.back().name != "engine") return false;
+  const auto& known = operation.kind->help.parameters;
+  return std::none_of(known.begin(), known.end(),
+                      [&](const ParameterHelp& parameter) { return parameter.name == name; });
+}
+
 void add_piece(OperationText& operation, std::string_view piece) {
   const std::size_t equals = piece.find('=');
-  if (equals != std::string_view::npos) {
+  if (equals != std::string_view::npos && !continues_engines(operation, trimmed(piece.substr(0, equals)))) {
     const std::string_view name = trimmed(piece.substr(0, equals)), value = trimmed(piece.substr(equals + 1));
     operation.parameters.push_back({std::string(name), {std::string(value)}});
   } else if (operation.parameters.empty()) {

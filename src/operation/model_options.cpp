@@ -1,0 +1,66 @@
+#include "operation/model_options.hpp"
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/parameter_reader.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr std::int64_t kLargestBatch = 1 << 20;
+
+template <class Value>
+Value known_word(std::string_view target, std::string_view name, std::string_view text) {
+  std::vector<std::string> known;
+  for (const Word<Value>& word : words_of<Value>()) {
+    if (word.text == text) return word.value;
+    known.emplace_back(word.text);
+  }
+  throw UsageError(
+      fmt::format("{}: {}={} is not known{}", target, name, in_quotes(text), suggestion(text, known)));
+}
+
+std::int64_t size_of(std::string_view target, std::string_view name, std::string_view text) {
+  const std::optional<std::int64_t> number = whole_number(text);
+  if (number && *number >= 1 && *number <= kLargestBatch) return *number;
+  throw UsageError(
+      fmt::format("{}: {}={} is not a number from 1 to {}", target, name, in_quotes(text), kLargestBatch));
+}
+
+void read_option(ModelOptions& options, std::string_view target, std::string_view name,
+                 std::string_view value) {
+  if (name == "batch") {
+    options.batch = size_of(target, name, value);
+  } else if (name == "dtype") {
+    options.dtype = known_word<DataType>(target, name, value);
+  } else if (name == "layout") {
+    options.layout = known_word<Layout>(target, name, value);
+  } else if (name == "direction") {
+    if (value != "training") options.direction = known_word<Direction>(target, name, value);
+  } else {
+    options.axes[std::string(name)] = size_of(target, name, value);
+  }
+}
+
+}  // namespace
+
+ModelOptions parse_model_options(std::string_view text, std::string_view target) {
+  ModelOptions options;
+  while (!trimmed(text).empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view piece = trimmed(text.substr(0, comma));
+    const std::size_t equals = piece.find('=');
+    if (equals == std::string_view::npos || equals == 0) {
+      throw UsageError(fmt::format("{}: {} is not name=value, as batch=64,dtype=f16,direction=fprop", target,
+                                   in_quotes(piece)));
+    }
+    read_option(options, target, trimmed(piece.substr(0, equals)), trimmed(piece.substr(equals + 1)));
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return options;
+}
+
+}  // namespace jitterscope
