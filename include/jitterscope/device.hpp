@@ -61,6 +61,7 @@ class PreparedOperation : public Workload {
   virtual std::string provider() const = 0;   ///< onednn, cudnn, cublaslt, builtin, virtual
   virtual std::string algorithm() const = 0;  ///< the provider's name of what it chose; may be empty
   virtual Bytes workspace() const { return Bytes(0); }
+  virtual bool is_stand_in() const { return false; }  ///< our own kernel in place of PyTorch's
   /// Fills the outputs with NaN bit patterns, so that elements never written are found.
   virtual void poison_outputs() = 0;
   /// Operand `index` of operation().operands(), in its dense order, as double. Waits for the device.
@@ -178,6 +179,19 @@ class KernelTracer {
   virtual std::vector<KernelTime> stop() = 0;
 };
 
+/// One of the ways in which a provider can run an operation.
+struct EngineListing {
+  enum class Source {
+    heuristic,  ///< the provider's first proposals, in its order: PyTorch takes the first that runs
+    fallback,   ///< what PyTorch tries after them
+    other,      ///< what PyTorch does not try
+  };
+  std::string tag;  ///< what Conv2d::engine and Matmul::engine take
+  Bytes workspace;
+  Source source = Source::heuristic;
+  std::string notes;  ///< "tensor core, nondeterministic"; may be empty
+};
+
 /// Holds the clock at one frequency while it lives; restores on destruction, and on a crash.
 class ClockLock {
  public:
@@ -192,6 +206,10 @@ class Device {
   /// Throws UsageError where the device lacks the data type or layout, or the operands do not fit
   /// (said before allocating), MissingError where a library is not there.
   virtual std::unique_ptr<PreparedOperation> prepare(const Operation&, const InputData&) = 0;
+  /// All engines that can run an operation, in the order in which PyTorch would try them with benchmark on; a
+  /// tag may appear twice. Empty where the device has nothing to choose from: it then ignores an engine that
+  /// an operation names.
+  virtual std::vector<EngineListing> list_engines(const Operation&) { return {}; }
   virtual std::unique_ptr<Queue> make_queue() = 0;
   virtual SensorReading read_sensors() = 0;
   /// Other processes that use the device now, as "pid name"; nothing where that cannot be known.

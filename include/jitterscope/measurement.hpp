@@ -150,17 +150,25 @@ struct Ceilings {
   std::vector<Compute> compute;
 };
 
+/// One kernel (or memset) of a launch, as the device's tracer saw it in launches back to back.
+struct LaunchKernel {
+  std::string name;
+  Nanoseconds median, minimum, maximum;
+};
+
 /// All that is known of one operation on one device.
 struct Result {
   std::string operation;            ///< normal form, or a callable's name
   std::int64_t count = 1;           ///< how often a model runs it
   std::vector<std::string> layers;  ///< a model's names for it
   std::string provider, algorithm;
+  bool stand_in = false;  ///< jitterscope's own way in place of PyTorch's: never its time
   double flops = 0.0;
   Bytes bytes, workspace;
-  Nanoseconds prepare_time;  ///< plan building, allocation, filling
-  Nanoseconds first_call;    ///< first launch, to its end: what is loaded lazily
-  Nanoseconds launch_cost;   ///< host time of one launch call, median
+  Nanoseconds prepare_time;           ///< plan building, allocation, filling
+  Nanoseconds first_call;             ///< first launch, to its end: what is loaded lazily
+  Nanoseconds launch_cost;            ///< host time of one launch call, median
+  std::vector<LaunchKernel> kernels;  ///< of one launch, in their order; empty where not asked for
   std::vector<Measurement> measurements;
   std::vector<Finding> findings;
   std::optional<Verification> verification;

@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   app.footer("Start with:\n  jitterscope run resnet18\n  jitterscope doctor");
   add_run_command(app, invocation);
   add_methods_command(app, invocation);
+  add_engines_command(app, invocation);
   add_doctor_command(app, invocation);
   add_selftest_command(app, invocation);
   add_list_command(app, invocation);

@@ -22,7 +22,8 @@ struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
   std::string json, csv;
-  bool verify = false, dry_run = false, no_ceilings = false;
+  bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
+  bool same_data = false, fresh_data = false;
 };
 
 constexpr const char* kExamples = R"(Examples:
@@ -42,6 +43,8 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   if (flags.measure.loads.empty() && work.items.size() > 1) options.loads = {Load::burst};
   // Cold launches of a few microseconds do not reach 0.5 % in 3 s either: a model does not wait for each.
   if (!flags.measure.time_limit_seconds && work.items.size() > 1) options.time_limit = seconds(1.5);
+  options.kernels = flags.kernels;
+  options.fresh_data = flags.fresh_data;
   return options;
 }
 
@@ -119,6 +122,14 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->required();
   flags->measure.add_to(*command);
   command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
+  command->add_flag("--kernels", flags->kernels,
+                    "trace the kernels that one launch runs, and how long each takes");
+  CLI::Option* same =
+      command->add_flag("--same-data", flags->same_data, "all launches on the same operands (the default)");
+  command
+      ->add_flag("--fresh-data", flags->fresh_data,
+                 "each launch on a set of operands that no launch before it has touched lately")
+      ->excludes(same);
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
   command->add_option("--csv", flags->csv, "write one line per launch to PATH or - (stdout)");

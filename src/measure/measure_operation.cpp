@@ -1,25 +1,58 @@
 #include "measure/measure_operation.hpp"
 
+#include <algorithm>
+
+#include "measure/engine_choice.hpp"
+#include "measure/launch_kernels.hpp"
+#include "measure/rotating_workload.hpp"
 #include "measure/verify.hpp"
 
 namespace jitterscope {
+namespace {
+
+// So many that a launch finds nothing of its own operands in the last-level cache: three times its size lies
+// between two launches on the same set. At most a quarter of the free memory.
+std::size_t sets_of_operands(Device& device, const Operation& operation) {
+  constexpr std::int64_t kMost = 256;
+  const DeviceDescription description = device.describe();
+  const std::int64_t bytes = std::max<std::int64_t>(1, operation.bytes().value());
+  const std::int64_t wanted = 2 + 3 * description.last_level_cache.value() / bytes;
+  const std::int64_t possible = std::max<std::int64_t>(2, description.memory_free.value() / 4 / bytes);
+  return static_cast<std::size_t>(std::min({wanted, possible, kMost}));
+}
+
+RotatingWorkload prepare_sets(Device& device, const Operation& operation, const MeasureOptions& options) {
+  const std::size_t sets = options.fresh_data ? sets_of_operands(device, operation) : 1;
+  std::vector<std::unique_ptr<PreparedOperation>> prepared;
+  for (std::size_t i = 0; i < sets; ++i) {
+    prepared.push_back(device.prepare(operation, {.kind = options.data, .seed = options.seed + i}));
+  }
+  return RotatingWorkload(std::move(prepared));
+}
+
+}  // namespace
 
 Result measure_operation(Session& session, const Operation& operation, const MeasureOptions& options,
                          bool with_verification) {
   Device& device = session.device();
+  const Operation resolved = resolve_engine(session, operation, options);
   const Nanoseconds start = device.host_time();
-  const auto prepared = device.prepare(operation, {.kind = options.data, .seed = options.seed});
+  RotatingWorkload workload = prepare_sets(device, resolved, options);
   const Nanoseconds prepare_time = device.host_time() - start;
-  Result result = session.measure(*prepared, operation.text(), options);
+  Result result = session.measure(workload, operation.text(), options);
+  PreparedOperation& prepared = workload.first();
   result.prepare_time = prepare_time;
-  result.provider = prepared->provider();
-  result.algorithm = prepared->algorithm();
-  result.workspace = prepared->workspace();
+  result.provider = prepared.provider();
+  result.algorithm = prepared.algorithm();
+  result.stand_in = prepared.is_stand_in();
+  result.workspace = prepared.workspace();
   result.flops = operation.flops();
   result.bytes = operation.bytes();
-  // After the times, so that the first call is the operation's own and no operand was read back before it.
-  if (with_verification && !operation.operands().empty())
-    result.verification = verify(session.queue(), *prepared);
+  // After the times: a tracer slows what runs beside it, and no operand is read back before the first call.
+  if (options.kernels) result.kernels = trace_launch(device, session.queue(), workload);
+  if (with_verification && !operation.operands().empty()) {
+    result.verification = verify(session.queue(), prepared);
+  }
   return result;
 }
 

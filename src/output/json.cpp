@@ -80,16 +80,30 @@ Json findings_json(const std::vector<Finding>& findings) {
   return array;
 }
 
+Json kernels_json(const std::vector<LaunchKernel>& kernels) {
+  Json array = Json::array();
+  for (const LaunchKernel& kernel : kernels) {
+    Json object = {{"name", kernel.name}};
+    put(object, "median_seconds", kernel.median);
+    put(object, "minimum_seconds", kernel.minimum);
+    put(object, "maximum_seconds", kernel.maximum);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
 Json result_json(const Result& result) {
   Json object = {{"operation", result.operation}, {"count", result.count}, {"layers", result.layers}};
   put(object, "provider", result.provider);
   put(object, "algorithm", result.algorithm);
+  object["stand_in"] = result.stand_in;
   put(object, "flops", result.flops);
   put(object, "minimum_bytes", result.bytes);
   put(object, "workspace_bytes", result.workspace);
   put(object, "prepare_seconds", result.prepare_time);
   put(object, "first_call_seconds", result.first_call);
   put(object, "launch_cost_seconds", result.launch_cost);
+  if (!result.kernels.empty()) object["kernels"] = kernels_json(result.kernels);
   object["measurements"] = Json::array();
   for (const Measurement& measurement : result.measurements) {
     object["measurements"].push_back(measurement_json(measurement));

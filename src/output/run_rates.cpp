@@ -43,7 +43,7 @@ std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time
   const double rate = (compute_bound ? result.flops : bytes) / to_seconds(time);
   const std::optional<double> ceiling = compute_bound ? flops_ceiling : bytes_ceiling;
   return AchievedRate{rate_text(rate, compute_bound ? "FLOP/s" : "B/s"),
-                      ceiling ? share_text(rate / *ceiling, compute_bound) : std::string()};
+                      ceiling ? share_text(rate / *ceiling, compute_bound) : std::string(), compute_bound};
 }
 
 }  // namespace jitterscope

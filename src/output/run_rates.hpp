@@ -19,6 +19,7 @@ struct AchievedRate {
   std::string rate;  ///< "795 TFLOP/s" or "4.31 TB/s": what limits the operation
   /// "79 %" of the measured ceiling, or kInCache; empty where none was measured.
   std::string share;
+  bool compute_bound = false;  ///< else by memory
 };
 
 /// FLOP/s where arithmetic is nearer to its ceiling than memory traffic is, else bytes/s. Nothing for an

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "measure/run_record.hpp"
@@ -22,6 +23,16 @@ std::string several_operations_table(const RunRecord& record, const ConditionLab
                                      const std::vector<std::string>& names);
 /// For one operation: a row per condition.
 std::string single_operation_table(const RunRecord& record, const ConditionLabels& labels);
+
+/// "cudnn ConvFwd_eng38_k2=1", and ", stand-in" where it is not what PyTorch runs.
+std::string engine_text(const Result& result);
+inline constexpr std::string_view kStandInExplained =
+    "stand-in: run here in another way than by PyTorch, which has kernels of its own for it; this is not "
+    "PyTorch's time.";
+/// For two operations or more: who runs each.
+std::string engines_section(const RunRecord& record, const std::vector<std::string>& names);
+/// Where they were traced.
+std::string kernels_section(const RunRecord& record);
 
 /// Findings with remedies, failures, verification, and how to get the raw data.
 std::string run_notes(const RunRecord& record, const ConditionLabels& labels,

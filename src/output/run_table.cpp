@@ -28,7 +28,9 @@ std::string run_table(const RunRecord& record) {
   } else {
     if (!names.common.empty()) text += wrapped("All operations with " + names.common + '.', kPageWidth);
     append_section(text, several_operations_table(record, labels, names.labels));
+    append_section(text, engines_section(record, names.labels));
   }
+  append_section(text, kernels_section(record));
   append_section(text, run_notes(record, labels, names.labels));
   return text;
 }

@@ -23,6 +23,7 @@ bool is_model(const RunRecord& record) {
   return false;
 }
 
+constexpr std::string_view kOfCeiling = "of ceiling";
 constexpr std::size_t kLongestName = 36;  // the number of its row identifies a layer
 
 std::string layer_text(const Result& result) {
@@ -87,11 +88,30 @@ Columns time_columns(const RunRecord& record, const ConditionLabels& labels, boo
   return columns;
 }
 
+// Of the model's time in the first condition, as far as it was measured.
+TableColumn share_of_total(const RunRecord& record, const ConditionLabels& labels) {
+  TableColumn column{"of total", Align::right, {}};
+  std::vector<std::optional<Nanoseconds>> times;
+  Nanoseconds total;
+  for (const Result& result : record.results) {
+    const Measurement* measurement =
+        labels.conditions.empty() ? nullptr : find_measurement(result, labels.conditions.front());
+    times.emplace_back();
+    if (measurement == nullptr) continue;
+    times.back() = static_cast<double>(result.count) * measurement->time.median;
+    total += *times.back();
+  }
+  for (const auto& time : times) {
+    column.cells.push_back(time ? percent_text(*time / total) : std::string(kAbsent));
+  }
+  return column;
+}
+
 // Clock and rate are those of the first condition: a column for each would be wider than a page.
-Columns fact_columns(const RunRecord& record, const ConditionLabels& labels) {
+Columns fact_columns(const RunRecord& record, const ConditionLabels& labels, bool model) {
   TableColumn clock{"clock", Align::right, {}}, rate{"rate", Align::right, {}},
-      share{"share", Align::right, {}}, launch{"launch", Align::right, {}},
-      first{"first call", Align::right, {}};
+      share{std::string(kOfCeiling), Align::right, {}}, bound{"bound by", Align::left, {}},
+      launch{"launch", Align::right, {}}, first{"first call", Align::right, {}};
   for (const Result& result : record.results) {
     const Measurement* measurement =
         labels.conditions.empty() ? nullptr : find_measurement(result, labels.conditions.front());
@@ -104,17 +124,20 @@ Columns fact_columns(const RunRecord& record, const ConditionLabels& labels) {
     clock.cells.push_back(has_clock ? clock_text(measurement->clock->median) : std::string(kAbsent));
     rate.cells.push_back(achieved ? achieved->rate : std::string(kAbsent));
     share.cells.push_back(achieved && !achieved->share.empty() ? achieved->share : std::string(kAbsent));
+    bound.cells.emplace_back(!achieved ? kAbsent : achieved->compute_bound ? "compute" : "memory");
     launch.cells.push_back(positive(result.launch_cost));
     first.cells.push_back(positive(result.first_call));
   }
-  return {clock, rate, share, launch, first};
+  Columns columns = {clock, rate, share, bound, launch, first};
+  if (model) columns.insert(columns.begin(), share_of_total(record, labels));
+  return columns;
 }
 
 std::string explain(const ConditionLabels& labels, const std::vector<std::string>& shares, bool model) {
   std::string explanation;
   if (!labels.conditions.empty()) {
-    explanation += "Clock, rate and its share of the measured ceiling are those of " + labels.labels.front() +
-                   "; launch is the host's time for one launch call. ";
+    explanation += "Clock, rate, shares and the ceiling that is nearer are those of " +
+                   labels.labels.front() + "; launch is the host's time for one launch call. ";
   }
   if (std::ranges::find(shares, kInCache) != shares.end()) {
     explanation += fmt::format("{} ", kInCacheExplained);
@@ -141,7 +164,7 @@ std::string several_operations_table(const RunRecord& record, const ConditionLab
   const Columns keys = key_columns(record, model) + (model ? Columns() : operation);
   const Columns timed_keys = model ? with_total(keys, record) : keys;
   const Columns described = model ? operation : Columns();
-  const Columns times = time_columns(record, labels, model), facts = fact_columns(record, labels);
+  const Columns times = time_columns(record, labels, model), facts = fact_columns(record, labels, model);
   std::string text;
   if (const Columns all = timed_keys + described + times + facts; table_width(all) <= kPageWidth) {
     text = markdown_table(all);
@@ -153,7 +176,8 @@ std::string several_operations_table(const RunRecord& record, const ConditionLab
     text = markdown_table(timed_keys + times) + '\n' +
            markdown_table(table_width(second) <= kPageWidth ? second : Columns{keys[0]} + operation + facts);
   }
-  const std::string explanation = explain(labels, facts[2].cells, model);
+  const auto shares = std::ranges::find(facts, kOfCeiling, &TableColumn::heading);
+  const std::string explanation = explain(labels, shares->cells, model);
   return explanation.empty() ? text : text + '\n' + wrapped(explanation, kPageWidth);
 }
 

@@ -19,7 +19,7 @@ std::string known(const std::string& text) { return text.empty() ? std::string(k
 std::string operation_lines(const Result& result, const std::string& title) {
   std::vector<std::string> work, costs;
   if (!result.provider.empty()) {
-    work.push_back(one_line(result.provider + (result.algorithm.empty() ? "" : " " + result.algorithm)));
+    work.push_back(engine_text(result));
   }
   if (result.flops > 0) work.push_back(rate_text(result.flops, "FLOP"));
   if (result.bytes.value() > 0) work.push_back("at least " + bytes_text(result.bytes) + " to move");
@@ -33,6 +33,7 @@ std::string operation_lines(const Result& result, const std::string& title) {
   if (operation != one_line(title)) text += operation + '\n';
   if (!work.empty()) text += wrapped("Work: " + joined(work) + '.', kPageWidth);
   if (!costs.empty()) text += wrapped("Costs outside the times: " + joined(costs) + '.', kPageWidth);
+  if (result.stand_in) text += wrapped(std::string(kStandInExplained), kPageWidth);
   return text;
 }
 

@@ -70,6 +70,13 @@ class CudaDevice : public Device {
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
+  std::vector<EngineListing> list_engines(const Operation& operation) override {
+    const Operation::Parameters& parameters = operation.parameters();
+    if (std::holds_alternative<Conv2d>(parameters)) return list_convolution_engines(context_, operation);
+    const bool is_product =
+        std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
+    return is_product ? list_matmul_engines(context_, operation) : std::vector<EngineListing>();
+  }
   std::unique_ptr<Queue> make_queue() override { return std::make_unique<CudaQueue>(context_); }
   SensorReading read_sensors() override { return nvml_ ? nvml_->read_sensors() : SensorReading(); }
   std::optional<std::vector<std::string>> other_processes() override {
@@ -127,6 +134,7 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
            .problem = ""},
           nvml,
           cudnn_library(),
+          cublas_library(),
           cublaslt_library(),
           cupti_library()};
 }

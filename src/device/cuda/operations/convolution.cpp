@@ -4,6 +4,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/engine_selection.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/cuda/operations/pytorch_rules.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -11,8 +12,8 @@ namespace {
 
 const Conv2d& convolution_of(const Operation& operation) { return std::get<Conv2d>(operation.parameters()); }
 
-// cuDNN runs every convolution here. PyTorch runs NCHW depthwise ones in f32 and bf16 by kernels of its own,
-// which exist only inside its library: those times differ from PyTorch's.
+// cuDNN runs every convolution here, those too that PyTorch runs by kernels inside its own library: these are
+// marked as stand-ins.
 class CudnnConvolution : public CudaOperation {
  public:
   CudnnConvolution(const Context& context, const Operation& requested, const InputData& data)
@@ -26,6 +27,10 @@ class CudnnConvolution : public CudaOperation {
 
   std::string provider() const override { return "cudnn"; }
   std::string algorithm() const override { return plan_.tag; }
+  bool is_stand_in() const override {
+    const Conv2d& convolution = convolution_of(operation());
+    return convolution.engine.empty() && !pytorch_uses_cudnn(convolution);
+  }
   Bytes workspace() const override { return plan_.workspace; }
 
   void run(NativeQueue queue) override {
@@ -76,6 +81,12 @@ std::unique_ptr<PreparedOperation> prepare_convolution(const Context& context, c
                                                        const InputData& data) {
   cudnn();  // before the operands are allocated: a missing library is the clearer reason
   return std::make_unique<CudnnConvolution>(context, operation, data);
+}
+
+std::vector<EngineListing> list_convolution_engines(const Context& context, const Operation& operation) {
+  context.make_current();
+  cudnnHandle_t handle = cudnn_handle();
+  return list_engines(handle, ConvolutionGraph(handle, convolution_of(operation)), operation);
 }
 
 }  // namespace jitterscope::cuda

@@ -18,7 +18,9 @@ namespace jitterscope::cuda {
           X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                       \
               X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                 \
                   X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)        \
-                      X(cublasLtMatmulAlgoConfigGetAttribute)
+                      X(cublasLtMatmulAlgoConfigGetAttribute) X(cublasLtMatmulAlgoInit)            \
+                          X(cublasLtMatmulAlgoConfigSetAttribute) X(cublasLtMatmulAlgoCheck)       \
+                              X(cublasLtLoggerSetCallback) X(cublasLtLoggerSetMask)
 // clang-format on
 
 /// The functions, each under its own name: cublaslt().cublasLtMatmul(...).
@@ -68,9 +70,5 @@ using MatrixDescription = CublasLtDescription<cublasLtMatrixLayout_t, &CublasLt:
                                               &CublasLt::cublasLtMatrixLayoutSetAttribute>;
 using Preference = CublasLtDescription<cublasLtMatmulPreference_t, &CublasLt::cublasLtMatmulPreferenceDestroy,
                                        &CublasLt::cublasLtMatmulPreferenceSetAttribute>;
-
-/// "algo21 tile=128x128 stages=64x4 splitk=1 cluster=2x1x1": what the heuristic chose, in cuBLASLt's own
-/// words.
-std::string describe_algorithm(const cublasLtMatmulAlgo_t& algorithm);
 
 }  // namespace jitterscope::cuda

@@ -15,6 +15,10 @@ std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operatio
       ", so it has no products of matrices on a GPU; install cublasLt.h of the CUDA toolkit and build anew");
 }
 
+std::vector<EngineListing> list_matmul_engines(const Context&, const Operation&) { return {}; }
+
+LibraryInfo cublas_library() { return {.name = "cublas", .version = "", .path = "", .problem = kProblem}; }
+
 LibraryInfo cublaslt_library() {
   return {.name = "cublaslt", .version = "", .path = "", .problem = kProblem};
 }

@@ -53,6 +53,11 @@ cudnnHandle_t cudnn_handle() {
   });
 }
 
+std::string cudnn_version() {
+  const std::size_t version = cudnn().cudnnGetVersion();
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 std::string cudnn_failure(cudnnStatus_t status) {
   std::array<char, 1024> detail{};
   cudnn().cudnnGetLastErrorString(detail.data(), detail.size());
@@ -69,10 +74,7 @@ void check_cudnn(cudnnStatus_t status, std::string_view what) {
 LibraryInfo cudnn_library() {
   const auto& opened = opened_cudnn();
   LibraryInfo info{.name = "cudnn", .version = "", .path = opened.path, .problem = opened.problem};
-  if (opened.functions) {
-    const std::size_t version = opened.functions->cudnnGetVersion();
-    info.version = fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-  }
+  if (opened.functions) info.version = cudnn_version();
   return info;
 }
 

@@ -31,6 +31,9 @@ const Cudnn& cudnn();
 /// The handle of the calling thread's current context. Not for two threads at once, as a Queue.
 cudnnHandle_t cudnn_handle();
 
+/// "9.19.0"
+std::string cudnn_version();
+
 /// "CUDNN_STATUS_X (what cuDNN says about it)"
 std::string cudnn_failure(cudnnStatus_t status);
 

@@ -14,6 +14,8 @@ std::unique_ptr<PreparedOperation> prepare_convolution(const Context&, const Ope
                      ", so it has no convolutions on a GPU; install cudnn.h (version 9) and build anew");
 }
 
+std::vector<EngineListing> list_convolution_engines(const Context&, const Operation&) { return {}; }
+
 LibraryInfo cudnn_library() { return {.name = "cudnn", .version = "", .path = "", .problem = kProblem}; }
 
 }  // namespace jitterscope::cuda

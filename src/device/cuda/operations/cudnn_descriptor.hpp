@@ -46,6 +46,12 @@ class CudnnDescriptor {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value.descriptor_);
   }
 
+  void set(cudnnBackendAttributeName_t name, const std::vector<CudnnDescriptor>& values) {
+    std::vector<cudnnBackendDescriptor_t> handles;
+    for (const CudnnDescriptor& value : values) handles.push_back(value.descriptor_);
+    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, std::span<const cudnnBackendDescriptor_t>(handles));
+  }
+
   template <class Value>
   Value get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const {
     Value value{};

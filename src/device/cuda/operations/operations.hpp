@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "device/cuda/context.hpp"
 #include "jitterscope/device.hpp"
@@ -10,8 +11,13 @@ namespace jitterscope::cuda {
 
 /// conv2d by cuDNN's backend API.
 std::unique_ptr<PreparedOperation> prepare_convolution(const Context&, const Operation&, const InputData&);
-/// matmul and linear by cuBLASLt.
+std::vector<EngineListing> list_convolution_engines(const Context&, const Operation&);
+
+/// matmul and linear by cuBLASLt where a bias is added or an algorithm is named, by cuBLAS else.
 std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operation&, const InputData&);
+/// What cuBLASLt proposes, best first by its own estimate. PyTorch takes the first of a product with bias.
+std::vector<EngineListing> list_matmul_engines(const Context&, const Operation&);
+
 /// fill, add, relu by jitterscope's own kernels.
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_copy(const Context&, const Operation&, const InputData&);
@@ -19,6 +25,7 @@ std::unique_ptr<PreparedOperation> prepare_spin(const Context&, const Operation&
 
 /// The libraries as found, for `doctor` and the result; never throw.
 LibraryInfo cudnn_library();
+LibraryInfo cublas_library();
 LibraryInfo cublaslt_library();
 LibraryInfo cupti_library();
 

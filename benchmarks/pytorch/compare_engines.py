@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Compares the engines that jitterscope takes with those that PyTorch took, by logs of cudnn-frontend.
+
+    compare_engines.py --jitterscope PATH [--device cuda] LOG…
+
+Where a log was written with torch.backends.cudnn.benchmark off, the tag of each convolution's plan is compared;
+where it was on, the plans that PyTorch tried, in their order, with the first plans that jitterscope lists.
+Prints a Markdown table and the differences; exit status 1 where there are any.
+"""
+
+import argparse
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+
+import frontend_log
+
+# The engine is all that is wanted: one short round.
+QUICK = ["--load", "burst", "--cache", "warm", "--min-rounds", "1", "--time-limit", "0.001", "--no-ceilings"]
+PER_CALL = 60
+
+
+def run_json(arguments):
+    # 4: measured, but not to the precision asked. 5: some operation failed; its result says which.
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode not in (0, 4, 5):
+        sys.exit(f"{' '.join(arguments[:3])}…: exit status {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def engines_taken(options, operations):
+    """The tag, or the failure, of each operation."""
+    taken = []
+    for start in range(0, len(operations), PER_CALL):
+        part = operations[start : start + PER_CALL]
+        command = [options.jitterscope, "run", *part, "--device", options.device, *QUICK, "--json", "-"]
+        for result in run_json(command)["results"]:
+            taken.append(result.get("algorithm") or "failed: " + result.get("failure", "?"))
+    return taken
+
+
+def engines_tried(options, operation):
+    command = [options.jitterscope, "engines", operation, "--device", options.device]
+    command += ["--list", "--json", "-"]
+    return [engine["tag"] for engine in run_json(command)["engines"] if engine["source"] != "other"]
+
+
+def compare_log(options, path):
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8")
+    with opened as file:
+        convolutions = frontend_log.read(file.read())
+    differences, plain = [], [c for c in convolutions if not c.took]
+    for convolution, tag in zip(plain, engines_taken(options, [c.operation for c in plain])):
+        if tag != convolution.tag:
+            differences.append(f"{convolution.operation}: PyTorch {convolution.tag}, jitterscope {tag}")
+    for convolution in (c for c in convolutions if c.took):
+        theirs = list(dict.fromkeys(tag for tag, _ in convolution.took))  # a plan may be tried twice
+        ours = engines_tried(options, convolution.operation)[: len(theirs)]
+        if ours != theirs:
+            differences.append(f"{convolution.operation}: PyTorch tried {theirs}, jitterscope lists {ours}")
+    return len(convolutions), len(convolutions) - len(plain), differences
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jitterscope", required=True)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("logs", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
+    rows, all_differences = [], []
+    for path in options.logs:
+        total, tuned, differences = compare_log(options, path)
+        rows.append(f"| {path.name} | {total} | {'on' if tuned else 'off'} | {total - len(differences)} |")
+        all_differences += differences
+    print("| log | convolutions | benchmark | equal |\n| --- | --: | --- | --: |")
+    print("\n".join(rows))
+    for difference in all_differences:
+        print("-", difference)
+    return 1 if all_differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

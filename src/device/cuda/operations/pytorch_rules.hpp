@@ -1,0 +1,18 @@
+// Which library PyTorch runs an operation by on a GPU (2.4 to 2.11: aten/src/ATen/native/Convolution.cpp,
+// cuda/Blas.cpp).
+#pragma once
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope::cuda {
+
+/// Whether PyTorch gives a convolution, in any direction, to cuDNN. The others are depthwise ones in NCHW,
+/// which it runs by kernels of its own: all but f16 with a square filter of 1, 3 or 5, without dilation, of
+/// 32 channels or more, in shapes that its authors measured cuDNN to be faster in.
+bool pytorch_uses_cudnn(const Conv2d&);
+
+/// Whether a product with bias goes to cuBLASLt, with the bias in its epilogue. Otherwise PyTorch copies the
+/// bias first, by a kernel of its own, and runs cuBLAS.
+bool pytorch_uses_bias_epilogue(const Matmul&);
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,74 @@
+// Choosing an engine by timing, as PyTorch with torch.backends.cudnn.benchmark on does it and as it should be
+// done.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "measure/session.hpp"
+
+namespace jitterscope {
+
+/// The operation with this engine; an operation without engines stays as it is.
+Operation with_engine(const Operation& operation, const std::string& engine);
+/// Empty where the operation names none.
+std::string engine_of(const Operation& operation);
+
+/// PyTorch's choice imitated (cudnn_frontend_find_plan.h, Conv_v8.cpp): of the first 10 plans that run, in
+/// the order of heuristics and fallback, each runs once to warm up and once between two events; the fastest
+/// is taken, the first of equals. No clock control, no repetition: the choice may differ from time to time.
+class AutotuneImitation {
+ public:
+  /// Prepares the candidates. Throws UsageError where the device has no engines to choose from.
+  AutotuneImitation(Session& session, const Operation& operation, const InputData& data);
+  ~AutotuneImitation();
+
+  /// One choice: the index into candidates(). The device rests first, as it does while PyTorch builds plans.
+  std::size_t choose(Nanoseconds idle);
+  const std::vector<std::string>& candidates() const { return tags_; }
+
+ private:
+  Session& session_;
+  std::vector<std::string> tags_;
+  std::vector<std::unique_ptr<PreparedOperation>> prepared_;
+};
+
+/// One engine of a ranking.
+struct RankedEngine {
+  EngineListing engine;
+  Result result;                   ///< burst, in the caches asked for; failure where it did not run
+  std::int64_t autotune_wins = 0;  ///< of EngineRanking::imitations
+  bool autotune_tries = false;     ///< it is among the first 10
+};
+struct EngineRanking {
+  std::string operation;
+  std::vector<RankedEngine> engines;  ///< by time in the first cache state, fastest first; failed ones last
+  std::string heuristic;              ///< the tag that PyTorch takes with benchmark off
+  std::int64_t imitations = 0;
+  bool interrupted = false;
+};
+
+/// Time of an engine's median over the fastest one's, less one, weighted by how often autotuning takes it:
+/// what benchmark on costs on average against the best engine. Nothing without imitations.
+std::optional<double> expected_loss(const EngineRanking& ranking);
+/// The same of the engine that the heuristic takes.
+std::optional<double> heuristic_loss(const EngineRanking& ranking);
+
+/// All engines of an operation in PyTorch's order, not measured. Throws UsageError where there are none.
+EngineRanking list_ranking(Device& device, const Operation& operation);
+
+using EngineListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
+
+/// Measures every engine of an operation and imitates PyTorch's choice `imitations` times. Throws UsageError
+/// where the device has no engines for it.
+EngineRanking rank_engines(Session& session, const Operation& operation, const MeasureOptions& options,
+                           std::int64_t imitations, const EngineListener& listener);
+
+/// An operation with engine=autotune or engine=best names the one that is chosen, by one imitation or by
+/// measuring all warm; others stay as they are.
+Operation resolve_engine(Session& session, const Operation& operation, const MeasureOptions& options);
+
+}  // namespace jitterscope

@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/engine_choice.hpp"
+#include "measure/measure_operation.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::vector<EngineListing> engines_for(Device& device, const Operation& operation) {
+  std::vector<EngineListing> engines = device.list_engines(operation);
+  if (!engines.empty()) return engines;
+  throw UsageError(
+      fmt::format("{}: {} has no engines to choose from for it; conv2d, matmul and linear on cuda have",
+                  operation.text(), device.describe().name));
+}
+
+bool has_time(const RankedEngine& engine) {
+  return !engine.result.measurements.empty() && engine.result.measurements.front().time.rounds > 0;
+}
+
+Nanoseconds time_of(const RankedEngine& engine) { return engine.result.measurements.front().time.median; }
+
+class Ranker {
+ public:
+  Ranker(Session& session, const Operation& operation, const MeasureOptions& options,
+         const EngineListener& listener)
+      : session_(session), operation_(operation), options_(options), listener_(listener) {}
+
+  EngineRanking rank(std::int64_t imitations) {
+    ranking_ = list_ranking(session_.device(), operation_);
+    find_heuristic_choice();
+    imitate(imitations);
+    measure_all();
+    std::stable_sort(ranking_.engines.begin(), ranking_.engines.end(),
+                     [](const RankedEngine& a, const RankedEngine& b) {
+                       if (!has_time(a) || !has_time(b)) return has_time(a) && !has_time(b);
+                       return time_of(a) < time_of(b);
+                     });
+    return std::move(ranking_);
+  }
+
+ private:
+  bool interrupted() {
+    ranking_.interrupted = ranking_.interrupted || (options_.interrupted && options_.interrupted());
+    return ranking_.interrupted;
+  }
+  RankedEngine* find(const std::string& tag) {
+    const auto found = std::find_if(ranking_.engines.begin(), ranking_.engines.end(),
+                                    [&](const RankedEngine& engine) { return engine.engine.tag == tag; });
+    return found == ranking_.engines.end() ? nullptr : &*found;
+  }
+  void find_heuristic_choice() {
+    try {
+      const auto prepared = session_.device().prepare(with_engine(operation_, ""),
+                                                      {.kind = options_.data, .seed = options_.seed});
+      ranking_.heuristic = prepared->algorithm();
+    } catch (const FailedError&) {
+      // No engine of the heuristic runs; the ranking says so by naming none.
+    }
+  }
+
+  // Before the engines are measured, so that all are as new to the process as they are to PyTorch.
+  void imitate(std::int64_t imitations) {
+    if (imitations == 0 || interrupted()) return;
+    AutotuneImitation imitation(session_, operation_, {.kind = options_.data, .seed = options_.seed});
+    for (const std::string& tag : imitation.candidates()) find(tag)->autotune_tries = true;
+    Random random(options_.seed);
+    for (std::int64_t i = 0; i < imitations && !interrupted(); ++i) {
+      if (listener_) {
+        listener_("imitating benchmark=True", static_cast<std::size_t>(i + 1),
+                  static_cast<std::size_t>(imitations));
+      }
+      const Nanoseconds idle(random.uniform(options_.shortest_idle.value(), options_.longest_idle.value()));
+      ++find(imitation.candidates()[imitation.choose(idle)])->autotune_wins;
+      ++ranking_.imitations;
+    }
+  }
+
+  void measure_all() {
+    for (std::size_t i = 0; i < ranking_.engines.size() && !interrupted(); ++i) {
+      RankedEngine& engine = ranking_.engines[i];
+      if (listener_) listener_(engine.engine.tag, i + 1, ranking_.engines.size());
+      try {
+        engine.result =
+            measure_operation(session_, with_engine(operation_, engine.engine.tag), options_, false);
+      } catch (const FailedError& error) {
+        engine.result.failure = error.what();
+      }
+    }
+  }
+
+  Session& session_;
+  const Operation& operation_;
+  const MeasureOptions& options_;
+  const EngineListener& listener_;
+  EngineRanking ranking_;
+};
+
+}  // namespace
+
+EngineRanking list_ranking(Device& device, const Operation& operation) {
+  EngineRanking ranking;
+  ranking.operation = operation.text();
+  for (const EngineListing& engine : engines_for(device, operation)) {
+    const auto same = [&](const RankedEngine& ranked) { return ranked.engine.tag == engine.tag; };
+    if (std::any_of(ranking.engines.begin(), ranking.engines.end(), same)) continue;
+    RankedEngine ranked;
+    ranked.engine = engine;
+    ranking.engines.push_back(std::move(ranked));
+  }
+  return ranking;
+}
+
+EngineRanking rank_engines(Session& session, const Operation& operation, const MeasureOptions& options,
+                           std::int64_t imitations, const EngineListener& listener) {
+  return Ranker(session, operation, options, listener).rank(imitations);
+}
+
+std::optional<double> expected_loss(const EngineRanking& ranking) {
+  if (ranking.imitations == 0 || ranking.engines.empty() || !has_time(ranking.engines.front())) {
+    return std::nullopt;
+  }
+  const Nanoseconds best = time_of(ranking.engines.front());
+  double loss = 0.0;
+  for (const RankedEngine& engine : ranking.engines) {
+    if (engine.autotune_wins == 0) continue;
+    if (!has_time(engine)) return std::nullopt;
+    loss += static_cast<double>(engine.autotune_wins) * (time_of(engine) / best - 1.0);
+  }
+  return loss / static_cast<double>(ranking.imitations);
+}
+
+std::optional<double> heuristic_loss(const EngineRanking& ranking) {
+  if (ranking.engines.empty() || !has_time(ranking.engines.front())) return std::nullopt;
+  const Nanoseconds best = time_of(ranking.engines.front());
+  for (const RankedEngine& engine : ranking.engines) {
+    if (engine.engine.tag == ranking.heuristic && has_time(engine)) return time_of(engine) / best - 1.0;
+  }
+  return std::nullopt;
+}
+
+}  // namespace jitterscope

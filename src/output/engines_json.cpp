@@ -1,0 +1,64 @@
+#include <nlohmann/json.hpp>
+
+#include "output/engines_table.hpp"
+#include "output/json.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+
+std::string_view word(EngineListing::Source source) {
+  switch (source) {
+    case EngineListing::Source::heuristic: return "heuristic";
+    case EngineListing::Source::fallback: return "fallback";
+    case EngineListing::Source::other: return "other";
+  }
+  return "";
+}
+
+Json engine_json(const EngineRanking& ranking, const RankedEngine& ranked) {
+  Json object = {{"tag", ranked.engine.tag}, {"source", word(ranked.engine.source)}};
+  put(object, "notes", ranked.engine.notes);
+  put(object, "workspace_bytes", ranked.engine.workspace);
+  object["heuristic_choice"] = ranked.engine.tag == ranking.heuristic;
+  object["autotune_tries"] = ranked.autotune_tries;
+  object["autotune_wins"] = ranked.autotune_wins;
+  object["times"] = Json::array();
+  for (const Measurement& measurement : ranked.result.measurements) {
+    Json time = {{"cache", to_string(measurement.conditions.cache)},
+                 {"load", to_string(measurement.conditions.load)}};
+    put(time, "median_seconds", measurement.time.median);
+    put(time, "low_seconds", measurement.time.low);
+    put(time, "high_seconds", measurement.time.high);
+    time["rounds"] = measurement.time.rounds;
+    object["times"].push_back(std::move(time));
+  }
+  put(object, "failure", ranked.result.failure);
+  return object;
+}
+
+}  // namespace
+
+std::string engines_json(const EnginesRecord& record) {
+  const EngineRanking& ranking = record.ranking;
+  Json document = {{"format", "jitterscope-engines"}, {"version", kVersion}};
+  document["operation"] = ranking.operation;
+  document["interrupted"] = ranking.interrupted;
+  document["environment"] = {{"tool_version", record.environment.tool_version},
+                             {"command_line", record.environment.command_line},
+                             {"time", record.environment.time},
+                             {"host", properties_json(record.environment.host)}};
+  document["device"] = {{"id", record.device.id}, {"name", record.device.name}};
+  document["libraries"] = libraries_json(record.device.libraries);
+  document["imitations"] = ranking.imitations;
+  put(document, "heuristic", ranking.heuristic);
+  put(document, "heuristic_loss", heuristic_loss(ranking));
+  put(document, "expected_autotune_loss", expected_loss(ranking));
+  document["engines"] = Json::array();
+  for (const RankedEngine& engine : ranking.engines)
+    document["engines"].push_back(engine_json(ranking, engine));
+  return json_text(document);
+}
+
+}  // namespace jitterscope
