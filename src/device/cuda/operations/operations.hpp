@@ -18,6 +18,8 @@ std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operatio
 /// What cuBLASLt proposes, best first by its own estimate. PyTorch takes the first of a product with bias.
 std::vector<EngineListing> list_matmul_engines(const Context&, const Operation&);
 
+/// Whether prepare_elementwise has a kernel.
+bool has_elementwise(ElementwiseKind);
 /// fill, add, relu by jitterscope's own kernels.
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_copy(const Context&, const Operation&, const InputData&);
