@@ -3,7 +3,8 @@
 namespace jitterscope {
 
 const std::vector<kinds::Kind>& kinds::all() {
-  static const std::vector<Kind> list = {conv2d(), matmul(), linear(), copy(), fill(), add(), relu(), spin()};
+  static const std::vector<Kind> list = {conv2d(), matmul(), linear(), copy(), fill(),
+                                         add(),    relu(),   spin(),   aten()};
   return list;
 }
 

@@ -28,6 +28,7 @@ Kind fill();
 Kind add();
 Kind relu();
 Kind spin();
+Kind aten();
 
 std::string_view name(const Conv2d&);
 std::string_view name(const Matmul&);
@@ -35,6 +36,7 @@ std::string_view name(const Linear&);
 std::string_view name(const Copy&);
 std::string_view name(const Elementwise&);
 std::string_view name(const Spin&);
+std::string_view name(const Aten&);
 
 /// Throws UsageError where the shape is impossible. The total of the operands is checked apart.
 void check(const Conv2d&);
@@ -43,6 +45,10 @@ void check(const Linear&);
 void check(const Copy&);
 void check(const Elementwise&);
 void check(const Spin&);
+void check(const Aten&);
+
+/// One of all that are equal, so that equal operations print equally.
+void normalize(Aten&);
 
 /// In the order of the normal form.
 void write(const Conv2d&, ParameterWriter&);
@@ -58,6 +64,9 @@ double flops(const Linear&);
 double flops(const Copy&);
 double flops(const Elementwise&);
 double flops(const Spin&);
+double flops(const Aten&);
+
+Bytes bytes(const Aten&);
 
 std::vector<Operand> operands(const Conv2d&);
 std::vector<Operand> operands(const Matmul&);
@@ -65,5 +74,6 @@ std::vector<Operand> operands(const Linear&);
 std::vector<Operand> operands(const Copy&);
 std::vector<Operand> operands(const Elementwise&);
 std::vector<Operand> operands(const Spin&);
+std::vector<Operand> operands(const Aten&);
 
 }  // namespace jitterscope::kinds

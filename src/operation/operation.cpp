@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "operation/aten_text.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
 
@@ -20,6 +21,7 @@ Operation::Operation(Parameters parameters) : parameters_(std::move(parameters))
   if (Copy* copy = std::get_if<Copy>(&parameters_); copy != nullptr && copy->kind == CopyKind::d2d) {
     copy->memory = HostMemory::pinned;
   }
+  if (Aten* aten = std::get_if<Aten>(&parameters_)) kinds::normalize(*aten);
   std::visit(
       [](const auto& shape) {
         kinds::check(shape);
@@ -33,9 +35,17 @@ std::string_view Operation::kind() const {
 }
 
 std::string Operation::text() const {
-  ParameterWriter writer(kind());
-  std::visit([&](const auto& shape) { kinds::write(shape, writer); }, parameters_);
-  return writer.text();
+  return std::visit(
+      [this]<class Shape>(const Shape& shape) {
+        if constexpr (std::is_same_v<Shape, Aten>) {
+          return aten_text(shape);
+        } else {
+          ParameterWriter writer(kind());
+          kinds::write(shape, writer);
+          return writer.text();
+        }
+      },
+      parameters_);
 }
 
 double Operation::flops() const {
@@ -47,6 +57,7 @@ Bytes Operation::bytes() const {
   // one from or to the host; the other half crosses the host's memory.
   const Copy* copy = std::get_if<Copy>(&parameters_);
   if (copy != nullptr && copy->kind != CopyKind::d2d) return Bytes(copy->bytes);
+  if (const Aten* aten = std::get_if<Aten>(&parameters_)) return kinds::bytes(*aten);
   Bytes total;
   for (const Operand& operand : operands()) total += operand.bytes();
   return total;

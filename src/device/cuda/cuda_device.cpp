@@ -219,6 +219,9 @@ std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operatio
     std::unique_ptr<PreparedOperation> operator()(const Spin&) {
       return prepare_spin(context, operation, data);
     }
+    std::unique_ptr<PreparedOperation> operator()(const Aten& aten) {
+      throw UsageError(aten.name + ": cuda has no operators of PyTorch");
+    }
   };
   return std::visit(Visitor{context_, operation, data}, operation.parameters());
 }
