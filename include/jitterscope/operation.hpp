@@ -209,13 +209,14 @@ struct AtenArgument {
   bool boolean = false;
   std::int64_t integer = 0;
   double real = 0.0;
-  std::string text;                          ///< also the data type of a tensor: f32, i64, bool, u8…
-  std::vector<std::int64_t> shape, strides;  ///< of a tensor; strides empty: dense, row-major
-  std::vector<AtenArgument> elements;        ///< of a list
-  bool operator==(const AtenArgument&) const = default;
+  std::string text;  ///< also the data type of a tensor: f32, i64, bool, u8@cpu (host memory)…
+  std::vector<std::int64_t> shape, strides;    ///< of a tensor; strides empty: dense, row-major
+  std::vector<AtenArgument> elements;          ///< of a list
+  bool operator==(const AtenArgument&) const;  ///< where two NaNs are equal
 };
 /// Any operator of PyTorch, by its schema's name and its arguments in the schema's order; those that are left
 /// out at the end take the schema's defaults. In text: aten::add.Tensor(f32[8,16],f32[8,16]{1,8},alpha=2).
+/// Its outputs are unknown before it runs: bytes() counts the tensors among the arguments, each read once.
 struct Aten {
   std::string name;  ///< with its overload: aten::add.Tensor; without one where that is empty
   std::vector<AtenArgument> arguments;
@@ -238,7 +239,7 @@ struct Operand {
 class Operation {
  public:
   using Parameters = std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax,
-                                  LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention>;
+                                  LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention, Aten>;
 
   /// Checks the shape; throws UsageError that says which parameter is impossible and why.
   Operation(Parameters parameters);  // NOLINT(google-explicit-constructor): a shape is an operation

@@ -34,6 +34,7 @@ std::vector<Kind> optimizer_steps();
 Kind copy();
 std::vector<Kind> elementwise();
 Kind spin();
+Kind aten();
 
 std::string_view name(const Conv2d&);
 std::string_view name(const Matmul&);
@@ -41,6 +42,7 @@ std::string_view name(const Linear&);
 std::string_view name(const Copy&);
 std::string_view name(const Elementwise&);
 std::string_view name(const Spin&);
+std::string_view name(const Aten&);
 std::string_view name(const BatchNorm&);
 std::string_view name(const Pool2d&);
 std::string_view name(const Softmax&);
@@ -57,6 +59,10 @@ void check(const Linear&);
 void check(const Copy&);
 void check(const Elementwise&);
 void check(const Spin&);
+void check(const Aten&);
+
+/// One of all that are equal, so that equal operations print equally.
+void normalize(Aten&);
 void check(const BatchNorm&);
 void check(const Pool2d&);
 void check(const Softmax&);
@@ -88,6 +94,9 @@ double flops(const Linear&);
 double flops(const Copy&);
 double flops(const Elementwise&);
 double flops(const Spin&);
+double flops(const Aten&);
+
+Bytes bytes(const Aten&);
 double flops(const BatchNorm&);
 double flops(const Pool2d&);
 double flops(const Softmax&);
@@ -103,6 +112,7 @@ std::vector<Operand> operands(const Linear&);
 std::vector<Operand> operands(const Copy&);
 std::vector<Operand> operands(const Elementwise&);
 std::vector<Operand> operands(const Spin&);
+std::vector<Operand> operands(const Aten&);
 std::vector<Operand> operands(const BatchNorm&);
 std::vector<Operand> operands(const Pool2d&);
 std::vector<Operand> operands(const Softmax&);

@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "operation/aten_text.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
 #include "operation/traffic.hpp"
@@ -30,6 +31,7 @@ Operation::Operation(Parameters parameters) : parameters_(std::move(parameters))
   if (Copy* copy = std::get_if<Copy>(&parameters_); copy != nullptr && copy->kind == CopyKind::d2d) {
     copy->memory = HostMemory::pinned;
   }
+  if (Aten* aten = std::get_if<Aten>(&parameters_)) kinds::normalize(*aten);
   std::visit(
       [](const auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) {
@@ -46,9 +48,17 @@ std::string_view Operation::kind() const {
 }
 
 std::string Operation::text() const {
-  ParameterWriter writer(kind());
-  std::visit([&](const auto& shape) { kinds::write(shape, writer); }, parameters_);
-  return writer.text();
+  return std::visit(
+      [this]<class Shape>(const Shape& shape) {
+        if constexpr (std::is_same_v<Shape, Aten>) {
+          return aten_text(shape);
+        } else {
+          ParameterWriter writer(kind());
+          kinds::write(shape, writer);
+          return writer.text();
+        }
+      },
+      parameters_);
 }
 
 double Operation::flops() const {
@@ -56,6 +66,7 @@ double Operation::flops() const {
 }
 
 Bytes Operation::bytes() const {
+  if (const Aten* aten = std::get_if<Aten>(&parameters_)) return kinds::bytes(*aten);
   Bytes total;
   for (const Bytes bytes : operand_traffic(*this)) total += bytes;
   return total;

@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -67,6 +68,7 @@ Operation make_operation(const kinds::Kind& kind, std::vector<NamedValue> values
 }
 
 Operation Operation::parse(std::string_view text) {
+  if (is_aten_text(text)) return Operation(parse_aten(text));
   const OperationText operation = split_operation(text);
   std::vector<NamedValue> values;
   for (const ParameterValues& parameter : operation.parameters) {

@@ -167,6 +167,10 @@ double element(const Spin&, const Inputs&, std::int64_t) {
   throw UsageError("spin has no output to verify; leave out --verify");
 }
 
+double element(const Aten& aten, const Inputs&, std::int64_t) {
+  throw UsageError(aten.name + " has no reference to verify with; leave out --verify");
+}
+
 template <class Shape>
 double element(const Shape& shape, const Inputs&, std::int64_t) {
   throw UsageError(Operation(shape).text() + ": cannot be verified; leave out --verify");
@@ -185,6 +189,7 @@ std::int64_t terms(const Linear& linear) { return linear.in; }
 std::int64_t terms(const Copy&) { return 1; }
 std::int64_t terms(const Elementwise&) { return 1; }
 std::int64_t terms(const Spin&) { return 0; }
+std::int64_t terms(const Aten&) { return 0; }
 template <class Shape>
 std::int64_t terms(const Shape&) {
   return 1;

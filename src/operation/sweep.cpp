@@ -3,6 +3,7 @@
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
 #include "operation/parse.hpp"
 
 namespace jitterscope {
@@ -77,6 +78,7 @@ std::string text_of(const std::string& kind, const std::vector<NamedValue>& valu
 }  // namespace
 
 std::vector<Operation> parse_sweep(std::string_view text) {
+  if (is_aten_text(text)) return {Operation(parse_aten(text))};  // its commas part arguments, not values
   const OperationText operation = split_operation(text);
   const std::string& kind = operation.kind->help.kind;
   std::vector<std::vector<std::string>> lists;

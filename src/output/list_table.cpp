@@ -27,7 +27,10 @@ std::string operations_text() {
     }
     const TableColumn columns[] = {names, defaults, meanings};
     text += wrapped(fmt::format("**{}**: {}", help.kind, help.summary), kPageWidth);
-    text += fmt::format("\n{}\nExample: `jitterscope run {}`\n\n", markdown_table(columns), help.example);
+    // Parentheses are the shell's own.
+    const std::string_view quote = help.example.find('(') == std::string::npos ? "" : "'";
+    text += "\n" + (help.parameters.empty() ? "" : markdown_table(columns) + "\n");
+    text += fmt::format("Example: `jitterscope run {1}{0}{1}`\n\n", help.example, quote);
   }
   return text + wrapped(
                     "Any parameter takes a list or a range: n=1,2,4 or n=1..64*2 or n=1..9+2. Numbers may "

@@ -18,8 +18,10 @@ struct Parts {
 
 Parts split(std::string_view text) {
   const std::size_t colon = text.find(':');
-  // A callable's name may hold anything; it has no parameters.
-  if (colon == std::string_view::npos || text.find('=', colon) == std::string_view::npos) {
+  // A callable's name may hold anything; it has no parameters, and PyTorch's operators have no keys.
+  const bool is_pytorch_operator = text.substr(std::min(colon, text.size())).starts_with("::");
+  if (colon == std::string_view::npos || text.find('=', colon) == std::string_view::npos ||
+      is_pytorch_operator) {
     return {std::string(text), {}};
   }
   Parts parts{std::string(text.substr(0, colon)), {}};

@@ -33,5 +33,11 @@ TEST(OperationLabel, CallablesMayHaveAnyName) {
   EXPECT_EQ(label_operations(operations).labels[2], "my kernel<float, 4>");
 }
 
+TEST(OperationLabel, OperatorsOfPyTorchStayWhole) {
+  const std::vector<std::string> operations = {"aten::add.Tensor(f32[8,16],f32[8,16],alpha=2)",
+                                               "aten::sub.Tensor(f32[8,16],f32[8,16],alpha=2)"};
+  EXPECT_EQ(label_operations(operations).labels, operations);
+}
+
 }  // namespace
 }  // namespace jitterscope

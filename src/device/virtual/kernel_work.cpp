@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jitterscope/error.hpp"
 #include "operation/traffic.hpp"
 
 namespace jitterscope::virtual_gpu {
@@ -90,6 +91,9 @@ class Shaper {
     if (spin.unit == Spin::Unit::nanoseconds) work_.fixed += Nanoseconds(amount);
     if (spin.unit == Spin::Unit::cycles) work_.compute = Cycles(amount);
     work_.activity = kSpinActivity;
+  }
+  void operator()(const Aten& aten) {
+    throw UsageError(aten.name + ": a simulated GPU has no operators of PyTorch; use --device cpu or cuda");
   }
 
  private:

@@ -32,6 +32,9 @@ struct Preparer {
     return prepare_elementwise(operation, inputs);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation, inputs); }
+  std::unique_ptr<PreparedOperation> operator()(const Aten& aten) {
+    throw UsageError(aten.name + ": the cpu has no operators of PyTorch");
+  }
   template <class Shape>
   std::unique_ptr<PreparedOperation> operator()(const Shape&) {
     throw UsageError(fmt::format("the cpu has no {}", operation.kind()));
