@@ -27,9 +27,20 @@ enum class DataKind { normal, uniform, zeros, ones, sparse };
 std::string_view to_string(CacheState);
 std::string_view to_string(DataKind);
 
+class PreparedOperation;
+
+/// An operand that lies in the memory of another operation's, of the same size on the same device: what one
+/// call of a network writes and the next one reads.
+struct SharedOperand {
+  std::size_t operand = 0;                   ///< of the operation that is prepared
+  const PreparedOperation* owner = nullptr;  ///< must outlive it
+  std::size_t owner_operand = 0;
+};
+
 struct InputData {
   DataKind kind = DataKind::normal;
   std::uint64_t seed = 1;
+  std::vector<SharedOperand> shared = {};  ///< the others get memory of their own
 };
 
 /// A device's own handle of a queue: a CUstream on CUDA, null on the CPU.

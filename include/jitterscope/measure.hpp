@@ -38,7 +38,8 @@ struct MeasureOptions {
   bool warm_up = true;                             ///< sustained: wait for the steady state
   DataKind data = DataKind::normal;                ///< as the operands were filled; stated in the result
   bool fresh_data = false;  ///< a set of operands for each launch, in turn, not the same for all
-  bool kernels = false;     ///< trace the kernels of one launch as well, after its times
+  std::vector<std::int64_t> iterations = {};  ///< loops of so many launches, before all else
+  bool kernels = false;                       ///< trace the kernels of one launch as well, after its times
   std::uint64_t seed = 1;
   std::function<void(const Progress&)> progress;
   std::function<bool()> interrupted;  ///< asked between rounds; true stops, and keeps what there is

@@ -156,6 +156,21 @@ struct LaunchKernel {
   Nanoseconds median, minimum, maximum;
 };
 
+/// One loop of launches as a program would run it: operands and plan made anew, the device idle before, no
+/// gate, a mark on either side of each launch.
+struct IterationRun {
+  std::int64_t count = 0;
+  Nanoseconds first, minimum, mean, median, maximum;  ///< of one launch, GPU time; first: of launch 1
+  Nanoseconds first_on_host;                          ///< launch 1 until it was done, by the host's clock
+  Nanoseconds host_time;                              ///< of the whole loop, per launch
+  struct ClockPoint {
+    std::int64_t launch = 0;  ///< read behind so many launches
+    Hertz clock;              ///< mean since the point before
+  };
+  std::vector<ClockPoint> clocks;
+  std::optional<Nanoseconds> throttled_power, throttled_thermal;  ///< in the course of the loop
+};
+
 /// All that is known of one operation on one device.
 struct Result {
   std::string operation;            ///< normal form, or a callable's name
@@ -165,10 +180,11 @@ struct Result {
   bool stand_in = false;  ///< jitterscope's own way in place of PyTorch's: never its time
   double flops = 0.0;
   Bytes bytes, workspace;
-  Nanoseconds prepare_time;           ///< plan building, allocation, filling
-  Nanoseconds first_call;             ///< first launch, to its end: what is loaded lazily
-  Nanoseconds launch_cost;            ///< host time of one launch call, median
-  std::vector<LaunchKernel> kernels;  ///< of one launch, in their order; empty where not asked for
+  Nanoseconds prepare_time;              ///< plan building, allocation, filling
+  Nanoseconds first_call;                ///< first launch, to its end: what is loaded lazily
+  Nanoseconds launch_cost;               ///< host time of one launch call, median
+  std::vector<LaunchKernel> kernels;     ///< of one launch, in their order; empty where not asked for
+  std::vector<IterationRun> iterations;  ///< where counts were asked for
   std::vector<Measurement> measurements;
   std::vector<Finding> findings;
   std::optional<Verification> verification;

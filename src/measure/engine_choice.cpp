@@ -44,7 +44,12 @@ AutotuneImitation::AutotuneImitation(Session& session, const Operation& operatio
   for (const EngineListing& engine : session.device().list_engines(operation)) {
     if (engine.source == EngineListing::Source::other || prepared_.size() == kBenchmarkLimit) break;
     try {
-      prepared_.push_back(session.device().prepare(with_engine(operation, engine.tag), data));
+      InputData shared = data;
+      // As in PyTorch, all plans run on the same operands.
+      for (std::size_t i = 0; i < operation.operands().size() && !prepared_.empty(); ++i) {
+        shared.shared.push_back({i, prepared_.front().get(), i});
+      }
+      prepared_.push_back(session.device().prepare(with_engine(operation, engine.tag), shared));
       tags_.push_back(engine.tag);
     } catch (const FailedError&) {
       // PyTorch leaves out as silently what fails.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "measure/engine_choice.hpp"
+#include "measure/iterations.hpp"
 #include "measure/launch_kernels.hpp"
 #include "measure/rotating_workload.hpp"
 #include "measure/verify.hpp"
@@ -36,11 +37,14 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
                          bool with_verification) {
   Device& device = session.device();
   const Operation resolved = resolve_engine(session, operation, options);
+  // First of all, so that the first loop's first launch is the process's first of this operation.
+  std::vector<IterationRun> iterations = run_iterations(session, resolved, options);
   const Nanoseconds start = device.host_time();
   RotatingWorkload workload = prepare_sets(device, resolved, options);
   const Nanoseconds prepare_time = device.host_time() - start;
   Result result = session.measure(workload, operation.text(), options);
   PreparedOperation& prepared = workload.first();
+  result.iterations = std::move(iterations);
   result.prepare_time = prepare_time;
   result.provider = prepared.provider();
   result.algorithm = prepared.algorithm();

@@ -33,6 +33,21 @@ inline bool reached_precision(const Measurement& measurement) {
   return measurement.time.precision() <= measurement.precision_asked;
 }
 
+/// One call of a network, timed where it runs.
+struct SequenceCall {
+  std::string name;
+  std::size_t layer = 0;  ///< index of RunRecord::results
+  TimeEstimate time;      ///< first kernel's start to last kernel's end; no rounds where it did not run
+  std::string failure;    ///< empty, or why it was left out
+};
+struct SequenceMeasurement {
+  std::vector<SequenceCall> calls;  ///< in order
+  TimeEstimate iteration;           ///< start of the first call to the end of the last
+  std::optional<Hertz> clock;       ///< median over iterations
+  Instrument instrument = Instrument::cupti;
+  Load load = Load::burst;
+};
+
 struct RunRecord {
   Environment environment;
   DeviceDescription device;
@@ -40,6 +55,7 @@ struct RunRecord {
   Ceilings ceilings;
   std::string title;  ///< the model or the operation that was asked for
   std::vector<Result> results;
+  std::optional<SequenceMeasurement> sequence;
   std::vector<Finding> findings;  ///< about the machine, not about one operation
   bool interrupted = false;
 };

@@ -10,15 +10,28 @@ CudaOperation::CudaOperation(const Context& context, const Operation& operation,
     : context_(context), operation_(operation), descriptions_(operation.operands()) {
   context_.make_current();
   Bytes needed(0);
-  for (const Operand& operand : descriptions_) needed += operand.bytes();
+  for (std::size_t i = 0; i < descriptions_.size(); ++i) {
+    operands_.push_back(shared_memory(i, data));
+    if (!operands_.back()) needed += descriptions_[i].bytes();
+  }
   require_device_memory(context_, operation_, needed);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    operands_.emplace_back(descriptions_[i].bytes());
+    if (!operands_[i]) operands_[i] = std::make_shared<DeviceMemory>(descriptions_[i].bytes());
     if (descriptions_[i].role == OperandRole::input) {
-      fill_operand(context_, operands_[i].address(), descriptions_[i], i, data);
+      fill_operand(context_, operands_[i]->address(), descriptions_[i], i, data);
     }
   }
-  poison_outputs();
+  CudaOperation::poison_outputs();
+}
+
+std::shared_ptr<DeviceMemory> CudaOperation::shared_memory(std::size_t index, const InputData& data) const {
+  for (const SharedOperand& shared : data.shared) {
+    const auto* owner = dynamic_cast<const CudaOperation*>(shared.owner);
+    if (shared.operand != index || owner == nullptr) continue;
+    const std::shared_ptr<DeviceMemory>& memory = owner->operands_.at(shared.owner_operand);
+    if (memory->size() == descriptions_[index].bytes()) return memory;
+  }
+  return nullptr;
 }
 
 bool CudaOperation::produce_inputs(NativeQueue queue) {
@@ -31,14 +44,14 @@ bool CudaOperation::produce_inputs(NativeQueue queue) {
 
 std::vector<MemoryRegion> CudaOperation::memory() const {
   std::vector<MemoryRegion> regions;
-  for (const DeviceMemory& operand : operands_) regions.push_back({operand.pointer(), operand.size()});
+  for (const auto& operand : operands_) regions.push_back({operand->pointer(), operand->size()});
   return regions;
 }
 
 void CudaOperation::poison_outputs() {
   context_.make_current();
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    if (descriptions_[i].role == OperandRole::output) poison_device_memory(context_, operands_[i]);
+    if (descriptions_[i].role == OperandRole::output) poison_device_memory(context_, *operands_[i]);
   }
   check(driver().cuCtxSynchronize(), "preparing the operands of " + operation_.text());
 }

@@ -1,6 +1,7 @@
 // What every operation on a GPU shares: operands in device memory, filled, poisoned, read back.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "device/cuda/context.hpp"
@@ -26,14 +27,17 @@ class CudaOperation : public PreparedOperation {
 
   const Context& context() const { return context_; }
   /// Device address of operation().operands()[index].
-  CUdeviceptr operand(std::size_t index) const { return operands_[index].address(); }
-  void* operand_pointer(std::size_t index) const { return operands_[index].pointer(); }
+  CUdeviceptr operand(std::size_t index) const { return operands_[index]->address(); }
+  void* operand_pointer(std::size_t index) const { return operands_[index]->pointer(); }
 
  private:
+  /// The memory that an operand shares, or null.
+  std::shared_ptr<DeviceMemory> shared_memory(std::size_t index, const InputData& data) const;
+
   const Context& context_;
   Operation operation_;
   std::vector<Operand> descriptions_;
-  std::vector<DeviceMemory> operands_;
+  std::vector<std::shared_ptr<DeviceMemory>> operands_;
 };
 
 }  // namespace jitterscope::cuda

@@ -51,7 +51,11 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
       waits_(waits_for_host(operation)) {
   require_data_type(timeline_.parameters().identity, operation_);
   require_memory(timeline_, operation_);
-  for (const Operand& operand : operands_) buffers_.push_back(timeline_.allocate(operand.bytes()));
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    const auto shared = shared_buffer(i, data);
+    owns_.push_back(!shared);
+    buffers_.push_back(shared ? *shared : timeline_.allocate(operands_[i].bytes()));
+  }
   kernel_->work = kernel_work(timeline_.parameters(), operation_, buffers_, data.kind);
   kernel_->work.placement = timeline_.machine().draw_placement();
   kernel_->name = fmt::format("virtual_{}", operation_.kind());
@@ -60,7 +64,20 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
 // As freeing memory does on a GPU: what still uses it ends first.
 VirtualOperation::~VirtualOperation() {
   timeline_.synchronize();
-  for (std::size_t i = 0; i < buffers_.size(); ++i) timeline_.release(buffers_[i], operands_[i].bytes());
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    if (owns_[i]) timeline_.release(buffers_[i], operands_[i].bytes());
+  }
+}
+
+std::optional<physics::Buffer> VirtualOperation::shared_buffer(std::size_t index,
+                                                               const InputData& data) const {
+  for (const SharedOperand& shared : data.shared) {
+    const auto* owner = dynamic_cast<const VirtualOperation*>(shared.owner);
+    if (shared.operand != index || owner == nullptr) continue;
+    const bool same_size = owner->operands_.at(shared.owner_operand).bytes() == operands_[index].bytes();
+    if (same_size) return owner->buffers_[shared.owner_operand];
+  }
+  return std::nullopt;
 }
 
 void VirtualOperation::run(NativeQueue queue) {

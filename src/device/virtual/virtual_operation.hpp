@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/virtual/timeline.hpp"
@@ -26,11 +27,15 @@ class VirtualOperation final : public PreparedOperation {
   std::vector<double> read_operand(std::size_t index) override;
 
  private:
+  /// The buffer that an operand shares.
+  std::optional<physics::Buffer> shared_buffer(std::size_t index, const InputData& data) const;
+
   Timeline& timeline_;
   Operation operation_;
   InputData data_;
   std::vector<Operand> operands_;
   std::vector<physics::Buffer> buffers_;
+  std::vector<bool> owns_;  ///< of each buffer
   std::shared_ptr<Kernel> kernel_;
   bool waits_ = false;  ///< each launch, until it is done
 };

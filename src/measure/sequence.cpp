@@ -1,0 +1,225 @@
+#include "measure/sequence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/estimate.hpp"
+#include "measure/launch_kernels.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+using PreparedCalls = std::vector<std::unique_ptr<PreparedOperation>>;
+
+std::vector<SharedOperand> shared_operands(const Call& call, const PreparedCalls& prepared) {
+  std::vector<SharedOperand> shared;
+  for (const OperandSource& input : call.inputs) {
+    const PreparedOperation* owner = prepared[input.call].get();
+    if (owner != nullptr) shared.push_back({input.operand, owner, input.source_operand});
+  }
+  return shared;
+}
+
+// One pass over all calls that were prepared.
+struct Pass {
+  std::vector<Nanoseconds> times;  // of each of them
+  Nanoseconds iteration;
+  std::optional<Hertz> clock;
+};
+
+class Sequence {
+ public:
+  Sequence(Session& session, const Model& model, const MeasureOptions& options,
+           const SequenceListener& listener)
+      : session_(session), model_(model), options_(options), listener_(listener) {}
+
+  void prepare(SequenceMeasurement& result) {
+    for (std::size_t i = 0; i < model_.calls.size(); ++i) {
+      const Call& call = model_.calls[i];
+      result.calls.push_back({call.name, call.layer, {}, ""});
+      prepared_.push_back(nullptr);
+      if (interrupted()) continue;
+      if (listener_) listener_("preparing " + call.name, i + 1, model_.calls.size());
+      try {
+        InputData data{.kind = options_.data, .seed = options_.seed + i, .shared = {}};
+        data.shared = shared_operands(call, prepared_);
+        prepared_[i] = session_.device().prepare(model_.layers[call.layer].operation, data);
+        running_.push_back(i);
+      } catch (const Error& error) {
+        result.calls[i].failure = error.what();
+      }
+    }
+    if (running_.empty()) throw FailedError(model_.name + ": none of its calls runs on this device");
+  }
+
+  // Kernels of each call; nothing where the device cannot be traced.
+  void count_kernels() {
+    std::map<std::size_t, std::size_t> of_layer;
+    try {
+      for (const std::size_t i : running_) {
+        const std::size_t layer = model_.calls[i].layer;
+        if (!of_layer.contains(layer)) {
+          of_layer[layer] = trace_launch(session_.device(), session_.queue(), *prepared_[i]).size();
+        }
+        kernels_.push_back(of_layer[layer]);
+      }
+    } catch (const MissingError&) {
+      kernels_.clear();
+    }
+  }
+  bool is_traced() const { return !kernels_.empty(); }
+
+  Pass run_once() {
+    launch_all();  // the clock rises, and caches get what a pass before leaves in them
+    return is_traced() ? run_traced() : run_by_host();
+  }
+
+  const std::vector<std::size_t>& running() const { return running_; }
+  bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+
+ private:
+  void launch_all() {
+    for (const std::size_t i : running_) session_.queue().launch(*prepared_[i]);
+  }
+
+  Pass run_traced() {
+    Queue& queue = session_.queue();
+    queue.wait();
+    const std::unique_ptr<KernelTracer> tracer = session_.device().trace_kernels();
+    // The pass before, untimed, keeps the queue full while the first calls of this one are launched.
+    launch_all();
+    const ClockStamp before = queue.stamp_clock();
+    launch_all();
+    const ClockStamp after = queue.stamp_clock();
+    queue.wait();
+    Pass pass = read(tracer->stop());
+    if (const auto clock = queue.clock_between(before, after)) pass.clock = clock->frequency;
+    return pass;
+  }
+
+  Pass read(const std::vector<KernelTime>& kernels) const {
+    std::size_t expected = 0;
+    for (const std::size_t count : kernels_) expected += count;
+    if (kernels.size() != 2 * expected) {
+      throw FailedError(
+          fmt::format("the tracer reported {} kernels for a pass of {}, twice: some records were lost",
+                      kernels.size(), expected));
+    }
+    Pass pass;
+    std::size_t next = expected;
+    for (const std::size_t count : kernels_) {
+      const bool any = count > 0;
+      pass.times.push_back(any ? kernels[next + count - 1].end - kernels[next].start : Nanoseconds(0));
+      next += count;
+    }
+    pass.iteration = kernels.back().end - kernels[expected].start;
+    return pass;
+  }
+
+  Pass run_by_host() {
+    Device& device = session_.device();
+    Queue& queue = session_.queue();
+    Pass pass;
+    queue.wait();
+    const ClockStamp before = queue.stamp_clock();
+    const Nanoseconds start = device.host_time();
+    for (const std::size_t i : running_) {
+      const Nanoseconds began = device.host_time();
+      queue.launch(*prepared_[i]);
+      queue.wait();
+      pass.times.push_back(device.host_time() - began);
+    }
+    pass.iteration = device.host_time() - start;
+    const ClockStamp after = queue.stamp_clock();
+    queue.wait();
+    if (const auto clock = queue.clock_between(before, after)) pass.clock = clock->frequency;
+    return pass;
+  }
+
+  Session& session_;
+  const Model& model_;
+  const MeasureOptions& options_;
+  const SequenceListener& listener_;
+  PreparedCalls prepared_;
+  std::vector<std::size_t> running_;  // calls that were prepared
+  std::vector<std::size_t> kernels_;  // of each of them
+};
+
+TimeEstimate estimate(const std::vector<Nanoseconds>& times) {
+  std::vector<Round> rounds;
+  for (const Nanoseconds time : times) {
+    Round round;
+    round.launches = {time};
+    rounds.push_back(std::move(round));
+  }
+  return estimate_time(rounds);
+}
+
+class Passes {
+ public:
+  explicit Passes(std::size_t calls) : times_(calls) {}
+
+  void add(const Pass& pass) {
+    for (std::size_t i = 0; i < times_.size(); ++i) times_[i].push_back(pass.times[i]);
+    iterations_.push_back(pass.iteration);
+    if (pass.clock) clocks_.push_back(pass.clock->value());
+  }
+  std::int64_t count() const { return std::ssize(iterations_); }
+
+  bool are_precise(double precision) const {
+    std::size_t precise = 0;
+    for (const auto& times : times_) precise += estimate(times).precision() <= precision ? 1 : 0;
+    return 10 * precise >= 9 * times_.size();
+  }
+
+  void summarise(const std::vector<std::size_t>& running, SequenceMeasurement& result) const {
+    for (std::size_t i = 0; i < running.size(); ++i) result.calls[running[i]].time = estimate(times_[i]);
+    result.iteration = estimate(iterations_);
+    if (!clocks_.empty()) result.clock = Hertz(statistics::median(clocks_));
+  }
+
+ private:
+  std::vector<std::vector<Nanoseconds>> times_;
+  std::vector<Nanoseconds> iterations_;
+  std::vector<double> clocks_;
+};
+
+}  // namespace
+
+SequenceMeasurement measure_sequence(Session& session, const Model& model, const MeasureOptions& options,
+                                     const SequenceListener& listener) {
+  if (model.calls.empty()) {
+    throw UsageError(model.name + ": the order of its calls is not known, so it cannot run in sequence");
+  }
+  SequenceMeasurement result;
+  Sequence sequence(session, model, options, listener);
+  sequence.prepare(result);
+  sequence.count_kernels();
+  result.instrument = sequence.is_traced() ? Instrument::cupti : Instrument::host;
+  result.load = options.loads.front();
+  Passes passes(sequence.running().size());
+  Random random(options.seed);
+  const Nanoseconds start = session.device().host_time();
+  while (!sequence.interrupted()) {
+    const Nanoseconds elapsed = session.device().host_time() - start;
+    const bool enough = passes.count() >= options.minimum_rounds &&
+                        (elapsed > options.sustained_time_limit || passes.are_precise(options.precision));
+    if (enough || elapsed > options.sustained_time_limit * 3.0) break;
+    if (listener) listener("in sequence", static_cast<std::size_t>(passes.count() + 1), 0);
+    if (result.load == Load::burst) {
+      session.device().idle(
+          Nanoseconds(random.uniform(options.shortest_idle.value(), options.longest_idle.value())));
+    }
+    passes.add(sequence.run_once());
+  }
+  passes.summarise(sequence.running(), result);
+  return result;
+}
+
+}  // namespace jitterscope
