@@ -46,7 +46,7 @@ class Fields {
   }
   std::string_view require(std::string_view name) const {
     const std::optional<std::string_view> value = find(name);
-    if (!value) throw Damage{fmt::format("lacks {}", name)};
+    if (!value || value->empty()) throw Damage{fmt::format("lacks {}", name)};
     return *value;
   }
   std::int64_t number(std::string_view name, std::optional<std::int64_t> usual = std::nullopt) const {
