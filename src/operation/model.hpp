@@ -23,6 +23,13 @@
 
 namespace jitterscope {
 
+/// An engine that the recorded program built or timed for a layer.
+struct RecordedPlan {
+  std::string tag;  ///< as Conv2d::engine
+  Bytes workspace;
+  std::optional<Nanoseconds> time = {};  ///< of the program's own timing of it
+};
+
 struct Layer {
   std::vector<std::string> names;  ///< at least one
   Operation operation;
@@ -30,6 +37,7 @@ struct Layer {
   std::optional<Operation> aten = {};              ///< the same work as PyTorch's own operator
   std::optional<Nanoseconds> recorded_time = {};   ///< GPU time of all its calls in the record
   std::vector<std::string> recorded_kernels = {};  ///< of one call, in their order
+  std::vector<RecordedPlan> recorded_plans = {};   ///< in the record's order; no tag twice
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
 };
 

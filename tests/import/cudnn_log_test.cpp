@@ -1,0 +1,201 @@
+#include <gmock/gmock.h>
+
+#include "import/library_logs.hpp"
+#include "import/log_data.hpp"
+#include "operation/usage_message.hpp"
+
+namespace jitterscope {
+namespace {
+
+using namespace jitterscope::testing;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Model import(std::string_view text) { return import_cudnn_log(text, "cudnn.log"); }
+const Conv2d& conv_of(const Layer& layer) { return std::get<Conv2d>(layer.operation.parameters()); }
+const std::string& conv_linear() {
+  static const std::string text = test_data("conv_linear_cudnn9.log.gz");
+  return text;
+}
+
+// The records of one execution of the forward convolution: before, within and after it.
+std::string execution() {
+  const std::size_t begin = conv_linear().find("I! CuDNN (v91900 56) function cudnnBackendExecute() called:");
+  const std::size_t end = conv_linear().find("\n\n\n", conv_linear().find("status:", begin));
+  return conv_linear().substr(begin, end + 3 - begin);
+}
+std::string execution_with(std::string_view engine) {
+  return replaced(execution(), "engine_id: type=int; val=38",
+                  "engine_id: type=int; val=" + std::string(engine));
+}
+
+TEST(CudnnLog, TheSameConvolutionsAsInTheFrontendsLog) {
+  const Model model = import(conv_linear());
+  EXPECT_EQ(operation_texts(model),
+            operation_texts(import_cudnn_frontend_log(test_data("conv_linear_fe.log.gz"), "fe.log")));
+  EXPECT_EQ(model.calls.size(), 3u);
+  EXPECT_EQ(model.layers[0].source, "cudnnBackendExecute");
+  EXPECT_THAT(model.layers[0].names, ElementsAre("line 11791"));
+  EXPECT_EQ(model.recorded_cudnn, "9.19.0");
+  EXPECT_EQ(model.recorded_device, "NVIDIA H200");
+  expect_consistent(model);
+}
+
+TEST(CudnnLog, CountsExecutionsAndNotThoseThatFailed) {
+  const std::string failed =
+      replaced(execution(), "CUDNN_STATUS_SUCCESS (0)", "CUDNN_STATUS_EXECUTION_FAILED (5000)");
+  const std::string in_thread = replaced(failed, "Thread=456; GPU=NULL", "Thread=456; GPU=0");
+  const Model model = import(execution() + in_thread + execution());
+  ASSERT_EQ(model.layers.size(), 1u);
+  EXPECT_EQ(model.layers[0].count(), 2);
+}
+
+TEST(CudnnLog, ExecutionsThatTimedEnginesAreNotCounted) {
+  // 3 loses, 38 wins; each is run twice for that.
+  std::string text;
+  for (const char* engine : {"3", "3", "38", "38", "38", "38", "38"}) text += execution_with(engine);
+  const Model model = import(text);
+  ASSERT_EQ(model.layers.size(), 1u);
+  EXPECT_EQ(model.layers[0].count(), 3);
+  EXPECT_THAT(notes_of(model), HasSubstr("4 executions that timed engines"));
+  // A winner that was not the last to be tried.
+  text = execution_with("38") + execution_with("38") + execution_with("3") + execution_with("3") +
+         execution_with("38");
+  EXPECT_EQ(import(text).calls.size(), 1u);
+  // Two engines in turn are a program's own choice.
+  text = execution_with("38") + execution_with("3") + execution_with("38") + execution_with("3");
+  EXPECT_EQ(import(text).calls.size(), 4u);
+}
+
+TEST(CudnnLog, PrecisionFollowsTheEnginesAndTheLibrarysFlag) {
+  const std::string note = "CUDNN_NUMERICAL_NOTE_TENSOR_CORE: type=bool; val=true";
+  EXPECT_EQ(conv_of(import(execution()).layers[0]).dtype, DataType::tf32);
+  EXPECT_EQ(conv_of(import(replaced(execution(), note, "X: type=bool; val=true")).layers[0]).dtype,
+            DataType::f32);
+  EXPECT_EQ(conv_of(import(replaced(execution(), "enable_tf32: type=bool; val=true",
+                                    "enable_tf32: type=bool; val=false"))
+                        .layers[0])
+                .dtype,
+            DataType::f32);
+}
+
+TEST(CudnnLog, AKnobThatIsNotKnownLeavesTheEngineOpen) {
+  const Model model = import(replaced(execution(), "CUDNN_KNOB_TYPE_TILEK", "CUDNN_KNOB_TYPE_NEW"));
+  EXPECT_EQ(conv_of(model.layers[0]).engine, "");
+  EXPECT_THAT(notes_of(model), HasSubstr("engine of 1 convolution"));
+}
+
+TEST(CudnnLog, OtherGraphsAreUntimed) {
+  const std::string operation = "operation: type=CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:";
+  const Model other =
+      import(execution() +
+             replaced(execution(), operation, "operation: type=CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:"));
+  ASSERT_EQ(other.untimed.size(), 1u);
+  EXPECT_EQ(other.untimed[0].name, "MATMUL");
+  const std::string fused =
+      replaced(execution(), "i!                     " + operation,
+               "i!                     operation: type=CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:\n"
+               "i!                     " +
+                   operation);
+  const Model both = import(execution() + fused);
+  ASSERT_EQ(both.untimed.size(), 1u);
+  EXPECT_EQ(both.untimed[0].name, "POINTWISE+CONVOLUTION_FORWARD");
+  EXPECT_THAT(both.untimed[0].reason, HasSubstr("fuses"));
+}
+
+const char* const kLegacy = R"(I! CuDNN (v8204) function cudnnConvolutionForward() called:
+i!     handle: type=cudnnHandle_t; streamId=(nil) (defaultStream);
+i!     alpha: type=CUDNN_DATA_FLOAT; val=1.000000;
+i!     xDesc: type=cudnnTensorDescriptor_t:
+i!         dataType: type=cudnnDataType_t; val=CUDNN_DATA_HALF (2);
+i!         nbDims: type=int; val=4;
+i!         dimA: type=int; val=[32,896,1,832];
+i!         strideA: type=int; val=[745472,832,832,1];
+i!     xData: location=dev; addr=0x7f1f48d80000;
+i!     wDesc: type=cudnnFilterDescriptor_t:
+i!         dataType: type=cudnnDataType_t; val=CUDNN_DATA_HALF (2);
+i!         vect: type=int; val=0;
+i!         nbDims: type=int; val=4;
+i!         dimA: type=int; val=[1792,896,1,19];
+i!         format: type=cudnnTensorFormat_t; val=CUDNN_TENSOR_NCHW (0);
+i!     convDesc: type=cudnnConvolutionDescriptor_t:
+i!         mode: type=cudnnConvolutionMode_t; val=CUDNN_CROSS_CORRELATION (1);
+i!         dataType: type=cudnnDataType_t; val=CUDNN_DATA_FLOAT (0);
+i!         mathType: type=cudnnMathType_t; val=CUDNN_TENSOR_OP_MATH (1);
+i!         arrayLength: type=int; val=2;
+i!         padA: type=int; val=[0,9];
+i!         strideA: type=int; val=[1,2];
+i!         dilationA: type=int; val=[1,1];
+i!         groupCount: type=int; val=1;
+i!     algo: type=cudnnConvolutionFwdAlgo_t; val=CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM (1);
+i!     beta: type=CUDNN_DATA_FLOAT; val=0.000000;
+i!     yDesc: type=cudnnTensorDescriptor_t:
+i!         dataType: type=cudnnDataType_t; val=CUDNN_DATA_HALF (2);
+i!         nbDims: type=int; val=4;
+i!         dimA: type=int; val=[32,1792,1,416];
+i!         strideA: type=int; val=[745472,416,416,1];
+i! Time: 2021-04-19T17:52:26.155361 (0d+0h+0m+33s since start)
+i! Process=36; Thread=36; GPU=0; Handle=0x55f8a0b9c2b0; StreamId=(nil) (defaultStream).
+
+)";
+
+TEST(CudnnLog, CallsBeforeTheGraphApi) {
+  const Model model = import(kLegacy);
+  EXPECT_THAT(operation_texts(model),
+              ElementsAre("conv2d:n=32,c=896,h=1,w=832,k=1792,r=1,s=19,stride=1x2,pad=0x9,dtype=f16,"
+                          "layout=nchw,direction=fprop"));
+  EXPECT_EQ(model.layers[0].source, "cudnnConvolutionForward");
+  EXPECT_EQ(model.recorded_cudnn, "8.2.4");
+  EXPECT_THAT(notes_of(model), HasSubstr("are no engines"));
+  EXPECT_THAT(
+      usage_message([] {
+        import(replaced(kLegacy, "beta: type=CUDNN_DATA_FLOAT; val=0", "beta: type=CUDNN_DATA_FLOAT; val=1"));
+      }),
+      HasSubstr("adds it to what was there"));
+}
+
+TEST(CudnnLog, OtherCallsAreUntimed) {
+  const std::string pooling =
+      "I! CuDNN (v91900 56) function cudnnPoolingForward() called:\ni!     handle: type=x;\n"
+      "i! Process=1; Thread=1;\n"
+      "I! CuDNN (v91900 56) function cudnnPoolingForward() called:\n"
+      "i!     status: type=cudnnStatus_t; val=CUDNN_STATUS_SUCCESS (0);\ni! Process=1; Thread=1;\n";
+  const Model model = import(execution() + pooling);
+  ASSERT_EQ(model.untimed.size(), 1u);
+  EXPECT_EQ(model.untimed[0].name, "cudnnPoolingForward");
+  EXPECT_EQ(model.untimed[0].count, 1);
+}
+
+TEST(DamagedCudnnLog, WithoutOperationsSaysHowToRecordOne) {
+  const auto problem = [](std::string_view text) { return usage_message([&] { import(text); }); };
+  for (const std::string& text : {std::string(), std::string("hello\n"), std::string(10'000'000, 'i')}) {
+    EXPECT_THAT(problem(text), AllOf(HasSubstr("cudnn.log holds no execution"),
+                                     HasSubstr("CUDNN_LOGLEVEL_DBG=3"), HasSubstr("CUDNN_LOGDEST_DBG=")));
+  }
+}
+
+TEST(DamagedCudnnLog, ARecordThatAnotherThreadInterruptsIsLeftOut) {
+  const std::string text = execution();
+  const Model model = import(text.substr(0, text.find("knobDesc")) + "\n" + text);
+  EXPECT_EQ(model.calls.size(), 1u);
+  EXPECT_THAT(notes_of(model), AllOf(HasSubstr("1 damaged record"), HasSubstr("line 1,")));
+}
+
+TEST(DamagedCudnnLog, EveryTruncationIsReadAsFarAsItGoes) {
+  const std::string text = execution();
+  std::size_t calls = 0;
+  for (std::size_t length = 0; length < text.size(); length += 11) {
+    try {
+      const Model model = import(text.substr(0, length));
+      EXPECT_GE(model.calls.size(), calls) << length;
+      calls = model.calls.size();
+    } catch (const UsageError&) {
+      EXPECT_EQ(calls, 0u) << length;
+    }
+  }
+  EXPECT_EQ(calls, 1u);
+}
+
+}  // namespace
+}  // namespace jitterscope
