@@ -8,10 +8,12 @@ find_package(dnnl REQUIRED)
 find_package(Threads REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(Protobuf REQUIRED)
+find_path(ONNX_SCHEMA_FOLDER onnx.proto PATH_SUFFIXES onnx REQUIRED)
 # Its headers alone: Debian's CMake package links a shared library that a consumer would then need as well.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 find_package(OpenMP QUIET COMPONENTS CXX)  # optional; found here so that a consumer's targets see it as well
 # BUILD_INTERFACE: a consumer of the installed static library links what must be linked, no more.
 set(JITTERSCOPE_LIBRARIES
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:Boost::headers>
-  $<BUILD_INTERFACE:Eigen3::Eigen> fmt::fmt DNNL::dnnl simdjson::simdjson ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+  $<BUILD_INTERFACE:Eigen3::Eigen> fmt::fmt DNNL::dnnl simdjson::simdjson ZLIB::ZLIB protobuf::libprotobuf-lite Threads::Threads ${CMAKE_DL_LIBS})

@@ -38,7 +38,8 @@ void read_option(ModelOptions& options, std::string_view target, std::string_vie
   } else if (name == "layout") {
     options.layout = known_word<Layout>(target, name, value);
   } else if (name == "direction") {
-    if (value != "training") options.direction = known_word<Direction>(target, name, value);
+    options.training_asked = value == "training";
+    if (!options.training_asked) options.direction = known_word<Direction>(target, name, value);
   } else {
     options.axes[std::string(name)] = size_of(target, name, value);
   }

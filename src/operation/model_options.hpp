@@ -18,6 +18,7 @@ struct ModelOptions {
   /// Nothing: forward and backward, as in training. fprop: what forward runs; dgrad, wgrad: of backward, the
   /// gradients of inputs (those of operations without weights among them) and of weights.
   std::optional<Direction> direction;
+  bool training_asked = false;  ///< direction=training, which an ONNX file does not run otherwise
   std::map<std::string, std::int64_t> axes;  ///< values of an ONNX file's axes that have a name only
 };
 

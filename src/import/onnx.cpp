@@ -1,0 +1,133 @@
+#include "import/onnx.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <queue>
+
+#include "import/onnx_import.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope {
+namespace {
+
+using onnx_import::Import;
+using onnx_import::Importers;
+
+constexpr std::int64_t kOldestOpset = 7, kNewestOpset = 24;
+
+// As ONNX asks for, each operator after those that write its inputs; files in another order are read as well.
+std::vector<const OnnxNode*> in_order(const OnnxFile& file, std::string_view file_name) {
+  std::map<std::string_view, std::size_t> writers;
+  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+    for (const std::string& output : file.nodes[i].outputs) {
+      if (!output.empty()) writers.emplace(output, i);
+    }
+  }
+  std::vector<std::vector<std::size_t>> readers(file.nodes.size());
+  std::vector<std::size_t> waits_for(file.nodes.size(), 0);
+  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+    for (const std::string& input : file.nodes[i].inputs) {
+      const auto writer = writers.find(input);
+      if (writer == writers.end()) continue;
+      readers[writer->second].push_back(i);
+      ++waits_for[i];
+    }
+  }
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+    if (waits_for[i] == 0) ready.push(i);
+  }
+  std::vector<const OnnxNode*> order;
+  while (!ready.empty()) {
+    const std::size_t next = ready.top();
+    ready.pop();
+    order.push_back(&file.nodes[next]);
+    for (const std::size_t reader : readers[next]) {
+      if (--waits_for[reader] == 0) ready.push(reader);
+    }
+  }
+  if (order.size() == file.nodes.size()) return order;
+  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+    if (waits_for[i] > 0) {
+      throw UsageError(fmt::format("{}: its graph has a cycle, to which {} {} belongs", file_name,
+                                   in_quotes(file.nodes[i].operator_name), in_quotes(file.nodes[i].name)));
+    }
+  }
+  return order;
+}
+
+std::string import_node(Import& import, const OnnxNode& node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx")
+    return fmt::format("it belongs to {}, of which no operator is known", printable(node.domain, 40));
+  if (onnx_import::fold(import, node)) return "";
+  for (const Importers* importers : {&onnx_import::product_importers(), &onnx_import::map_importers(),
+                                     &onnx_import::row_importers(), &onnx_import::view_importers()}) {
+    const auto found = importers->find(node.operator_name);
+    if (found != importers->end()) return found->second(import, node);
+  }
+  return "it has no kind of operation";
+}
+
+void add_node(Import& import, const OnnxNode& node) {
+  std::string reason;
+  try {
+    reason = import_node(import, node);
+  } catch (const UsageError& error) {
+    // A damaged shape is that of this operator; a batch that the file cannot have is the whole file's.
+    if (std::string_view(error.what()).starts_with(import.file_name())) throw;
+    reason = error.what();
+  }
+  if (!reason.empty()) import.leave_out(node, reason);
+}
+
+void note_opset(Import& import) {
+  const std::int64_t opset = import.file().opset;
+  if (opset == 0) import.network().note("The file does not say which version of ONNX's operators it uses.");
+  if (opset != 0 && (opset < kOldestOpset || opset > kNewestOpset)) {
+    import.network().note(fmt::format(
+        "The file uses version {} of ONNX's operators; versions {} to {} are known, and it was read as such.",
+        opset, kOldestOpset, kNewestOpset));
+  }
+}
+
+// Backward begins at what the graph gives.
+void begin_backward(Import& import) {
+  for (const OnnxValueInfo& output : import.file().outputs) {
+    if (const auto tensor = import.value(output.name).tensor)
+      import.network().loss("loss", *tensor, "the file has no loss; backward begins at its outputs");
+  }
+}
+
+}  // namespace
+
+bool looks_like_onnx(std::string_view bytes) {
+  // ModelProto.ir_version, which exporters write first: field 1, a small number; then field 2 to 8.
+  return bytes.size() > 3 && bytes[0] == '\x08' && bytes[1] > 0 && bytes[1] < 100 && (bytes[2] & 7) <= 2 &&
+         (bytes[2] >> 3) >= 2 && (bytes[2] >> 3) <= 8;
+}
+
+Model import_onnx(std::string_view bytes, std::string_view file_name, const ModelOptions& options) {
+  const OnnxFile file = read_onnx_file(bytes, file_name);
+  Import import(file, file_name, options);
+  note_opset(import);
+  for (const OnnxNode* node : in_order(file, file_name)) {
+    if (!import.is_taken_over(*node)) add_node(import, *node);
+  }
+  ModelOptions wanted = options;
+  if (import.training()) {
+    begin_backward(import);
+  } else {
+    wanted.direction = Direction::fprop;
+  }
+  Model model = import.network().to_model(wanted);
+  if (model.layers.empty())
+    throw UsageError(fmt::format("{}: none of its {} operators can be timed: {}", file_name,
+                                 file.nodes.size(),
+                                 model.untimed.empty() ? "" : model.untimed.front().reason));
+  model.format = "ONNX";
+  return model;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,160 @@
+// The arithmetic of shapes that exporters write into a graph: Shape, Gather, Concat, Unsqueeze…
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "import/onnx_import.hpp"
+
+namespace jitterscope::onnx_import {
+namespace {
+
+using Numbers = std::vector<double>;
+constexpr std::size_t kMostNumbers = 64;
+
+bool give(Import& import, const OnnxNode& node, Shape shape, std::optional<Numbers> numbers) {
+  if (!numbers || numbers->size() > kMostNumbers || node.outputs.empty()) return false;
+  import.value(node.outputs.front()) = {std::move(shape), std::move(numbers), std::nullopt, false};
+  return true;
+}
+
+bool give_list(Import& import, const OnnxNode& node, Numbers numbers) {
+  const Shape shape = {static_cast<std::int64_t>(numbers.size())};
+  return give(import, node, shape, std::move(numbers));
+}
+
+bool constant(Import& import, const OnnxNode& node) {
+  for (const auto& [name, attribute] : node.attributes) {
+    if (attribute.tensor) {
+      if (node.outputs.empty()) return false;
+      const OnnxTensor& tensor = *attribute.tensor;
+      import.value(node.outputs.front()) = {tensor.shape, tensor.values, std::nullopt, true};
+      return true;
+    }
+    if (name == "value_int" && attribute.integer)
+      return give(import, node, {}, Numbers{static_cast<double>(*attribute.integer)});
+    if (name == "value_float" && attribute.real) return give(import, node, {}, Numbers{*attribute.real});
+    if (name == "value_ints")
+      return give_list(import, node, Numbers(attribute.integers.begin(), attribute.integers.end()));
+    if (name == "value_floats") return give_list(import, node, attribute.reals);
+  }
+  return false;
+}
+
+bool shape(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return false;
+  const auto rank = static_cast<std::int64_t>(x->size());
+  const auto place = [&](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const std::int64_t start = place(std::clamp<std::int64_t>(node.integer("start", 0), -rank, rank));
+  const std::int64_t end = place(std::clamp<std::int64_t>(node.integer("end", rank), -rank, rank));
+  Numbers sizes;
+  for (std::int64_t i = start; i < end; ++i)
+    sizes.push_back(static_cast<double>((*x)[static_cast<std::size_t>(i)]));
+  return give_list(import, node, std::move(sizes));
+}
+
+bool gather(Import& import, const OnnxNode& node) {
+  const auto& data = import.value(node.input(0)).numbers;
+  const auto places = whole_numbers(import.value(node.input(1)).numbers);
+  if (!data || !places || node.integer("axis", 0) != 0) return false;
+  Numbers picked;
+  for (const std::int64_t place : *places) {
+    const auto found = axis_of(place, data->size());
+    if (!found) return false;
+    picked.push_back((*data)[*found]);
+  }
+  return give(import, node, import.shape(node.input(1)).value_or(Shape{}), std::move(picked));
+}
+
+bool concatenate(Import& import, const OnnxNode& node) {
+  Numbers all;
+  for (const std::string& input : node.inputs) {
+    const auto& numbers = import.value(input).numbers;
+    if (!numbers || all.size() + numbers->size() > kMostNumbers) return false;
+    all.insert(all.end(), numbers->begin(), numbers->end());
+  }
+  return give_list(import, node, std::move(all));
+}
+
+bool slice(Import& import, const OnnxNode& node) {
+  const auto data = import.value(node.input(0)).numbers;
+  const auto starts = whole_numbers(import.value(node.input(1)).numbers);
+  const auto ends = whole_numbers(import.value(node.input(2)).numbers);
+  if (!data || !starts || !ends || starts->size() != 1 || ends->size() != 1 || !node.input(4).empty())
+    return false;
+  const auto size = static_cast<std::int64_t>(data->size());
+  const auto place = [&](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  const std::int64_t first = place(starts->front()), last = std::max(first, place(ends->front()));
+  return give_list(import, node, Numbers(data->begin() + first, data->begin() + last));
+}
+
+// The same numbers in one dimension, or as a single one.
+bool same_numbers(Import& import, const OnnxNode& node) {
+  const Value value = import.value(node.input(0));
+  if (!value.numbers || value.is_weight) return false;
+  const auto count = static_cast<std::int64_t>(value.numbers->size());
+  const bool single = node.operator_name == "Squeeze" && count == 1;
+  const bool kept = node.operator_name == "Cast" || node.operator_name == "Identity";
+  return give(import, node, kept ? value.shape.value_or(Shape{}) : (single ? Shape{} : Shape{count}),
+              value.numbers);
+}
+
+template <class Compute>
+bool of_two(Import& import, const OnnxNode& node, Compute compute) {
+  const Value a = import.value(node.input(0)), b = import.value(node.input(1));
+  if (!a.numbers || !b.numbers || a.numbers->empty() || b.numbers->empty()) return false;
+  const std::size_t count = std::max(a.numbers->size(), b.numbers->size());
+  const auto number = [&](const Numbers& numbers, std::size_t i) {
+    return numbers[numbers.size() == 1 ? 0 : i];
+  };
+  if ((a.numbers->size() != count && a.numbers->size() != 1) ||
+      (b.numbers->size() != count && b.numbers->size() != 1))
+    return false;
+  Numbers result;
+  for (std::size_t i = 0; i < count; ++i)
+    result.push_back(compute(number(*a.numbers, i), number(*b.numbers, i)));
+  const Value& longer = a.numbers->size() == count ? a : b;
+  return give(import, node, longer.shape.value_or(Shape{}), std::move(result));
+}
+
+bool add(Import& import, const OnnxNode& node) {
+  return of_two(import, node, [](double a, double b) { return a + b; });
+}
+bool subtract(Import& import, const OnnxNode& node) {
+  return of_two(import, node, [](double a, double b) { return a - b; });
+}
+bool multiply(Import& import, const OnnxNode& node) {
+  return of_two(import, node, [](double a, double b) { return a * b; });
+}
+// Of whole numbers, which shapes are: towards zero.
+bool divide(Import& import, const OnnxNode& node) {
+  return of_two(import, node, [](double a, double b) { return b == 0.0 ? 0.0 : std::trunc(a / b); });
+}
+
+}  // namespace
+
+bool fold(Import& import, const OnnxNode& node) {
+  using Folder = bool (*)(Import&, const OnnxNode&);
+  static const std::map<std::string, Folder> folders = {{"Constant", constant},
+                                                        {"Shape", shape},
+                                                        {"Gather", gather},
+                                                        {"Concat", concatenate},
+                                                        {"Slice", slice},
+                                                        {"Cast", same_numbers},
+                                                        {"Add", add},
+                                                        {"Sub", subtract},
+                                                        {"Mul", multiply},
+                                                        {"Div", divide},
+                                                        {"Reshape", same_numbers},
+                                                        {"Identity", same_numbers},
+                                                        {"Squeeze", same_numbers},
+                                                        {"Unsqueeze", same_numbers}};
+  const auto found = folders.find(node.operator_name);
+  return found != folders.end() && found->second(import, node);
+}
+
+}  // namespace jitterscope::onnx_import

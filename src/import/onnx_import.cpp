@@ -1,0 +1,259 @@
+#include "import/onnx_import.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/names.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/limits.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope::onnx_import {
+namespace {
+
+// onnx::TensorProto::DataType
+constexpr std::int32_t kFloat16 = 10, kDouble = 11, kBfloat16 = 16;
+
+// As the file was exported, where nothing is asked for.
+ModelOptions with_recorded_type(const OnnxFile& file, ModelOptions options) {
+  if (options.dtype) return options;
+  const auto use = [&](std::int32_t element_type) {
+    if (element_type == kFloat16) options.dtype = DataType::f16;
+    if (element_type == kBfloat16) options.dtype = DataType::bf16;
+    if (element_type == kDouble) options.dtype = DataType::f64;
+  };
+  for (const OnnxValueInfo& input : file.inputs) use(input.element_type);
+  return options;
+}
+
+std::string description(const OnnxFile& file, bool training) {
+  return fmt::format("{} of an ONNX file{}{}", training ? "One training step" : "The forward pass",
+                     file.producer.empty() ? "" : " from ", printable(file.producer, 40));
+}
+
+// Where a node reads weights: what is read there is no data whose first axis is the batch.
+bool is_weight_place(const OnnxNode& node, std::size_t place) {
+  static const std::map<std::string, std::pair<std::size_t, std::size_t>> places = {
+      {"Conv", {1, 2}},
+      {"ConvTranspose", {1, 2}},
+      {"Gemm", {1, 2}},
+      {"MatMul", {1, 1}},
+      {"BatchNormalization", {1, 4}},
+      {"LayerNormalization", {1, 2}},
+      {"Gather", {0, 0}},
+      {"InstanceNormalization", {1, 2}},
+      {"PRelu", {1, 1}},
+      {"GroupNormalization", {1, 2}}};
+  const auto found = places.find(node.operator_name);
+  return found != places.end() && place >= found->second.first && place <= found->second.second;
+}
+
+}  // namespace
+
+std::int64_t count_of(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count = limited_product({count, std::max<std::int64_t>(size, 0)});
+  return count;
+}
+
+std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank) {
+  const auto size = static_cast<std::int64_t>(rank);
+  if (axis < -size || axis >= size) return std::nullopt;
+  return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
+}
+
+std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers) {
+  if (!numbers) return std::nullopt;
+  Shape result;
+  for (const double number : *numbers) {
+    // ONNX writes the largest 64-bit number for "to the end".
+    constexpr double kEnd = 1e15;
+    if (std::isnan(number)) return std::nullopt;
+    result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
+  }
+  return result;
+}
+
+std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
+  Shape result(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::int64_t left = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const std::int64_t right = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (left != right && left != 1 && right != 1) return std::nullopt;
+    result[result.size() - 1 - i] = std::max(left, right);
+  }
+  return result;
+}
+
+Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOptions& options)
+    : file_(file),
+      file_name_(file_name),
+      options_(with_recorded_type(file, options)),
+      types_(data_types_of(options_)),
+      layout_(options.layout.value_or(Layout::nchw)),
+      training_(options.training_asked || (options.direction && options.direction != Direction::fprop)),
+      network_(file.graph_name.empty() ? "onnx" : printable(file.graph_name, 60),
+               description(file, training_)) {
+  for (const auto* values : {&file.values, &file.outputs, &file.inputs}) {
+    for (const OnnxValueInfo& recorded : *values) recorded_[recorded.name] = &recorded;
+  }
+  for (const OnnxNode& node : file.nodes) {
+    for (const std::string& input : node.inputs) readers_[input].push_back(&node);
+  }
+  for (const OnnxTensor& weight : file.weights)
+    values_[weight.name] = {weight.shape, weight.values, std::nullopt, true};
+  define_inputs(options);
+  check_axes();
+}
+
+std::set<std::string> Import::weight_names() const {
+  std::set<std::string> names;
+  for (const OnnxTensor& weight : file_.weights) names.insert(weight.name);
+  for (const OnnxNode& node : file_.nodes) {
+    for (std::size_t place = 0; place < node.inputs.size(); ++place) {
+      if (is_weight_place(node, place)) names.insert(node.inputs[place]);
+    }
+  }
+  return names;
+}
+
+void Import::define_inputs(const ModelOptions& options) {
+  const std::set<std::string> weights = weight_names();
+  std::vector<std::string> missing;
+  for (const OnnxValueInfo& input : file_.inputs) {
+    if (!input.shape || values_.contains(input.name)) continue;
+    const bool is_weight = weights.contains(input.name);
+    if (!is_weight && !input.shape->empty()) {
+      const OnnxDimension& first = input.shape->front();
+      if (!exported_batch_ && first.size) exported_batch_ = first.size;
+      if (batch_axis_.empty()) batch_axis_ = first.name;
+    }
+    Shape shape;
+    for (std::size_t place = 0; place < input.shape->size(); ++place) {
+      const OnnxDimension& dimension = (*input.shape)[place];
+      if (!dimension.name.empty()) open_axes_.insert(dimension.name);
+      std::optional<std::int64_t> size = dimension.size;
+      if (!is_weight && place == 0 && options.batch) size = options.batch;
+      if (!size) size = size_of(dimension, place);
+      if (!size) {
+        const std::string axis =
+            dimension.name.empty() ? fmt::format("{}_{}", input.name, place) : dimension.name;
+        const std::string asked = place == 0 && !is_weight ? "batch" : printable(axis, 40);
+        open_axes_.insert(axis);
+        const auto given = options.axes.find(axis);
+        if (given != options.axes.end()) {
+          size = given->second;
+        } else if (std::find(missing.begin(), missing.end(), asked) == missing.end()) {
+          missing.push_back(asked);
+        }
+      }
+      if (size && (*size < 1 || *size > kLargestDimension))
+        throw UsageError(
+            fmt::format("{}: the input {} has an axis of {}", file_name_, in_quotes(input.name), *size));
+      shape.push_back(size.value_or(1));
+    }
+    values_[input.name] = {std::move(shape), std::nullopt, std::nullopt, is_weight};
+  }
+  if (missing.empty()) return;
+  throw UsageError(fmt::format("{}: the size of {} is left open; say it: {}:{}=…", file_name_,
+                               joined(missing, " and of "), file_name_, joined(missing, "=…,")));
+}
+
+std::optional<std::int64_t> Import::size_of(const OnnxDimension& dimension, std::size_t place) const {
+  if (dimension.size) {
+    const bool is_batch = place == 0 && options_.batch && dimension.size == exported_batch_;
+    return is_batch ? options_.batch : dimension.size;
+  }
+  if (dimension.name.empty()) return std::nullopt;
+  const auto given = options_.axes.find(dimension.name);
+  if (given != options_.axes.end()) return given->second;
+  return dimension.name == batch_axis_ ? options_.batch : std::nullopt;
+}
+
+void Import::check_axes() const {
+  std::vector<std::string> known = {"batch", "dtype", "layout", "direction"};
+  known.insert(known.end(), open_axes_.begin(), open_axes_.end());
+  for (const auto& [axis, unused] : options_.axes) {
+    if (open_axes_.contains(axis)) continue;
+    throw UsageError(fmt::format("{}: the file has no open axis {}{}", file_name_, in_quotes(axis),
+                                 suggestion(axis, known)));
+  }
+}
+
+Tensor Import::tensor(const std::string& name) {
+  Value& value = values_[name];
+  if (!value.tensor) {
+    const std::int64_t count = count_of(*value.shape);
+    value.tensor =
+        value.is_weight ? network_.parameter(count, types_.other) : network_.input(count, types_.other);
+  }
+  return *value.tensor;
+}
+
+void Import::define(const std::string& name, Shape shape, Tensor tensor) {
+  values_[name] = {std::move(shape), std::nullopt, tensor, false};
+}
+
+std::optional<Shape> Import::recorded_shape(const std::string& name) const {
+  const auto found = recorded_.find(name);
+  if (found == recorded_.end() || !found->second->shape) return std::nullopt;
+  Shape shape;
+  for (std::size_t place = 0; place < found->second->shape->size(); ++place) {
+    const auto size = size_of((*found->second->shape)[place], place);
+    if (!size || *size < 1 || *size > kLargestDimension) return std::nullopt;
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+std::string Import::step_name(const OnnxNode& node) const {
+  for (const std::string& input : node.inputs) {
+    for (const std::string_view suffix : {".weight", ".bias"}) {
+      if (input.size() > suffix.size() && input.ends_with(suffix))
+        return printable(input.substr(0, input.size() - suffix.size()), 100);
+    }
+  }
+  if (!node.name.empty()) return printable(node.name, 100);
+  return printable(node.outputs.empty() ? node.operator_name : node.outputs.front(), 100);
+}
+
+void Import::run(const OnnxNode& node, const std::string& name, const Operation::Parameters& operation,
+                 const std::vector<Tensor>& inputs, Shape output) {
+  const Tensor result = network_.add(name, operation, inputs);
+  if (!node.outputs.empty()) define(node.outputs.front(), std::move(output), result);
+}
+
+void Import::leave_out(const OnnxNode& node, const std::string& reason, const std::optional<Shape>& output) {
+  const std::string name = printable(node.operator_name, 60);
+  std::vector<Tensor> inputs;
+  for (const std::string& input : node.inputs) {
+    const auto known = values_.find(input);
+    if (known != values_.end() && known->second.tensor) inputs.push_back(*known->second.tensor);
+  }
+  const Network::UntimedStep step{name, training_ ? name + " (backward)" : "", reason};
+  bool counted = false;
+  for (const std::string& written : node.outputs) {
+    const bool is_first = &written == &node.outputs.front();
+    const std::optional<Shape> shape = is_first && output ? output : recorded_shape(written);
+    if (!shape) continue;
+    if (inputs.empty() || counted) {
+      define(written, *shape, network_.input(count_of(*shape), types_.other));
+      continue;
+    }
+    define(written, *shape, network_.add_untimed(step_name(node), step, inputs, count_of(*shape)));
+    counted = true;
+  }
+  if (!counted) network_.skip({name, "", reason});
+}
+
+Shape Import::rebatched(Shape shape, std::int64_t count) const {
+  if (shape.empty() || !options_.batch || !exported_batch_ || *exported_batch_ < 1) return shape;
+  if (count_of(shape) == count || shape.front() % *exported_batch_ != 0) return shape;
+  Shape changed = shape;
+  changed.front() = limited_product({shape.front() / *exported_batch_, *options_.batch});
+  return count_of(changed) == count ? changed : shape;
+}
+
+}  // namespace jitterscope::onnx_import

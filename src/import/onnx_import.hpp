@@ -1,0 +1,107 @@
+// The state of an ONNX file's import: the values of its graph, and the network that they become.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "import/onnx_file.hpp"
+#include "model/network.hpp"
+
+namespace jitterscope::onnx_import {
+
+using Shape = std::vector<std::int64_t>;
+
+struct Value {
+  std::optional<Shape> shape;
+  std::optional<std::vector<double>> numbers;  ///< where it is known by value, as a shape is
+  std::optional<Tensor> tensor;                ///< in the network
+  bool is_weight = false;
+};
+
+/// The product; past 2^50 it stays there.
+std::int64_t count_of(const Shape& shape);
+/// Negative axes count from the end. Nothing where there is no such axis.
+std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank);
+/// Nothing where the numbers are no whole ones that a shape could have.
+std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers);
+/// Numpy's rule; nothing where the two do not fit.
+std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+
+class Import {
+ public:
+  Import(const OnnxFile& file, std::string_view file_name, const ModelOptions& options);
+
+  Network& network() { return network_; }
+  const DataTypes& types() const { return types_; }
+  Layout layout() const { return layout_; }
+  bool training() const { return training_; }
+  const OnnxFile& file() const { return file_; }
+  std::string_view file_name() const { return file_name_; }
+
+  Value& value(const std::string& name) { return values_[name]; }
+  const std::optional<Shape>& shape(const std::string& name) { return values_[name].shape; }
+  /// As a tensor of the network; its shape must be known.
+  Tensor tensor(const std::string& name);
+  void define(const std::string& name, Shape shape, Tensor tensor);
+  /// What the file itself says of a value's shape, with the sizes that were asked for.
+  std::optional<Shape> recorded_shape(const std::string& name) const;
+  /// The nodes that read it.
+  const std::vector<const OnnxNode*>& readers(const std::string& name) { return readers_[name]; }
+
+  /// The module's path where the weight has one: features.0 of features.0.weight; else the node's own name.
+  std::string step_name(const OnnxNode& node) const;
+  /// Runs a forward pass that gives the node's first output.
+  void run(const OnnxNode& node, const std::string& name, const Operation::Parameters& operation,
+           const std::vector<Tensor>& inputs, Shape output);
+  /// An operator that is not timed; `output` where its shape can be told.
+  void leave_out(const OnnxNode& node, const std::string& reason, const std::optional<Shape>& output = {});
+  /// Nodes that an earlier one stands for as well.
+  void take_over(const OnnxNode& node) { taken_over_.insert(&node); }
+  bool is_taken_over(const OnnxNode& node) const { return taken_over_.contains(&node); }
+
+  /// A shape that the file fixed for its own batch, for the batch that was asked for; as it is where it fits.
+  Shape rebatched(Shape shape, std::int64_t count) const;
+  std::optional<std::int64_t> exported_batch() const { return exported_batch_; }
+
+ private:
+  std::set<std::string> weight_names() const;
+  void define_inputs(const ModelOptions& options);
+  std::optional<std::int64_t> size_of(const OnnxDimension& dimension, std::size_t place) const;
+  void check_axes() const;
+
+  const OnnxFile& file_;
+  std::string file_name_;
+  ModelOptions options_;
+  DataTypes types_;
+  Layout layout_;
+  bool training_;
+  Network network_;
+  std::map<std::string, Value> values_;
+  std::map<std::string, const OnnxValueInfo*> recorded_;
+  std::map<std::string, std::vector<const OnnxNode*>> readers_;
+  std::set<const OnnxNode*> taken_over_;
+  std::set<std::string> open_axes_;
+  std::string batch_axis_;  // the name of the axis that batch= sets
+  std::optional<std::int64_t> exported_batch_;
+};
+
+/// Gives why the operator cannot be timed; empty where it is done.
+using Importer = std::string (*)(Import&, const OnnxNode&);
+using Importers = std::map<std::string, Importer>;
+const Importers& product_importers();
+const Importers& map_importers();
+const Importers& row_importers();
+const Importers& view_importers();
+
+/// Computes with the numbers of shapes. False where not all of them are known.
+bool fold(Import& import, const OnnxNode& node);
+
+inline constexpr const char* kUnknownShape = "the shape of its input is not known";
+
+}  // namespace jitterscope::onnx_import

@@ -1,0 +1,201 @@
+// Operators on maps of n·c·h·w, and those on each element.
+#include <algorithm>
+
+#include "import/onnx_import.hpp"
+
+namespace jitterscope::onnx_import {
+namespace {
+
+std::string batch_normalization(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  if (x->size() < 2 || x->size() > 4) return "its input has not two to four dimensions";
+  BatchNorm norm{(*x)[0], (*x)[1]};
+  norm.h = x->size() > 3 ? (*x)[2] : 1;
+  norm.w = x->size() > 2 ? x->back() : 1;
+  norm.dtype = import.types().other;
+  norm.layout = import.layout();
+  norm.pass = import.training() ? Pass::forward : Pass::inference;
+  import.run(node, import.step_name(node), norm, {import.tensor(node.input(0))}, *x);
+  return "";
+}
+
+std::string run_pool(Import& import, const OnnxNode& node, const Pool2d& pool) {
+  const Operation checked(pool);  // before its outputs' size divides by the stride
+  const Shape output = {pool.n, pool.c, pool.out_h(), pool.out_w()};
+  // Rounding up gives one more output, whose window hangs over the edge.
+  const bool rounds_up =
+      node.integer("ceil_mode", 0) != 0 && ((pool.h + 2 * pool.pad_h - pool.window_h) % pool.stride_h != 0 ||
+                                            (pool.w + 2 * pool.pad_w - pool.window_w) % pool.stride_w != 0);
+  if (rounds_up) return "its windows hang over the edge (ceil_mode)";
+  import.run(node, import.step_name(node), pool, {import.tensor(node.input(0))}, output);
+  return "";
+}
+
+std::optional<Pool2d> pool_of(Import& import, const OnnxNode& node, PoolKind kind) {
+  const std::optional<Shape>& x = import.shape(node.input(0));
+  if (!x || x->size() != 4) return std::nullopt;
+  Pool2d pool{kind, (*x)[0], (*x)[1], (*x)[2], (*x)[3]};
+  pool.dtype = import.types().other;
+  pool.layout = import.layout();
+  return pool;
+}
+
+template <PoolKind kind>
+std::string window_pool(Import& import, const OnnxNode& node) {
+  std::optional<Pool2d> pool = pool_of(import, node, kind);
+  if (!pool) return "its input is not known to have four dimensions";
+  const auto window = node.integers("kernel_shape"), strides = node.integers("strides");
+  const auto pads = node.integers("pads"), dilations = node.integers("dilations");
+  const std::string automatic = node.text("auto_pad");
+  if (window.size() != 2 || (!strides.empty() && strides.size() != 2) || (!pads.empty() && pads.size() != 4))
+    return "its window has not two dimensions";
+  if (std::any_of(dilations.begin(), dilations.end(), [](std::int64_t step) { return step != 1; }))
+    return "its window is dilated";
+  if (automatic.starts_with("SAME")) return "its padding is chosen by the runtime (auto_pad)";
+  if (!pads.empty() && (pads[0] != pads[2] || pads[1] != pads[3])) return "its padding is uneven";
+  pool->window_h = window[0];
+  pool->window_w = window[1];
+  if (!strides.empty()) {
+    pool->stride_h = strides[0];
+    pool->stride_w = strides[1];
+  }
+  if (!pads.empty()) {
+    pool->pad_h = pads[0];
+    pool->pad_w = pads[1];
+  }
+  return run_pool(import, node, *pool);
+}
+
+std::string global_average(Import& import, const OnnxNode& node) {
+  std::optional<Pool2d> pool = pool_of(import, node, PoolKind::average);
+  if (!pool) return "its input is not known to have four dimensions";
+  pool->window_h = pool->stride_h = pool->h;
+  pool->window_w = pool->stride_w = pool->w;
+  return run_pool(import, node, *pool);
+}
+
+// torch.nn.AdaptiveAvgPool2d(1) is written so.
+std::string mean(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  std::optional<Shape> axes = whole_numbers(import.value(node.input(1)).numbers);
+  if (!axes) axes = node.integers("axes");
+  std::vector<std::size_t> places;
+  for (const std::int64_t axis : *axes) {
+    const auto place = axis_of(axis, x->size());
+    if (!place) return "it has no such axis";
+    places.push_back(*place);
+  }
+  std::sort(places.begin(), places.end());
+  if (x->size() != 4 || places != std::vector<std::size_t>{2, 3})
+    return "it is a sum over other axes than a map's";
+  const bool keeps = node.integer("keepdims", 1) != 0;
+  const std::string problem = global_average(import, node);
+  if (problem.empty() && !keeps && !node.outputs.empty())
+    import.value(node.outputs.front()).shape = Shape{(*x)[0], (*x)[1]};
+  return problem;
+}
+
+std::string run_elementwise(Import& import, const OnnxNode& node, ElementwiseKind kind,
+                            const std::vector<std::string>& inputs) {
+  const std::optional<Shape> x = import.shape(inputs.front());
+  if (!x) return kUnknownShape;
+  std::vector<Tensor> tensors;
+  for (const std::string& input : inputs) tensors.push_back(import.tensor(input));
+  import.run(node, import.step_name(node), Elementwise{kind, count_of(*x), import.types().other}, tensors,
+             *x);
+  return "";
+}
+
+template <ElementwiseKind kind>
+std::string of_one(Import& import, const OnnxNode& node) {
+  return run_elementwise(import, node, kind, {node.input(0)});
+}
+
+// torch.nn.SiLU is written as x·sigmoid(x).
+std::string sigmoid(Import& import, const OnnxNode& node) {
+  if (!node.outputs.empty() && import.shape(node.input(0))) {
+    const auto& readers = import.readers(node.outputs.front());
+    const auto reads = [&](const OnnxNode& reader, const std::string& name) {
+      return reader.input(0) == name || reader.input(1) == name;
+    };
+    if (readers.size() == 1 && readers[0]->operator_name == "Mul" && reads(*readers[0], node.input(0)) &&
+        reads(*readers[0], node.outputs.front())) {
+      import.take_over(*readers[0]);
+      return run_elementwise(import, *readers[0], ElementwiseKind::silu, {node.input(0)});
+    }
+  }
+  return of_one<ElementwiseKind::sigmoid>(import, node);
+}
+
+std::string clip(Import& import, const OnnxNode& node) {
+  const auto limit = [&](std::size_t place, const char* attribute) -> std::optional<double> {
+    const auto& numbers = import.value(node.input(place)).numbers;
+    if (numbers && numbers->size() == 1) return numbers->front();
+    const auto found = node.attributes.find(attribute);
+    return found == node.attributes.end() ? std::nullopt : found->second.real;
+  };
+  const std::optional<double> low = limit(1, "min"), high = limit(2, "max");
+  if (low == 0.0 && high == 6.0) return of_one<ElementwiseKind::relu6>(import, node);
+  return "only limits of 0 and 6 are timed";
+}
+
+// One number for each channel of maps.
+bool is_of_channels(const Shape& x, const Shape& bias) {
+  return x.size() == 4 && bias.size() >= 3 && bias.size() <= 4 && count_of(bias) == x[1] &&
+         bias[bias.size() - 3] == x[1];
+}
+
+// The same numbers in each row: the last axes of x.
+bool is_of_rows(const Shape& x, const Shape& row) {
+  const auto first = std::find_if(row.begin(), row.end(), [](std::int64_t size) { return size != 1; });
+  const Shape tail(first, row.end());
+  return !tail.empty() && tail.size() < x.size() && std::equal(tail.rbegin(), tail.rend(), x.rbegin());
+}
+
+std::string add(Import& import, const OnnxNode& node) {
+  std::string x_name = node.input(0), other = node.input(1);
+  if (!import.shape(x_name) || !import.shape(other)) return kUnknownShape;
+  if (count_of(*import.shape(x_name)) < count_of(*import.shape(other))) std::swap(x_name, other);
+  const Shape x = *import.shape(x_name), added = *import.shape(other);
+  if (x == added) return run_elementwise(import, node, ElementwiseKind::add, {x_name, other});
+  BiasAdd bias{.dtype = import.types().other};
+  if (is_of_channels(x, added)) {
+    bias = {x[0], x[1], x[2], x[3], import.types().other, import.layout()};
+  } else if (is_of_rows(x, added)) {
+    bias.c = count_of(added);
+    bias.n = count_of(x) / bias.c;
+  } else {
+    return "it adds a tensor of another shape";
+  }
+  import.run(node, import.step_name(node), bias, {import.tensor(x_name), import.tensor(other)}, x);
+  return "";
+}
+
+std::string multiply(Import& import, const OnnxNode& node) {
+  if (!import.shape(node.input(0)) || !import.shape(node.input(1))) return kUnknownShape;
+  if (import.shape(node.input(0)) != import.shape(node.input(1)))
+    return "it multiplies by a tensor of another shape";
+  return run_elementwise(import, node, ElementwiseKind::mul, {node.input(0), node.input(1)});
+}
+
+}  // namespace
+
+const Importers& map_importers() {
+  static const Importers importers = {{"BatchNormalization", batch_normalization},
+                                      {"MaxPool", window_pool<PoolKind::max>},
+                                      {"AveragePool", window_pool<PoolKind::average>},
+                                      {"GlobalAveragePool", global_average},
+                                      {"ReduceMean", mean},
+                                      {"Relu", of_one<ElementwiseKind::relu>},
+                                      {"Tanh", of_one<ElementwiseKind::tanh>},
+                                      {"Gelu", of_one<ElementwiseKind::gelu>},
+                                      {"Sigmoid", sigmoid},
+                                      {"Clip", clip},
+                                      {"Add", add},
+                                      {"Mul", multiply}};
+  return importers;
+}
+
+}  // namespace jitterscope::onnx_import

@@ -1,0 +1,234 @@
+// Operators that change a shape and move nothing, or move it in a way that has no kind of operation.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "import/onnx_import.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::onnx_import {
+namespace {
+
+// PyTorch runs nothing for it: the same memory, seen in another way.
+std::string see_as(Import& import, const OnnxNode& node, Shape shape) {
+  const Tensor tensor = import.tensor(node.input(0));
+  if (!node.outputs.empty()) import.define(node.outputs.front(), std::move(shape), tensor);
+  return "";
+}
+
+std::string identity(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  return x ? see_as(import, node, *x) : kUnknownShape;
+}
+
+std::string dropout(Import& import, const OnnxNode& node) {
+  if (import.training()) {
+    import.network().skip({"Dropout", "Dropout (backward)",
+                           "it draws random numbers, for which there is no kind of operation"});
+  }
+  return identity(import, node);
+}
+
+std::string flatten(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  const std::int64_t asked = node.integer("axis", 1);
+  const bool is_end = asked == static_cast<std::int64_t>(x->size());
+  const auto axis = is_end ? std::optional(x->size()) : axis_of(asked, x->size());
+  if (!axis) return "it has no such axis";
+  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
+  return see_as(import, node, {count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end()))});
+}
+
+// Zeros copy a size and one -1 takes what is left.
+std::optional<Shape> filled(const Shape& target, const Shape& x) {
+  Shape result = target;
+  std::optional<std::size_t> open;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (result[i] == 0 && i < x.size()) result[i] = x[i];
+    if (result[i] == -1 && !open) {
+      open = i;
+    } else if (result[i] < 1) {
+      return std::nullopt;
+    }
+  }
+  if (!open) return result;
+  result[*open] = 1;
+  const std::int64_t rest = count_of(result);
+  if (count_of(x) % rest != 0) return std::nullopt;
+  result[*open] = count_of(x) / rest;
+  return result;
+}
+
+std::string reshape(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  std::optional<Shape> target = whole_numbers(import.value(node.input(1)).numbers);
+  if (!target) target = node.outputs.empty() ? std::nullopt : import.recorded_shape(node.outputs.front());
+  if (!target) return "the shape that it gives is not known";
+  const auto shape = filled(*target, *x);
+  if (shape && count_of(*shape) == count_of(*x)) return see_as(import, node, *shape);
+  const auto again = shape ? import.rebatched(*shape, count_of(*x)) : Shape{};
+  if (count_of(again) == count_of(*x)) return see_as(import, node, again);
+  if (!import.exported_batch()) return "its shape does not fit its input";
+  throw UsageError(fmt::format(
+      "{}: {}: the file is written for a batch of {} alone; leave out batch=, or export it with an "
+      "open axis",
+      import.file_name(), import.step_name(node), *import.exported_batch()));
+}
+
+std::string transpose(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  std::vector<std::int64_t> order = node.integers("perm");
+  if (order.empty()) {
+    for (std::size_t i = x->size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
+  }
+  Shape shape;
+  for (const std::int64_t axis : order) {
+    const auto place = axis_of(axis, x->size());
+    if (!place) return "it has no such axis";
+    shape.push_back((*x)[*place]);
+  }
+  if (count_of(shape) != count_of(*x)) return "it names an axis twice";
+  return see_as(import, node, shape);
+}
+
+std::optional<std::vector<std::int64_t>> axes_of(Import& import, const OnnxNode& node) {
+  const std::vector<std::int64_t> attribute = node.integers("axes");
+  return attribute.empty() ? whole_numbers(import.value(node.input(1)).numbers) : attribute;
+}
+
+std::string squeeze(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  const auto axes = axes_of(import, node);
+  std::vector<bool> dropped(x->size(), !axes.has_value());
+  for (const std::int64_t axis : axes.value_or(Shape{})) {
+    const auto place = axis_of(axis, x->size());
+    if (!place) return "it has no such axis";
+    dropped[*place] = true;
+  }
+  Shape shape;
+  for (std::size_t i = 0; i < x->size(); ++i) {
+    if (!dropped[i] || (*x)[i] != 1) shape.push_back((*x)[i]);
+  }
+  return see_as(import, node, shape);
+}
+
+std::string unsqueeze(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  const auto axes = axes_of(import, node);
+  if (!axes || axes->size() > 8) return "its axes are not known";
+  const std::size_t rank = x->size() + axes->size();
+  std::vector<bool> added(rank, false);
+  for (const std::int64_t axis : *axes) {
+    const auto place = axis_of(axis, rank);
+    if (!place || added[*place]) return "it has no such axis";
+    added[*place] = true;
+  }
+  Shape shape;
+  auto next = x->begin();
+  for (std::size_t i = 0; i < rank; ++i) shape.push_back(added[i] ? 1 : *next++);
+  return see_as(import, node, shape);
+}
+
+std::string concatenate(Import& import, const OnnxNode& node) {
+  std::optional<Shape> result;
+  for (const std::string& input : node.inputs) {
+    const std::optional<Shape> shape = import.shape(input);
+    if (!shape) return kUnknownShape;
+    const auto axis = axis_of(node.integer("axis", 0), shape->size());
+    if (!axis || (result && result->size() != shape->size())) return "it has no such axis";
+    import.tensor(input);
+    if (result) {
+      (*result)[*axis] += (*shape)[*axis];
+    } else {
+      result = shape;
+    }
+  }
+  import.leave_out(node, "tensors that are copied side by side have no kind of operation", result);
+  return "";
+}
+
+std::string split(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  const auto axis = axis_of(node.integer("axis", 0), x->size());
+  if (!axis || node.outputs.empty()) return "it has no such axis";
+  std::optional<Shape> sizes = whole_numbers(import.value(node.input(1)).numbers);
+  if (!sizes) sizes = node.integers("split");
+  const auto parts = static_cast<std::int64_t>(node.outputs.size());
+  if (sizes->empty()) {
+    if ((*x)[*axis] % parts != 0) return "its parts differ in size";
+    sizes->assign(node.outputs.size(), (*x)[*axis] / parts);
+  }
+  if (sizes->size() != node.outputs.size()) return "the sizes of its parts are not known";
+  std::vector<Shape> shapes;
+  std::vector<std::int64_t> counts;
+  for (const std::int64_t size : *sizes) {
+    if (size < 1 || size > (*x)[*axis]) return "the sizes of its parts do not fit";
+    shapes.push_back(*x);
+    shapes.back()[*axis] = size;
+    counts.push_back(count_of(shapes.back()));
+  }
+  const auto tensors = import.network().split(import.step_name(node), import.tensor(node.input(0)), counts);
+  for (std::size_t i = 0; i < tensors.size(); ++i) import.define(node.outputs[i], shapes[i], tensors[i]);
+  return "";
+}
+
+// Of one axis: how many places from `start` to `end`, both counted from the end where negative.
+std::int64_t places_between(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
+  const auto place = [&](std::int64_t at, std::int64_t last) {
+    return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, last);
+  };
+  if (step > 0) return std::max<std::int64_t>((place(end, size) - place(start, size) + step - 1) / step, 0);
+  const std::int64_t before = end < -size ? -1 : place(end, size - 1);
+  return std::max<std::int64_t>((place(start, size - 1) - before - step - 1) / -step, 0);
+}
+
+std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape) {
+  const auto numbers = [&](std::size_t place, const char* attribute) -> std::optional<Shape> {
+    if (const auto known = whole_numbers(import.value(node.input(place)).numbers)) return known;
+    const Shape older = node.integers(attribute);  // before opset 10
+    return older.empty() ? std::nullopt : std::optional(older);
+  };
+  const auto starts = numbers(1, "starts"), ends = numbers(2, "ends"), axes = numbers(3, "axes");
+  const auto steps = numbers(4, "steps");
+  if (!starts || !ends || starts->size() != ends->size()) return std::nullopt;
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    if ((axes && i >= axes->size()) || (steps && i >= steps->size())) return std::nullopt;
+    const auto axis = axis_of(axes ? (*axes)[i] : static_cast<std::int64_t>(i), shape.size());
+    const std::int64_t step = steps ? (*steps)[i] : 1;
+    if (!axis || step == 0) return std::nullopt;
+    shape[*axis] = places_between(shape[*axis], (*starts)[i], (*ends)[i], step);
+  }
+  return shape;
+}
+
+std::string slice(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  std::optional<Shape> part = sliced(import, node, *x);
+  if (!part && !node.outputs.empty()) part = import.recorded_shape(node.outputs.front());
+  if (!part || count_of(*part) < 1 || count_of(*part) > count_of(*x))
+    return "the part that it takes is not known";
+  if (*part == *x) return see_as(import, node, *x);
+  const Tensor tensor =
+      import.network().select(import.step_name(node), import.tensor(node.input(0)), count_of(*part));
+  if (!node.outputs.empty()) import.define(node.outputs.front(), *part, tensor);
+  return "";
+}
+
+}  // namespace
+
+const Importers& view_importers() {
+  static const Importers importers = {
+      {"Identity", identity}, {"Dropout", dropout},     {"Flatten", flatten},     {"Reshape", reshape},
+      {"Squeeze", squeeze},   {"Transpose", transpose}, {"Unsqueeze", unsqueeze}, {"Concat", concatenate},
+      {"Split", split},       {"Slice", slice}};
+  return importers;
+}
+
+}  // namespace jitterscope::onnx_import

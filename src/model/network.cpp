@@ -1,0 +1,196 @@
+#include "model/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "jitterscope/error.hpp"
+#include "model/gradients.hpp"
+
+namespace jitterscope {
+namespace {
+
+bool is_wanted(Role role, const std::optional<Direction>& direction) {
+  if (!direction) return true;
+  switch (*direction) {
+    case Direction::fprop: return role == Role::forward;
+    case Direction::dgrad: return role == Role::input_gradient;
+    case Direction::wgrad: return role == Role::weight_gradient;
+  }
+  return true;
+}
+
+Operation checked(const std::string& name, const Operation::Parameters& parameters) {
+  try {
+    return Operation(parameters);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+// The wanted calls of a graph become those of a model.
+class ModelWriter {
+ public:
+  ModelWriter(const Graph& graph, Model& model) : graph_(graph), model_(model) {}
+
+  void add(const GraphCall& call) {
+    Call result{layer_of(call.operation), unused(call.name), {}};
+    const std::vector<Operand> operands = call.operation.operands();
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].role == OperandRole::output) {
+        writers_[call.tensors[i]] = {model_.calls.size(), i};
+      } else if (const auto writer = writers_.find(memory_of(call.tensors[i])); writer != writers_.end()) {
+        result.inputs.push_back({i, writer->second.first, writer->second.second});
+      }
+    }
+    model_.layers[result.layer].names.push_back(result.name);
+    model_.calls.push_back(std::move(result));
+  }
+
+ private:
+  std::size_t layer_of(const Operation& operation) {
+    const auto [found, is_new] = layers_.try_emplace(operation.text(), model_.layers.size());
+    if (is_new) model_.layers.push_back({{}, operation});
+    return found->second;
+  }
+  std::string unused(const std::string& wanted) {
+    std::string name = wanted;
+    for (int number = 2; !names_.insert(name).second; ++number) name = fmt::format("{}_{}", wanted, number);
+    return name;
+  }
+  Tensor memory_of(Tensor tensor) const {
+    while (graph_.tensors[tensor].view_of) tensor = *graph_.tensors[tensor].view_of;
+    return tensor;
+  }
+
+  const Graph& graph_;
+  Model& model_;
+  std::unordered_map<std::string, std::size_t> layers_;
+  std::unordered_map<Tensor, std::pair<std::size_t, std::size_t>> writers_;
+  std::set<std::string> names_;
+};
+
+void count_untimed(Model& model, const Untimed& untimed) {
+  const auto same =
+      std::find_if(model.untimed.begin(), model.untimed.end(), [&](const UntimedOperator& known) {
+        return known.name == untimed.name && known.reason == untimed.reason;
+      });
+  if (same != model.untimed.end()) {
+    ++same->count;
+  } else {
+    model.untimed.push_back({untimed.name, 1, untimed.reason});
+  }
+}
+
+}  // namespace
+
+DataTypes data_types_of(const ModelOptions& options) {
+  if (!options.dtype) return {};
+  switch (*options.dtype) {
+    case DataType::tf32: return {DataType::tf32, DataType::tf32, DataType::f32};
+    case DataType::i64: throw UsageError("dtype=i64: no network computes in integers");
+    default: return {*options.dtype, *options.dtype, *options.dtype};
+  }
+}
+
+Network::Network(std::string name, std::string description)
+    : name_(std::move(name)), description_(std::move(description)) {}
+
+Tensor Network::input(std::int64_t count, DataType dtype) { return graph_.add_tensor({count, dtype}); }
+Tensor Network::parameter(std::int64_t count, DataType dtype) {
+  return graph_.add_tensor({count, dtype, true});
+}
+
+Tensor Network::add(const std::string& name, const Operation::Parameters& parameters,
+                    const std::vector<Tensor>& inputs) {
+  const Operation operation = checked(name, parameters);
+  Step step{name, operation, inputs, {}};
+  const std::vector<Operand> operands = operation.operands();
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand& operand = operands[i];
+    if (operand.role == OperandRole::output) {
+      step.outputs.push_back(graph_.add_tensor({operand.count, operand.dtype, needs_gradient(step.inputs)}));
+    } else if (i >= inputs.size()) {
+      step.inputs.push_back(parameter(operand.count, operand.dtype));
+    }
+  }
+  GraphCall call{call_name(name, operation, Role::forward), operation, Role::forward, step.inputs};
+  call.tensors.insert(call.tensors.end(), step.outputs.begin(), step.outputs.end());
+  graph_.calls.push_back(std::move(call));
+  graph_.steps.push_back(step);
+  return step.outputs.front();
+}
+
+Tensor Network::add_untimed(const std::string& name, const UntimedStep& untimed,
+                            const std::vector<Tensor>& inputs, std::int64_t count) {
+  const bool trained = needs_gradient(inputs);
+  const Tensor output = graph_.add_tensor({count, graph_.tensors[inputs.front()].dtype, trained});
+  graph_.steps.push_back({name, std::nullopt, inputs, {output}});
+  graph_.untimed.push_back({untimed.forward, untimed.reason, Role::forward});
+  if (trained && !untimed.backward.empty())
+    graph_.untimed.push_back({untimed.backward, untimed.reason, Role::input_gradient});
+  return output;
+}
+
+void Network::skip(const UntimedStep& untimed) {
+  graph_.untimed.push_back({untimed.forward, untimed.reason, Role::forward});
+  if (!untimed.backward.empty())
+    graph_.untimed.push_back({untimed.backward, untimed.reason, Role::input_gradient});
+}
+
+std::vector<Tensor> Network::split(const std::string& name, Tensor whole,
+                                   const std::vector<std::int64_t>& counts) {
+  const TensorFacts facts = graph_.tensors[whole];
+  Step step{name, std::nullopt, {whole}, {}};
+  for (const std::int64_t count : counts)
+    step.outputs.push_back(graph_.add_tensor({count, facts.dtype, facts.needs_gradient, whole}));
+  if (facts.needs_gradient) {
+    graph_.untimed.push_back(
+        {"aten::cat", "the gradients of a tensor's parts are copied together", Role::input_gradient});
+  }
+  graph_.steps.push_back(step);
+  return step.outputs;
+}
+
+Tensor Network::select(const std::string& name, Tensor whole, std::int64_t count) {
+  const TensorFacts facts = graph_.tensors[whole];
+  const Tensor part = graph_.add_tensor({count, facts.dtype, facts.needs_gradient, whole});
+  graph_.steps.push_back({name, std::nullopt, {whole}, {part}});
+  if (facts.needs_gradient) {
+    graph_.untimed.push_back(
+        {"aten::select_backward", "the gradient of a part is copied between zeros", Role::input_gradient});
+  }
+  return part;
+}
+
+void Network::loss(const std::string& operator_name, Tensor tensor, const std::string& reason) {
+  graph_.losses.push_back(tensor);
+  graph_.untimed.push_back({operator_name + "_forward", reason, Role::forward});
+  graph_.untimed.push_back({operator_name + "_backward", reason, Role::input_gradient});
+}
+
+bool Network::needs_gradient(const std::vector<Tensor>& tensors) const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](Tensor tensor) { return graph_.tensors[tensor].needs_gradient; });
+}
+
+Model Network::to_model(const ModelOptions& options) const {
+  Graph graph = graph_;
+  if (options.direction != Direction::fprop) add_backward(graph);
+  Model model;
+  model.name = name_;
+  model.description = description_;
+  model.notes = notes_;
+  ModelWriter writer(graph, model);
+  for (const GraphCall& call : graph.calls) {
+    if (is_wanted(call.role, options.direction)) writer.add(call);
+  }
+  for (const Untimed& untimed : graph.untimed) {
+    if (is_wanted(untimed.role, options.direction)) count_untimed(model, untimed);
+  }
+  return model;
+}
+
+}  // namespace jitterscope

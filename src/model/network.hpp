@@ -1,0 +1,65 @@
+// A network as it is built: call by call, with what each one reads. Its backward pass follows by itself.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/graph.hpp"
+#include "operation/model.hpp"
+#include "operation/model_options.hpp"
+
+namespace jitterscope {
+
+/// What the layers compute in.
+struct DataTypes {
+  DataType convolution = DataType::tf32, product = DataType::f32, other = DataType::f32;
+};
+/// Nothing asked for: as PyTorch does by default, convolutions in TF32 and products in f32. tf32: both in
+/// TF32. Any other: everything in it. Throws UsageError for a type that nothing computes in.
+DataTypes data_types_of(const ModelOptions& options);
+
+class Network {
+ public:
+  Network(std::string name, std::string description);
+
+  /// Data that the network is given: no gradient is computed for it.
+  Tensor input(std::int64_t count, DataType dtype);
+  /// A weight that several calls or an untimed operator use. All others come with the call that reads them.
+  Tensor parameter(std::int64_t count, DataType dtype);
+
+  /// Runs a forward pass. `inputs` are those of the first operands; the further ones are its weights. Gives
+  /// what it writes first: y. Throws UsageError that names the call where the shape is impossible.
+  Tensor add(const std::string& name, const Operation::Parameters& operation,
+             const std::vector<Tensor>& inputs);
+
+  /// An operator without a kind of operation. It gives one tensor of `count` elements. Empty `backward`: its
+  /// backward pass runs nothing.
+  struct UntimedStep {
+    std::string forward, backward, reason;
+  };
+  Tensor add_untimed(const std::string& name, const UntimedStep& step, const std::vector<Tensor>& inputs,
+                     std::int64_t count);
+  /// An operator that is left out: its output is its input.
+  void skip(const UntimedStep& step);
+  /// Parts of a tensor, without a copy. Backward puts their gradients together.
+  std::vector<Tensor> split(const std::string& name, Tensor whole, const std::vector<std::int64_t>& counts);
+  /// Rows of a tensor, without a copy. Backward writes its gradient with zeros around it.
+  Tensor select(const std::string& name, Tensor whole, std::int64_t count);
+  /// Where backward begins: a loss that is not timed reads this tensor and gives its gradient.
+  void loss(const std::string& operator_name, Tensor tensor, const std::string& reason);
+  void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
+
+  const TensorFacts& facts(Tensor tensor) const { return graph_.tensors[tensor]; }
+
+  Model to_model(const ModelOptions& options) const;
+
+ private:
+  bool needs_gradient(const std::vector<Tensor>& tensors) const;
+
+  std::string name_, description_;
+  std::vector<std::string> notes_;
+  Graph graph_;
+};
+
+}  // namespace jitterscope
