@@ -180,11 +180,12 @@ struct Result {
   bool stand_in = false;  ///< jitterscope's own way in place of PyTorch's: never its time
   double flops = 0.0;
   Bytes bytes, workspace;
-  Nanoseconds prepare_time;              ///< plan building, allocation, filling
-  Nanoseconds first_call;                ///< first launch, to its end: what is loaded lazily
-  Nanoseconds launch_cost;               ///< host time of one launch call, median
-  std::vector<LaunchKernel> kernels;     ///< of one launch, in their order; empty where not asked for
-  std::vector<IterationRun> iterations;  ///< where counts were asked for
+  std::optional<Nanoseconds> recorded_time;  ///< GPU time of one call in the record that it was read from
+  Nanoseconds prepare_time;                  ///< plan building, allocation, filling
+  Nanoseconds first_call;                    ///< first launch, to its end: what is loaded lazily
+  Nanoseconds launch_cost;                   ///< host time of one launch call, median
+  std::vector<LaunchKernel> kernels;         ///< of one launch, in their order; empty where not asked for
+  std::vector<IterationRun> iterations;      ///< where counts were asked for
   std::vector<Measurement> measurements;
   std::vector<Finding> findings;
   std::optional<Verification> verification;

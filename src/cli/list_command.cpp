@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "base/names.hpp"
 #include "cli/commands.hpp"
+#include "cli/model_target.hpp"
+#include "model/named_models.hpp"
 #include "output/list_table.hpp"
 #include "output/output_file.hpp"
 
@@ -23,6 +23,7 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope list operations
   jitterscope list providers
   jitterscope list resnet18
+  jitterscope list trace.json.gz
   jitterscope list resnet18 --json -)";
 
 const std::vector<std::string>& section_names() {
@@ -34,21 +35,31 @@ bool is_section(const std::string& what) {
   return std::find(section_names().begin(), section_names().end(), what) != section_names().end();
 }
 
+ModelListing describe(const Model& model) {
+  ModelListing listing;
+  listing.name = model.name;
+  listing.description = model.description;
+  listing.operations = model.layers.size();
+  for (const Layer& layer : model.layers) listing.layers += layer.count();
+  return listing;
+}
+
 std::vector<ModelListing> read_models() {
   std::vector<ModelListing> listings;
+  for (const ModelDescription& description : named_models()) {
+    listings.push_back(describe(*named_model(description.name, {})));
+    listings.back().description = description.sentence;
+  }
   for (const std::string& name : model_names()) {
+    const auto file = find_model(name);
+    if (!file) continue;
     ModelListing listing;
-    listing.name = name;
     try {
-      const auto file = find_model(name);
-      if (!file) continue;
-      const Model model = load_model(*file);
-      listing.description = model.description;
-      listing.operations = model.layers.size();
-      for (const Layer& layer : model.layers) listing.layers += layer.count();
+      listing = describe(load_model(*file));
     } catch (const UsageError& error) {
       listing.problem = error.what();
     }
+    listing.name = name;
     listings.push_back(std::move(listing));
   }
   return listings;
@@ -73,16 +84,6 @@ Listing read_sections(const std::string& what) {
   return listing;
 }
 
-// No device is opened for a model: a list of layers is wanted at once.
-Model read_named_model(const std::string& what) {
-  if (const auto file = find_model(what)) return load_model(*file);
-  const bool is_path = what.find('/') != std::string::npos || what.ends_with(".json");
-  if (is_path || std::filesystem::exists(what)) return load_model(what);
-  std::vector<std::string> known = model_names();
-  known.insert(known.end(), section_names().begin(), section_names().end());
-  throw UsageError(fmt::format("'{}' is no model{}", what, suggestion(what, known)));
-}
-
 void run(const ListFlags& flags) {
   std::optional<OutputFile> file;
   if (!flags.json.empty()) file.emplace(flags.json);
@@ -92,7 +93,7 @@ void run(const ListFlags& flags) {
     text = list_text(listing);
     json = list_json(listing);
   } else {
-    const Model model = read_named_model(flags.what);
+    const Model model = read_model_target(flags.what);  // no device is opened: a list is wanted at once
     text = model_text(model);
     json = model_json(model);
   }
@@ -106,9 +107,10 @@ void add_list_command(CLI::App& app, Invocation&) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* command =
       app.add_subcommand("list", "operations, devices, providers, models; the layers of a model");
-  command->add_option(
-      "what", flags->what,
-      "operations, devices, providers, models, or a model's name or file; all four if left out");
+  command->add_option("what", flags->what,
+                      "operations, devices, providers, models; a network's name, or a trace, log or model "
+                      "file, whose layers are "
+                      "shown; the first four if left out");
   command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");
   command->footer(kExamples);
   command->callback([flags] { run(*flags); });

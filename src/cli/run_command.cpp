@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/plan.hpp"
+#include "cli/provider_choice.hpp"
 #include "cli/run_loop.hpp"
 #include "measure/environment.hpp"
 #include "output/csv.hpp"
@@ -21,9 +22,10 @@ namespace {
 struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
-  std::string json, csv;
+  std::string json, csv, provider = "auto";
+  std::vector<std::int64_t> iterations;
   bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
-  bool same_data = false, fresh_data = false;
+  bool same_data = false, fresh_data = false, in_sequence = false;
 };
 
 constexpr const char* kExamples = R"(Examples:
@@ -31,11 +33,26 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope run matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
   jitterscope run conv2d:n=1..64*2,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --cache cold
   jitterscope run add:count=64Ki --load burst --json result.json
+  jitterscope run resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop --kernels
+  jitterscope run trace.json.gz --device cuda --provider torch
+  jitterscope run model.onnx:batch=8 --cache warm
+  jitterscope run conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --iterations 1,10,100,1000
+  jitterscope run resnet18:batch=64 --in-sequence
   jitterscope run spin:ns=10000 --instrument host --dry-run
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing,
 4 measured but not to the precision asked, 5 the operation failed, 130 interrupted.)";
+
+std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
+  constexpr std::int64_t kMost = 1'000'000;
+  for (const std::int64_t count : counts) {
+    if (count < 1 || count > kMost) {
+      throw UsageError(fmt::format("--iterations: counts from 1 to {}, as in 1,10,100,1000", kMost));
+    }
+  }
+  return counts;
+}
 
 // Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
@@ -45,6 +62,11 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   if (!flags.measure.time_limit_seconds && work.items.size() > 1) options.time_limit = seconds(1.5);
   options.kernels = flags.kernels;
   options.fresh_data = flags.fresh_data;
+  options.iterations = checked_iterations(flags.iterations);
+  // Which of them a layer meets in its network is what the comparison shows.
+  if (flags.in_sequence && flags.measure.caches.empty()) {
+    options.caches = {CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
+  }
   return options;
 }
 
@@ -63,7 +85,16 @@ class RunCommand {
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
+    choose_provider(request_.work, parse_provider(flags_.provider), record_.device);
+    request_.in_sequence = flags_.in_sequence;
+    if (flags_.in_sequence && request_.work.calls.empty()) {
+      throw UsageError(
+          "--in-sequence needs one model whose order of calls is known: a network by name, a trace");
+    }
     record_.title = request_.work.title;
+    record_.untimed = request_.work.untimed;
+    record_.recorded_gpu_time = request_.work.recorded_gpu_time;
+    record_.notes = request_.work.notes;
     if (flags_.dry_run) {
       fmt::print("{}", plan_text(request_.work, request_.options, record_.device));
       return;
@@ -98,7 +129,6 @@ class RunCommand {
     const bool stdout_is_taken = flags_.json == "-" || flags_.csv == "-";
     if (!stdout_is_taken) {
       fmt::print("{}", run_table(record_));
-      for (const std::string& note : request_.work.notes) fmt::print("\n{}\n", note);
     }
     if (json_) json_->commit(run_json(record_));
     if (csv_) csv_->commit(run_csv(record_));
@@ -117,11 +147,25 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "time operations, sweeps of them, or all layers of a model");
   command
-      ->add_option("targets", flags->targets,
-                   "operations (KIND:name=value,…), models by name, or model files")
+      ->add_option(
+          "targets", flags->targets,
+          "operations (KIND:name=value,…), networks by name (NAME:batch=N,dtype=T,layout=L,direction=D), "
+          "or files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models")
       ->required();
   flags->measure.add_to(*command);
   command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
+  command
+      ->add_option("--provider", flags->provider,
+                   "what runs the operators of a record: auto (PyTorch itself where jitterscope has only a "
+                   "stand-in), torch, builtin")
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--iterations", flags->iterations,
+          "first run loops of so many launches, as 1,10,100,1000, and say how the time depends on it")
+      ->delimiter(',');
+  command->add_flag("--in-sequence", flags->in_sequence,
+                    "also run the model's calls in their order, each timed where it runs");
   command->add_flag("--kernels", flags->kernels,
                     "trace the kernels that one launch runs, and how long each takes");
   CLI::Option* same =

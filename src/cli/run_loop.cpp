@@ -1,11 +1,14 @@
 #include "cli/run_loop.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
 #include "cli/interruption.hpp"
 #include "measure/ceilings.hpp"
 #include "measure/measure_operation.hpp"
+#include "measure/sequence.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -54,6 +57,7 @@ class RunLoop {
       record_.results.push_back(std::move(result));
       saved_(record_);
     }
+    if (request_.in_sequence && !is_interrupted()) measure_in_sequence();
     record_.interrupted = is_interrupted();
     return exit_code();
   }
@@ -71,8 +75,26 @@ class RunLoop {
   }
 
   FindingContext finding_context() {
-    return {record_.device, record_.calibration,       record_.ceilings, session_.device().other_processes(),
-            cache_proof_,   record_.device.id != "cpu"};
+    return {record_.device,
+            record_.calibration,
+            record_.ceilings,
+            session_.device().other_processes(),
+            cache_proof_,
+            record_.device.id != "cpu",
+            request_.work.recorded_cudnn};
+  }
+
+  void measure_in_sequence() {
+    Model model;
+    model.name = request_.work.title;
+    for (const WorkItem& item : request_.work.items) model.layers.push_back({item.layers, item.operation});
+    model.calls = request_.work.calls;
+    try {
+      record_.sequence = measure_sequence(session_, model, request_.options, stage_);
+    } catch (const FailedError& error) {
+      record_.notes.push_back(fmt::format("In sequence: {}.", error.what()));
+      if (failure_ == ExitCode::done) failure_ = error.exit_code();
+    }
   }
 
   Result measure_item(const WorkItem& item) {
@@ -87,6 +109,7 @@ class RunLoop {
     }
     result.operation = item.operation.text();
     result.layers = item.layers;
+    result.recorded_time = item.recorded_time;
     result.count = std::max<std::int64_t>(1, std::ssize(item.layers));
     return result;
   }

@@ -16,6 +16,7 @@ struct RunRequest {
   MeasureOptions options;
   bool verify = false;
   bool ceilings = true;
+  bool in_sequence = false;
 };
 
 /// Called before each stage with what is being done and which item it is (0: before the first).

@@ -3,33 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <limits>
 
 #include "base/names.hpp"
-#include "jitterscope/error.hpp"
-#include "operation/model.hpp"
+#include "cli/model_target.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
-bool looks_like_path(const std::string& target) {
-  return target.find('/') != std::string::npos || target.ends_with(".json");
-}
-
-Model read_model_target(const std::string& target) {
-  if (looks_like_path(target)) return load_model(target);
-  if (const auto file = find_model(target)) return load_model(*file);
-  std::vector<std::string> known = model_names();
-  for (const OperationHelp& help : operation_help()) known.push_back(help.kind + ":…");
-  throw UsageError(fmt::format("'{}' is neither a model nor an operation{}; see jitterscope list", target,
-                               suggestion(target, known)));
-}
-
 void add_model(WorkList& work, const std::string& target) {
   Model model = read_model_target(target);
+  // The order is that of one model: several do not run one in the other.
+  work.calls = work.items.empty() ? std::move(model.calls) : std::vector<Call>();
   work.is_model = true;
-  for (Layer& layer : model.layers)
-    work.items.push_back({std::move(layer.operation), std::move(layer.names)});
+  for (Layer& layer : model.layers) {
+    std::optional<Nanoseconds> each;
+    if (layer.recorded_time) each = *layer.recorded_time / static_cast<double>(layer.count());
+    work.items.push_back({std::move(layer.operation), std::move(layer.names), std::move(layer.aten), each});
+  }
+  work.untimed.insert(work.untimed.end(), model.untimed.begin(), model.untimed.end());
+  work.notes.insert(work.notes.end(), model.notes.begin(), model.notes.end());
+  work.recorded_cudnn = model.recorded_cudnn;
+  if (model.recorded_gpu_time) {
+    work.recorded_gpu_time = work.recorded_gpu_time.value_or(Nanoseconds(0)) + *model.recorded_gpu_time;
+  }
 }
 
 }  // namespace
@@ -38,10 +35,11 @@ WorkList read_targets(const std::vector<std::string>& targets) {
   WorkList work;
   work.title = joined(targets, " ");
   for (const std::string& target : targets) {
-    if (target.find(':') == std::string::npos || looks_like_path(target)) {
-      add_model(work, target);
+    if (names_operation(target)) {
+      work.calls.clear();
+      for (Operation& operation : parse_sweep(target)) work.items.push_back({std::move(operation)});
     } else {
-      for (Operation& operation : parse_sweep(target)) work.items.push_back({std::move(operation), {}});
+      add_model(work, target);
     }
   }
   return work;
@@ -62,6 +60,28 @@ void fit_to_device(WorkList& work, const DeviceDescription& device) {
   work.notes.push_back(
       fmt::format("{} of {} operations were recorded with TF32, which {} does not have: they run in f32.",
                   changed, work.items.size(), device.name));
+}
+
+void keep_items(WorkList& work, const std::vector<bool>& keep) {
+  constexpr std::size_t kGone = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> new_item, new_call;
+  std::vector<WorkItem> items;
+  for (std::size_t i = 0; i < work.items.size(); ++i) {
+    new_item.push_back(keep[i] ? items.size() : kGone);
+    if (keep[i]) items.push_back(std::move(work.items[i]));
+  }
+  std::vector<Call> calls;
+  for (Call& call : work.calls) {
+    const bool stays = new_item[call.layer] != kGone;
+    new_call.push_back(stays ? calls.size() : kGone);
+    if (!stays) continue;
+    call.layer = new_item[call.layer];
+    std::erase_if(call.inputs, [&](const OperandSource& input) { return new_call[input.call] == kGone; });
+    for (OperandSource& input : call.inputs) input.call = new_call[input.call];
+    calls.push_back(std::move(call));
+  }
+  work.items = std::move(items);
+  work.calls = std::move(calls);
 }
 
 }  // namespace jitterscope::cli

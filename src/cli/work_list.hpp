@@ -1,32 +1,45 @@
-// What a call asks to be timed: operations, sweeps, models by name, model files.
+// What a call asks to be timed: operations, sweeps, models by name, files that programs wrote.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "jitterscope/device.hpp"
 #include "jitterscope/operation.hpp"
+#include "operation/model.hpp"
 
 namespace jitterscope::cli {
 
 struct WorkItem {
   Operation operation;
-  std::vector<std::string> layers;  ///< a model's names for it; empty for an operation that was typed
+  std::vector<std::string> layers = {};  ///< a model's names for it; empty for an operation that was typed
+  std::optional<Operation> aten = {};    ///< the same work as PyTorch's own operator
+  std::optional<Nanoseconds> recorded_time = {};  ///< of one call, where the work was read from a record
 };
 
 struct WorkList {
   std::string title;
   std::vector<WorkItem> items;
   bool is_model = false;
-  std::vector<std::string> notes;  ///< what was changed so that this device can run it
+  /// Of a single model the order of its calls, whose layers are the items.
+  std::vector<Call> calls;
+  std::vector<UntimedOperator> untimed;
+  std::vector<std::string>
+      notes;  ///< sentences: what was read, what was changed so that this device can run it
+  std::optional<Nanoseconds> recorded_gpu_time;
+  std::string recorded_cudnn;  ///< the version in the record; empty where unknown
 };
 
-/// Each target is an operation or a sweep (it has a colon), the name of a model, or the path of a model file.
+/// Each target is an operation or a sweep (it begins with a kind and a colon), a model's name or a file.
 /// Throws UsageError with the nearest known name.
 WorkList read_targets(const std::vector<std::string>& targets);
 
 /// A model recorded with TF32 runs in f32 on a device without TF32; a note says so. Operations that were
 /// typed stay as they are.
 void fit_to_device(WorkList& work, const DeviceDescription& device);
+
+/// Leaves items out that `keep` is false for, with the calls that run them.
+void keep_items(WorkList& work, const std::vector<bool>& keep);
 
 }  // namespace jitterscope::cli

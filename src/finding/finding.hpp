@@ -19,6 +19,7 @@ struct FindingContext {
   std::optional<std::vector<std::string>> other_processes;  ///< "pid name"; nothing where unknown
   std::optional<CacheProof> cache_proof;                    ///< nothing where no cold time was asked for
   bool on_gpu = false;
+  std::string recorded_cudnn = {};  ///< version in the record that is replayed; empty where there is none
 };
 
 /// About one operation.

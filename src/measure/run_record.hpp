@@ -6,6 +6,7 @@
 
 #include "jitterscope/device.hpp"
 #include "jitterscope/measurement.hpp"
+#include "operation/model.hpp"
 
 namespace jitterscope {
 
@@ -56,7 +57,10 @@ struct RunRecord {
   std::string title;  ///< the model or the operation that was asked for
   std::vector<Result> results;
   std::optional<SequenceMeasurement> sequence;
-  std::vector<Finding> findings;  ///< about the machine, not about one operation
+  std::vector<UntimedOperator> untimed;          ///< what a record holds but was not timed
+  std::optional<Nanoseconds> recorded_gpu_time;  ///< of all that the record holds
+  std::vector<std::string> notes;                ///< sentences about what was read
+  std::vector<Finding> findings;                 ///< about the machine, not about one operation
   bool interrupted = false;
 };
 

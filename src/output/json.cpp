@@ -100,10 +100,12 @@ Json result_json(const Result& result) {
   put(object, "flops", result.flops);
   put(object, "minimum_bytes", result.bytes);
   put(object, "workspace_bytes", result.workspace);
+  put(object, "recorded_seconds", result.recorded_time);
   put(object, "prepare_seconds", result.prepare_time);
   put(object, "first_call_seconds", result.first_call);
   put(object, "launch_cost_seconds", result.launch_cost);
   if (!result.kernels.empty()) object["kernels"] = kernels_json(result.kernels);
+  if (!result.iterations.empty()) object["iterations"] = iterations_json(result.iterations);
   object["measurements"] = Json::array();
   for (const Measurement& measurement : result.measurements) {
     object["measurements"].push_back(measurement_json(measurement));
@@ -139,7 +141,11 @@ std::string run_json(const RunRecord& record) {
   document["ceilings"] = ceilings_json(record.ceilings);
   document["results"] = Json::array();
   for (const Result& result : record.results) document["results"].push_back(result_json(result));
+  if (record.sequence) document["sequence"] = sequence_json(*record.sequence);
   document["findings"] = findings_json(record.findings);
+  document["untimed"] = untimed_json(record.untimed);
+  put(document, "recorded_gpu_seconds", record.recorded_gpu_time);
+  document["notes"] = record.notes;
   return json_text(document);
 }
 

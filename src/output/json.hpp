@@ -18,6 +18,9 @@ Json sensors_json(const SensorReading& sensors);
 Json properties_json(const std::vector<Property>& properties);
 Json libraries_json(const std::vector<LibraryInfo>& libraries);
 Json instrument_constant_json(const InstrumentConstant& constant);
+Json untimed_json(const std::vector<UntimedOperator>& untimed);
+Json sequence_json(const SequenceMeasurement& sequence);
+Json iterations_json(const std::vector<IterationRun>& runs);
 /// Words of an enumeration as one identifier: "time limit" is written "time_limit".
 std::string identifier(std::string_view words);
 

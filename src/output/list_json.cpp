@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "output/json_text.hpp"
+#include "output/json.hpp"
 #include "output/list_table.hpp"
 
 namespace jitterscope {
@@ -59,7 +59,28 @@ Json models_json(const std::vector<ModelListing>& models) {
   return array;
 }
 
+Json plans_json(const std::vector<RecordedPlan>& plans) {
+  Json array = Json::array();
+  for (const RecordedPlan& plan : plans) {
+    Json object = {{"tag", plan.tag}};
+    put(object, "workspace_bytes", plan.workspace);
+    put(object, "seconds", plan.time);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
 }  // namespace
+
+Json untimed_json(const std::vector<UntimedOperator>& untimed) {
+  Json array = Json::array();
+  for (const UntimedOperator& each : untimed) {
+    Json object = {{"name", each.name}, {"count", each.count}, {"reason", each.reason}};
+    put(object, "recorded_seconds", each.recorded_time);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
 
 std::string list_json(const Listing& listing) {
   Json document = {{"format", "jitterscope-list"}, {"version", 1}};
@@ -74,13 +95,24 @@ std::string model_json(const Model& model) {
   Json document = {{"format", "jitterscope-layers"}, {"version", 1}};
   document["name"] = model.name;
   document["description"] = model.description;
+  put(document, "record", model.format);
+  put(document, "recorded_device", model.recorded_device);
+  put(document, "recorded_cudnn", model.recorded_cudnn);
+  put(document, "recorded_gpu_seconds", model.recorded_gpu_time);
   document["layers"] = Json::array();
   for (const Layer& layer : model.layers) {
     Json object = {{"operation", layer.operation.text()}, {"count", layer.count()}, {"names", layer.names}};
+    put(object, "source", layer.source);
+    if (layer.aten) object["aten"] = layer.aten->text();
     put(object, "flops", layer.operation.flops());
     put(object, "minimum_bytes", layer.operation.bytes());
+    put(object, "recorded_seconds", layer.recorded_time);
+    if (!layer.recorded_kernels.empty()) object["recorded_kernels"] = layer.recorded_kernels;
+    if (!layer.recorded_plans.empty()) object["recorded_plans"] = plans_json(layer.recorded_plans);
     document["layers"].push_back(std::move(object));
   }
+  document["untimed"] = untimed_json(model.untimed);
+  document["notes"] = model.notes;
   return json_text(document);
 }
 

@@ -34,6 +34,17 @@ std::string engines_section(const RunRecord& record, const std::vector<std::stri
 /// Where they were traced.
 std::string kernels_section(const RunRecord& record);
 
+/// Loops of launches, where counts were asked for.
+std::string iterations_section(const RunRecord& record, const std::vector<std::string>& names);
+/// The model's calls in their order beside the same operations alone.
+std::string sequence_section(const RunRecord& record, const ConditionLabels& labels,
+                             const std::vector<std::string>& names);
+/// A table of them, with the share that they stand for; empty where there are none.
+std::string untimed_text(const std::vector<UntimedOperator>& untimed,
+                         const std::optional<Nanoseconds>& recorded_gpu_time);
+/// What a record holds but was not timed, and the notes of what was read.
+std::string record_section(const RunRecord& record);
+
 /// Findings with remedies, failures, verification, and how to get the raw data.
 std::string run_notes(const RunRecord& record, const ConditionLabels& labels,
                       const std::vector<std::string>& names);

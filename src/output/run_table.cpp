@@ -31,6 +31,9 @@ std::string run_table(const RunRecord& record) {
     append_section(text, engines_section(record, names.labels));
   }
   append_section(text, kernels_section(record));
+  append_section(text, iterations_section(record, names.labels));
+  append_section(text, sequence_section(record, labels, names.labels));
+  append_section(text, record_section(record));
   append_section(text, run_notes(record, labels, names.labels));
   return text;
 }

@@ -107,6 +107,22 @@ TableColumn share_of_total(const RunRecord& record, const ConditionLabels& label
   return column;
 }
 
+// What a call took where it was recorded, and this time over it; both absent where nothing was recorded.
+Columns recorded_columns(const RunRecord& record, const ConditionLabels& labels) {
+  TableColumn recorded{"recorded", Align::right, {}}, ratio{"here", Align::right, {}};
+  bool any = false;
+  for (const Result& result : record.results) {
+    const Measurement* measurement =
+        labels.conditions.empty() ? nullptr : find_measurement(result, labels.conditions.front());
+    any = any || result.recorded_time;
+    recorded.cells.push_back(result.recorded_time ? time_text(*result.recorded_time) : std::string(kAbsent));
+    ratio.cells.push_back(result.recorded_time && measurement
+                              ? change_text(measurement->time.median / *result.recorded_time - 1.0)
+                              : std::string(kAbsent));
+  }
+  return any ? Columns{recorded, ratio} : Columns();
+}
+
 // Clock and rate are those of the first condition: a column for each would be wider than a page.
 Columns fact_columns(const RunRecord& record, const ConditionLabels& labels, bool model) {
   TableColumn clock{"clock", Align::right, {}}, rate{"rate", Align::right, {}},
@@ -130,6 +146,8 @@ Columns fact_columns(const RunRecord& record, const ConditionLabels& labels, boo
   }
   Columns columns = {clock, rate, share, bound, launch, first};
   if (model) columns.insert(columns.begin(), share_of_total(record, labels));
+  const Columns recorded = recorded_columns(record, labels);
+  columns.insert(columns.begin(), recorded.begin(), recorded.end());
   return columns;
 }
 

@@ -1,0 +1,20 @@
+// Models as they are named on the command line: by name, by file, with options behind a colon.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "operation/model.hpp"
+
+namespace jitterscope::cli {
+
+/// Whether a target begins with a kind of operation and a colon: conv2d:…, aten::relu(…).
+bool names_operation(std::string_view target);
+
+/// `resnet50`, `resnet50:batch=64,dtype=f16`, `trace.json.gz`, `model.onnx:batch=8`: a file that exists
+/// first, then a network of jitterscope's own, then a model file by name. Throws UsageError with the nearest
+/// known name.
+Model read_model_target(const std::string& target);
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,81 @@
+#include "cli/provider_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.hpp"
+#include "device/cuda/operations/pytorch_rules.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+// Whether the library that PyTorch itself calls for it runs the operation here.
+bool runs_as_pytorch(const Operation& operation) {
+  const Operation::Parameters& parameters = operation.parameters();
+  if (const auto* convolution = std::get_if<Conv2d>(&parameters))
+    return cuda::pytorch_uses_cudnn(*convolution);
+  return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters) ||
+         std::holds_alternative<BatchNorm>(parameters) || std::holds_alternative<Copy>(parameters);
+}
+
+bool is_aten(const Operation& operation) { return std::holds_alternative<Aten>(operation.parameters()); }
+
+// Empty where the provider can be used.
+std::string torch_problem(const DeviceDescription& device) {
+  for (const LibraryInfo& library : device.libraries) {
+    if (library.name == "torch") return library.problem;
+  }
+  return fmt::format("{} has no torch provider", device.name);
+}
+
+void leave_out(WorkList& work, const WorkItem& item, const std::string& problem) {
+  UntimedOperator operator_{std::get<Aten>(item.operation.parameters()).name,
+                            std::max<std::int64_t>(1, std::ssize(item.layers)),
+                            "only PyTorch has this operator: " + problem};
+  if (item.recorded_time) {
+    operator_.recorded_time = *item.recorded_time * static_cast<double>(operator_.count);
+  }
+  for (UntimedOperator& known : work.untimed) {
+    if (known.name != operator_.name || known.reason != operator_.reason) continue;
+    known.count += operator_.count;
+    if (operator_.recorded_time) {
+      known.recorded_time = known.recorded_time.value_or(Nanoseconds(0)) + *operator_.recorded_time;
+    }
+    return;
+  }
+  work.untimed.push_back(std::move(operator_));
+}
+
+}  // namespace
+
+Provider parse_provider(const std::string& word) {
+  const std::vector<std::string> known = {"auto", "torch", "builtin"};
+  const auto found = std::find(known.begin(), known.end(), word);
+  if (found == known.end()) {
+    throw UsageError(fmt::format("--provider: unknown word '{}'{}", word, suggestion(word, known)));
+  }
+  return static_cast<Provider>(found - known.begin());
+}
+
+void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device) {
+  if (!work.is_model) return;
+  const std::string problem = torch_problem(device);
+  if (provider == Provider::torch && !problem.empty()) throw MissingError("--provider torch: " + problem);
+  const bool may_be_torch = provider != Provider::builtin && problem.empty();
+  std::vector<bool> keep;
+  for (WorkItem& item : work.items) {
+    const bool by_torch =
+        item.aten && may_be_torch && (provider == Provider::torch || !runs_as_pytorch(item.operation));
+    if (by_torch) item.operation = *item.aten;
+    const bool can_run = !is_aten(item.operation) || may_be_torch;
+    keep.push_back(can_run);
+    if (!can_run) {
+      leave_out(work, item, provider == Provider::builtin ? "--provider builtin was asked for" : problem);
+    }
+  }
+  keep_items(work, keep);
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,21 @@
+// Which library runs an operation of a record: jitterscope's own way to it, or PyTorch itself.
+#pragma once
+
+#include <string>
+
+#include "cli/work_list.hpp"
+
+namespace jitterscope::cli {
+
+/// `automatic`: PyTorch's own operator where jitterscope would run a stand-in for it and the torch provider
+/// is there; `torch`: wherever the record has the operator; `builtin`: never. What only PyTorch can run and
+/// is not to be run by it goes to work.untimed with the reason.
+enum class Provider { automatic, torch, builtin };
+
+/// Throws UsageError with the nearest known word (auto, torch, builtin).
+Provider parse_provider(const std::string& word);
+
+/// Throws MissingError for `torch` where the provider is not there.
+void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device);
+
+}  // namespace jitterscope::cli
