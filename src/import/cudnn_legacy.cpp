@@ -69,6 +69,43 @@ bool may_use_tf32(const ApiFields& call) {
   return numbers && value_of(*numbers, "mathType", "CUDNN_") != "FMA_MATH";
 }
 
+std::optional<Pass> normalization_pass(std::string_view function) {
+  if (!consume(function, "cudnnBatchNormalization")) return std::nullopt;
+  if (function.starts_with("ForwardTraining")) return Pass::forward;
+  if (function.starts_with("Backward")) return Pass::backward;
+  return Pass::inference;
+}
+
+// Nothing where the record is damaged. Throws UsageError that says why batch_norm cannot be it.
+std::optional<BatchNorm> read_normalization(const ApiFields& call, Pass pass) {
+  const std::optional<ApiFields> descriptor = call.find("xDesc");
+  if (!descriptor) return std::nullopt;
+  const LoggedTensor x = read_tensor(*descriptor);
+  if (x.dimensions.size() != x.strides.size() || x.dimensions.empty()) return std::nullopt;
+  const std::string mode = value_of(call, "mode", "CUDNN_BATCHNORM_");
+  if (mode.empty()) return std::nullopt;
+  if (!mode.starts_with("SPATIAL")) throw UsageError("it normalizes each activation, not each channel");
+  const std::string fused = value_of(call, "bnOps", "CUDNN_BATCHNORM_OPS_");
+  if (!fused.empty() && fused != "BN") throw UsageError("it is fused with an activation, which is not timed");
+  if (x.dimensions.size() != 4) {
+    throw UsageError(fmt::format("its x has {} dimensions, and that of batch_norm 4", x.dimensions.size()));
+  }
+  const std::optional<DataType> dtype = data_type_of(x.type, false);
+  if (!dtype) throw UsageError(fmt::format("its x is of {}, which batch_norm is not", x.type));
+  BatchNorm norm{.n = x.dimensions[0],
+                 .c = x.dimensions[1],
+                 .h = x.dimensions[2],
+                 .w = x.dimensions[3],
+                 .dtype = *dtype,
+                 .layout = Layout::nchw,
+                 .pass = pass};
+  const Operation checked(norm);  // before its strides are computed
+  const std::optional<Layout> layout = layout_of({&x});
+  if (!layout) throw UsageError("the strides of its x are those of neither nchw nor nhwc");
+  norm.layout = *layout;
+  return norm;
+}
+
 }  // namespace
 
 bool is_legacy_call(const ApiRecord& record) {
@@ -110,13 +147,18 @@ bool is_legacy_call(const ApiRecord& record) {
 std::optional<LegacyCall> read_legacy_call(const ApiRecord& record) {
   LegacyCall result{.operation = {}, .reason = {}};
   const std::optional<Direction> direction = direction_of(record.function);
-  if (!direction) {
-    result.reason = "of cuDNN's functions only convolutions are timed";
-    return result;
-  }
-  const std::optional<LoggedConvolution> convolution = read_convolution(record.arguments(), *direction);
-  if (!convolution) return std::nullopt;
+  const std::optional<Pass> pass = normalization_pass(record.function);
   try {
+    if (pass) {
+      const std::optional<BatchNorm> norm = read_normalization(record.arguments(), *pass);
+      if (!norm) return std::nullopt;
+      result.operation = Operation(*norm);
+      return result;
+    }
+    if (!direction)
+      throw UsageError("of cuDNN's functions only convolution and batch normalization are timed");
+    const std::optional<LoggedConvolution> convolution = read_convolution(record.arguments(), *direction);
+    if (!convolution) return std::nullopt;
     result.operation = Operation(conv2d_of(*convolution, may_use_tf32(record.arguments())));
     result.lacks_engine = true;
   } catch (const UsageError& why) {

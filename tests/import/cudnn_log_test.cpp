@@ -155,6 +155,44 @@ TEST(CudnnLog, CallsBeforeTheGraphApi) {
       HasSubstr("adds it to what was there"));
 }
 
+const char* const kNormalization =
+    R"(I! CuDNN (v91900 56) function cudnnBatchNormalizationForwardTrainingEx() called:
+i!     handle: type=cudnnHandle_t; streamId=(nil) (defaultStream);
+i!     mode: type=cudnnBatchNormMode_t; val=CUDNN_BATCHNORM_SPATIAL_PERSISTENT (2);
+i!     bnOps: type=cudnnBatchNormOps_t; val=CUDNN_BATCHNORM_OPS_BN (0);
+i!     xDesc: type=cudnnTensorDescriptor_t:
+i!         dataType: type=cudnnDataType_t; val=CUDNN_DATA_HALF (2);
+i!         nbDims: type=int; val=4;
+i!         dimA: type=int; val=[32,64,56,56];
+i!         strideA: type=int; val=[200704,1,3584,64];
+i!     epsilon: type=double; val=0.000010;
+i! Process=1; Thread=1; GPU=0; Handle=0x1; StreamId=(nil) (defaultStream).
+)";
+
+TEST(CudnnLog, BatchNormalizations) {
+  const std::string name = "cudnnBatchNormalizationForwardTrainingEx";
+  const Model model =
+      import(kNormalization + replaced(kNormalization, name, "cudnnBatchNormalizationBackwardEx") +
+             replaced(kNormalization, name, "cudnnBatchNormalizationForwardInference"));
+  const BatchNorm forward{.n = 32, .c = 64, .h = 56, .w = 56, .dtype = DataType::f16, .layout = Layout::nhwc};
+  BatchNorm backward = forward, inference = forward;
+  backward.pass = Pass::backward;
+  inference.pass = Pass::inference;
+  ASSERT_EQ(model.layers.size(), 3u);
+  EXPECT_EQ(model.layers[0].operation, Operation(forward));
+  EXPECT_EQ(model.layers[1].operation, Operation(backward));
+  EXPECT_EQ(model.layers[2].operation, Operation(inference));
+  EXPECT_EQ(model.layers[0].source, name);
+  const auto reason = [](std::string_view from, std::string_view to) {
+    return usage_message([&] { import(replaced(kNormalization, from, to)); });
+  };
+  EXPECT_THAT(reason("OPS_BN (0)", "OPS_BN_ACTIVATION (1)"), HasSubstr("fused with an activation"));
+  EXPECT_THAT(reason("SPATIAL_PERSISTENT (2)", "PER_ACTIVATION (0)"), HasSubstr("not each channel"));
+  EXPECT_THAT(reason("200704,1,3584,64", "200704,1,3584,65"), HasSubstr("neither nchw nor nhwc"));
+  EXPECT_THAT(reason("dimA: type=int; val=[32", "dimA: type=int; val=[0"), HasSubstr("n=0"));
+  EXPECT_THAT(reason("dimA", "dimB"), HasSubstr("damaged record"));
+}
+
 TEST(CudnnLog, OtherCallsAreUntimed) {
   const std::string pooling =
       "I! CuDNN (v91900 56) function cudnnPoolingForward() called:\ni!     handle: type=x;\n"
