@@ -8,6 +8,7 @@
 
 #include "base/names.hpp"
 #include "cli/commands.hpp"
+#include "cli/model_target.hpp"
 #include "output/list_table.hpp"
 #include "output/output_file.hpp"
 
@@ -23,6 +24,7 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope list operations
   jitterscope list providers
   jitterscope list resnet18
+  jitterscope list resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop
   jitterscope list resnet18 --json -)";
 
 const std::vector<std::string>& section_names() {
@@ -36,16 +38,15 @@ bool is_section(const std::string& what) {
 
 std::vector<ModelListing> read_models() {
   std::vector<ModelListing> listings;
-  for (const std::string& name : model_names()) {
+  for (const std::string& name : known_models()) {
     ModelListing listing;
     listing.name = name;
     try {
-      const auto file = find_model(name);
-      if (!file) continue;
-      const Model model = load_model(*file);
-      listing.description = model.description;
-      listing.operations = model.layers.size();
-      for (const Layer& layer : model.layers) listing.layers += layer.count();
+      const auto model = find_known_model(name);
+      if (!model) continue;
+      listing.description = model->description;
+      listing.operations = model->layers.size();
+      for (const Layer& layer : model->layers) listing.layers += layer.count();
     } catch (const UsageError& error) {
       listing.problem = error.what();
     }
@@ -75,10 +76,10 @@ Listing read_sections(const std::string& what) {
 
 // No device is opened for a model: a list of layers is wanted at once.
 Model read_named_model(const std::string& what) {
-  if (const auto file = find_model(what)) return load_model(*file);
+  if (std::optional<Model> model = find_known_model(what)) return *std::move(model);
   const bool is_path = what.find('/') != std::string::npos || what.ends_with(".json");
   if (is_path || std::filesystem::exists(what)) return load_model(what);
-  std::vector<std::string> known = model_names();
+  std::vector<std::string> known = known_models();
   known.insert(known.end(), section_names().begin(), section_names().end());
   throw UsageError(fmt::format("'{}' is no model{}", what, suggestion(what, known)));
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/names.hpp"
+#include "cli/model_target.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/model.hpp"
 
@@ -18,15 +19,14 @@ bool looks_like_path(const std::string& target) {
 
 Model read_model_target(const std::string& target) {
   if (looks_like_path(target)) return load_model(target);
-  if (const auto file = find_model(target)) return load_model(*file);
-  std::vector<std::string> known = model_names();
+  if (std::optional<Model> model = find_known_model(target)) return *std::move(model);
+  std::vector<std::string> known = known_models();
   for (const OperationHelp& help : operation_help()) known.push_back(help.kind + ":…");
   throw UsageError(fmt::format("'{}' is neither a model nor an operation{}; see jitterscope list", target,
                                suggestion(target, known)));
 }
 
-void add_model(WorkList& work, const std::string& target) {
-  Model model = read_model_target(target);
+void add_model(WorkList& work, Model model) {
   work.is_model = true;
   for (Layer& layer : model.layers)
     work.items.push_back({std::move(layer.operation), std::move(layer.names)});
@@ -39,7 +39,9 @@ WorkList read_targets(const std::vector<std::string>& targets) {
   work.title = joined(targets, " ");
   for (const std::string& target : targets) {
     if (target.find(':') == std::string::npos || looks_like_path(target)) {
-      add_model(work, target);
+      add_model(work, read_model_target(target));
+    } else if (std::optional<Model> model = find_known_model(target)) {
+      add_model(work, *std::move(model));
     } else {
       for (Operation& operation : parse_sweep(target)) work.items.push_back({std::move(operation), {}});
     }

@@ -21,7 +21,8 @@ struct WorkList {
   std::vector<std::string> notes;  ///< what was changed so that this device can run it
 };
 
-/// Each target is an operation or a sweep (it has a colon), the name of a model, or the path of a model file.
+/// Each target is an operation or a sweep (it has a colon), the name of a model with or without options after
+/// a colon, or the path of a model file.
 /// Throws UsageError with the nearest known name.
 WorkList read_targets(const std::vector<std::string>& targets);
 
