@@ -109,11 +109,13 @@ void Backward::sum_of_bias() {
 template <class Shape>
 void Backward::undo_in_one_call(const Step& step, Shape shape, Tensor dy) {
   shape.pass = Pass::backward;
+  const Operation backward(shape);
   const Named forward = named_tensors(step);
   Named known = forward;
   known.emplace_back("dy", dy);
   const Role role = std::is_same_v<Shape, Embedding> ? Role::weight_gradient : Role::input_gradient;
-  give_all(step, shape, forward, run_call(call_name(step.name, *step.operation, role), shape, role, known));
+  const std::string name = call_name(step.name, *step.operation, role);
+  give_all(step, backward, forward, run_call(name, backward, role, known));
 }
 
 void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy) {
@@ -125,7 +127,7 @@ void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy)
   const auto gradient = [&](Direction direction, Role role, const Named& known) {
     Conv2d backward = conv;
     backward.direction = direction;
-    return run_call(call_name(step.name, *step.operation, role), backward, role, known).front();
+    return run_call(call_name(step.name, *step.operation, role), Operation(backward), role, known).front();
   };
   if (wants(data)) {
     const Named known = {{transposed ? "x" : "dy", dy}, {"w", weight}};
@@ -139,26 +141,30 @@ void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy)
 // As torch/csrc/autograd's mm_mat1_backward and mm_mat2_backward: a gradient is stored as its matrix is, so
 // that of a transposed one is computed transposed.
 void Backward::undo_product(const Step& step, const Matmul& product, Tensor dy) {
-  const auto [m, n, k] = std::tuple(product.m, product.n, product.k);
+  const std::int64_t m = product.m, n = product.n, k = product.k;
   const bool ta = product.transpose_a, tb = product.transpose_b;
   const Tensor a = step.inputs[0], b = step.inputs[1];
   const auto gradient = [&](const Matmul& shape, Role role, Tensor left, Tensor right) {
     Matmul backward = shape;
     backward.batch = product.batch;
     backward.dtype = product.dtype;
-    return run_call(call_name(step.name, *step.operation, role), backward, role, {{"a", left}, {"b", right}})
-        .front();
+    const Named known = {{"a", left}, {"b", right}};
+    return run_call(call_name(step.name, *step.operation, role), Operation(backward), role, known).front();
   };
-  if (wants(a)) {
+  const auto undo_left = [&] {
+    if (!wants(a)) return;
     const Tensor da = ta ? gradient({k, m, n, 1, tb, true}, Role::input_gradient, b, dy)
                          : gradient({m, k, n, 1, false, !tb}, Role::input_gradient, dy, b);
     give(step, a, da);
-  }
+  };
+  // The backward pass of addmm goes from mat1 to mat2, that of mm and bmm from mat2 to self.
+  if (product.bias) undo_left();
   if (wants(b)) {
     const Tensor db = tb ? gradient({n, k, m, 1, true, ta}, Role::weight_gradient, dy, a)
                          : gradient({k, n, m, 1, !ta, false}, Role::weight_gradient, a, dy);
     give(step, b, db);
   }
+  if (!product.bias) undo_left();
   if (product.bias) sum_of_bias();
 }
 
@@ -175,11 +181,12 @@ void Backward::undo_elementwise(const Step& step, const Elementwise& forward, Te
       for (const Tensor input : step.inputs) give(step, input, dy);
       return;
     case ElementwiseKind::mul:
-      for (const std::size_t side : {0u, 1u}) {
+      for (const std::size_t side : {1u, 0u}) {  // as MulBackward0: other, then self
         if (!wants(step.inputs[side])) continue;
         const std::string name = step.name + (side == 0 ? ".a" : ".b") + ".backward";
         const Named known = {{"a", dy}, {"b", step.inputs[1 - side]}};
-        give(step, step.inputs[side], run_call(name, forward, Role::input_gradient, known).front());
+        give(step, step.inputs[side],
+             run_call(name, Operation(forward), Role::input_gradient, known).front());
       }
       return;
     case ElementwiseKind::relu: return in_one_call(ElementwiseKind::relu_backward);
@@ -207,6 +214,7 @@ void Backward::undo_timed(const Step& step, Tensor dy) {
         } else if constexpr (std::is_same_v<Shape, BiasAdd>) {
           give(step, step.inputs[0], dy);
           sum_of_bias();
+          give(step, step.inputs[1], unwritten(step.inputs[1]));
         } else if constexpr (std::is_same_v<Shape, Copy>) {
           give(step, step.inputs[0], dy);
         } else if constexpr (requires { shape.pass; }) {
@@ -217,8 +225,11 @@ void Backward::undo_timed(const Step& step, Tensor dy) {
 }
 
 void Backward::undo_untimed(const Step& step) {
+  const auto gradients = std::count_if(step.outputs.begin(), step.outputs.end(),
+                                       [&](Tensor output) { return gradients_[output].has_value(); });
   for (const Tensor input : step.inputs) {
-    if (wants(input)) give(step, input, unwritten(input));
+    for (int i = 0; wants(input) && i < (step.adds_gradients ? gradients : 1); ++i)
+      give(step, input, unwritten(input));
   }
 }
 

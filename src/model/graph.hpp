@@ -34,6 +34,7 @@ struct Step {
   std::string name;                    ///< the module's path: layer1.0.conv1
   std::optional<Operation> operation;  ///< none for an operator that is not timed
   std::vector<Tensor> inputs, outputs;
+  bool adds_gradients = false;  ///< each output gives a gradient of its own, and they are added
 };
 
 struct Untimed {

@@ -12,6 +12,8 @@
 namespace jitterscope {
 namespace {
 
+constexpr const char* kSelectBackward = "the gradient of a part is copied between zeros";
+
 bool is_wanted(Role role, const std::optional<Direction>& direction) {
   if (!direction) return true;
   switch (*direction) {
@@ -140,18 +142,30 @@ void Network::skip(const UntimedStep& untimed) {
     graph_.untimed.push_back({untimed.backward, untimed.reason, Role::input_gradient});
 }
 
-std::vector<Tensor> Network::split(const std::string& name, Tensor whole,
-                                   const std::vector<std::int64_t>& counts) {
+std::vector<Tensor> Network::parts_of(const std::string& name, Tensor whole,
+                                      const std::vector<std::int64_t>& counts, bool adds_gradients) {
   const TensorFacts facts = graph_.tensors[whole];
-  Step step{name, std::nullopt, {whole}, {}};
+  Step step{name, std::nullopt, {whole}, {}, adds_gradients};
   for (const std::int64_t count : counts)
     step.outputs.push_back(graph_.add_tensor({count, facts.dtype, facts.needs_gradient, whole}));
-  if (facts.needs_gradient) {
+  graph_.steps.push_back(step);
+  return step.outputs;
+}
+
+std::vector<Tensor> Network::split(const std::string& name, Tensor whole,
+                                   const std::vector<std::int64_t>& counts) {
+  if (graph_.tensors[whole].needs_gradient) {
     graph_.untimed.push_back(
         {"aten::cat", "the gradients of a tensor's parts are copied together", Role::input_gradient});
   }
-  graph_.steps.push_back(step);
-  return step.outputs;
+  return parts_of(name, whole, counts, false);
+}
+
+std::vector<Tensor> Network::unbind(const std::string& name, Tensor whole, std::int64_t parts) {
+  const TensorFacts facts = graph_.tensors[whole];
+  for (std::int64_t i = 0; facts.needs_gradient && i < parts; ++i)
+    graph_.untimed.push_back({"aten::select_backward", kSelectBackward, Role::input_gradient});
+  return parts_of(name, whole, std::vector(static_cast<std::size_t>(parts), facts.count / parts), true);
 }
 
 Tensor Network::select(const std::string& name, Tensor whole, std::int64_t count) {

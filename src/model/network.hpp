@@ -42,8 +42,10 @@ class Network {
                      std::int64_t count);
   /// An operator that is left out: its output is its input.
   void skip(const UntimedStep& step);
-  /// Parts of a tensor, without a copy. Backward puts their gradients together.
+  /// Parts of a tensor, without a copy. Backward copies their gradients together.
   std::vector<Tensor> split(const std::string& name, Tensor whole, const std::vector<std::int64_t>& counts);
+  /// As many equal parts, each picked by its index: backward adds their gradients, with zeros around each.
+  std::vector<Tensor> unbind(const std::string& name, Tensor whole, std::int64_t parts);
   /// Rows of a tensor, without a copy. Backward writes its gradient with zeros around it.
   Tensor select(const std::string& name, Tensor whole, std::int64_t count);
   /// Where backward begins: a loss that is not timed reads this tensor and gives its gradient.
@@ -55,6 +57,8 @@ class Network {
   Model to_model(const ModelOptions& options) const;
 
  private:
+  std::vector<Tensor> parts_of(const std::string& name, Tensor whole, const std::vector<std::int64_t>& counts,
+                               bool adds_gradients);
   bool needs_gradient(const std::vector<Tensor>& tensors) const;
 
   std::string name_, description_;

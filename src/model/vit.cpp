@@ -53,13 +53,12 @@ class VisionTransformer {
     shape.dtype = layers_.data_types().product;
     const Tensor product = network_.add(path + ".in_proj", shape, {copied(path + ".transpose", x)});
     const Tensor projected = layers_.add_to_rows(path + ".in_proj.bias", product, rows_, 3 * kHidden);
-    const std::int64_t part = rows_ * kHidden;
     const std::vector<Tensor> parts =
-        network_.split(path + ".split", copied(path + ".contiguous", projected), {part, part, part});
-    const Attention heads{layers_.batch(),           kHeads, tokens_, tokens_, kHidden / kHeads, false,
-                          layers_.data_types().other};
+        network_.unbind(path + ".unbind", copied(path + ".contiguous", projected), 3);
+    const Attention heads{
+        layers_.batch(), kHeads, tokens_, tokens_, kHidden / kHeads, false, layers_.data_types().product};
     const Tensor seen = network_.add(path + ".attention", heads, parts);
-    return layers_.linear(path + ".out_proj", copied(path + ".permute", seen), rows_, kHidden, kHidden);
+    return layers_.linear(path + ".out_proj", seen, rows_, kHidden, kHidden);
   }
 
   Layers& layers_;
