@@ -1,10 +1,13 @@
 #include "jitterscope/operation.hpp"
 
+#include <fmt/format.h>
+
 #include <type_traits>
 
 #include "operation/aten_text.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope {
 namespace {
@@ -13,6 +16,13 @@ template <class Shape>
 concept HasDataType = requires(Shape shape) {
   shape.dtype;
 };
+
+void check_computes_in(std::string_view kind, DataType dtype) {
+  if (dtype != DataType::i64) return;
+  throw UsageError(fmt::format(
+      "{}: dtype=i64 is impossible: i64 holds indices, no operation computes in it; give a type such as f32",
+      kind));
+}
 
 }  // namespace
 
@@ -24,6 +34,9 @@ Operation::Operation(Parameters parameters) : parameters_(std::move(parameters))
   if (Aten* aten = std::get_if<Aten>(&parameters_)) kinds::normalize(*aten);
   std::visit(
       [](const auto& shape) {
+        if constexpr (HasDataType<std::decay_t<decltype(shape)>>) {
+          check_computes_in(kinds::name(shape), shape.dtype);
+        }
         kinds::check(shape);
         check_operand_bytes(kinds::name(shape), kinds::operands(shape));
       },
@@ -53,13 +66,9 @@ double Operation::flops() const {
 }
 
 Bytes Operation::bytes() const {
-  // The device's memory is read and written by a copy on the device, and only read or only written by
-  // one from or to the host; the other half crosses the host's memory.
-  const Copy* copy = std::get_if<Copy>(&parameters_);
-  if (copy != nullptr && copy->kind != CopyKind::d2d) return Bytes(copy->bytes);
   if (const Aten* aten = std::get_if<Aten>(&parameters_)) return kinds::bytes(*aten);
   Bytes total;
-  for (const Operand& operand : operands()) total += operand.bytes();
+  for (const Bytes bytes : operand_traffic(*this)) total += bytes;
   return total;
 }
 

@@ -159,8 +159,8 @@ double element(const Elementwise& elementwise, const Inputs& inputs, std::int64_
     case ElementwiseKind::fill: return 1.0;
     case ElementwiseKind::add: return inputs[0][at] + inputs[1][at];
     case ElementwiseKind::relu: return inputs[0][at] < 0.0 ? 0.0 : inputs[0][at];  // a NaN stays one
+    default: throw UsageError(Operation(elementwise).text() + ": cannot be verified; leave out --verify");
   }
-  return 0.0;
 }
 
 double element(const Spin&, const Inputs&, std::int64_t) {
@@ -169,6 +169,11 @@ double element(const Spin&, const Inputs&, std::int64_t) {
 
 double element(const Aten& aten, const Inputs&, std::int64_t) {
   throw UsageError(aten.name + " has no reference to verify with; leave out --verify");
+}
+
+template <class Shape>
+double element(const Shape& shape, const Inputs&, std::int64_t) {
+  throw UsageError(Operation(shape).text() + ": cannot be verified; leave out --verify");
 }
 
 std::int64_t terms(const Conv2d& conv) {
@@ -185,6 +190,10 @@ std::int64_t terms(const Copy&) { return 1; }
 std::int64_t terms(const Elementwise&) { return 1; }
 std::int64_t terms(const Spin&) { return 0; }
 std::int64_t terms(const Aten&) { return 0; }
+template <class Shape>
+std::int64_t terms(const Shape&) {
+  return 1;
+}
 
 }  // namespace
 
