@@ -1,0 +1,206 @@
+// Execution traces of PyTorch (Chakra), as torch.profiler.ExecutionTraceObserver writes them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "import/formats.hpp"
+#include "import/model_builder.hpp"
+#include "import/operator_selection.hpp"
+#include "import/operator_work.hpp"
+#include "import/recorded_arguments.hpp"
+#include "import/transposed_views.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope {
+namespace {
+
+// What is kept of each node until it is known which ones are timed.
+struct TraceNode {
+  std::int64_t id = 0, parent = 0;
+  std::string name;
+  std::string_view text;  ///< its JSON, in the trace
+};
+
+struct Trace {
+  std::string schema;
+  std::vector<TraceNode> nodes;  ///< in the order of their ids, which is that of execution
+};
+
+// Called ctrl_deps since schema 1.0.2.
+std::int64_t parent_of(simdjson::dom::object node) {
+  simdjson::dom::element ignored;
+  const bool newer = node.at_key("ctrl_deps").get(ignored) == simdjson::SUCCESS;
+  return integer_field(node, newer ? "ctrl_deps" : "parent");
+}
+
+TraceNode read_head(simdjson::dom::parser& parser, std::string_view text, std::size_t index,
+                    std::string_view file_name) {
+  TraceNode node;
+  node.text = text;
+  simdjson::dom::object object;
+  std::string place = fmt::format("element {} of 'nodes'", index);
+  try {
+    if (parse_part(parser, text).get(object) != simdjson::SUCCESS) throw FieldProblem{"it is no object"};
+    node.id = integer_field(object, "id");
+    place = fmt::format("node {}", node.id);
+    node.name = text_field(object, "name");
+    node.parent = parent_of(object);
+  } catch (const FieldProblem& problem) {
+    throw UsageError(fmt::format("{}: {}: {}", file_name, place, problem.sentence));
+  } catch (const simdjson::simdjson_error& error) {
+    throw UsageError(fmt::format("{}: {}: not valid JSON: {}", file_name, place, error.what()));
+  }
+  return node;
+}
+
+Trace read_trace(const simdjson::padded_string& text, std::string_view file_name) {
+  Trace trace;
+  simdjson::ondemand::parser parser;
+  simdjson::dom::parser part_parser;
+  simdjson::ondemand::document document;
+  bool has_nodes = false;
+  try {
+    document = parser.iterate(text).value();
+    for (simdjson::ondemand::field field : document.get_object()) {
+      const std::string_view key = field.unescaped_key();
+      if (key == "schema") trace.schema = std::string(std::string_view(field.value().get_string()));
+      if (key != "nodes") continue;
+      has_nodes = true;
+      for (simdjson::ondemand::value node : field.value().get_array()) {
+        simdjson::ondemand::object object = node.get_object();
+        const std::string_view raw = object.raw_json();
+        trace.nodes.push_back(read_head(part_parser, raw, trace.nodes.size(), file_name));
+      }
+    }
+  } catch (const simdjson::simdjson_error& error) {
+    fail_json(text, file_name, error, document);
+  }
+  if (!has_nodes) throw UsageError(fmt::format("{}: an execution trace has a list 'nodes'", file_name));
+  const auto earlier = [](const TraceNode& a, const TraceNode& b) { return a.id < b.id; };
+  std::stable_sort(trace.nodes.begin(), trace.nodes.end(), earlier);
+  return trace;
+}
+
+std::vector<OperatorNode> operator_nodes(const Trace& trace) {
+  std::unordered_map<std::int64_t, std::size_t> places;
+  std::vector<OperatorNode> result;
+  for (const TraceNode& node : trace.nodes) {
+    // A parent has begun before: its id is smaller, and anything else is a root (or no trace of PyTorch).
+    const auto parent = places.find(node.parent);
+    const bool known = parent != places.end() && node.parent < node.id;
+    result.push_back({node.name, known ? parent->second : kNoParent});
+    places[node.id] = result.size() - 1;
+  }
+  return result;
+}
+
+bool works_on_host(const RecordedOperator& recorded) {
+  bool any = false;
+  for (const auto* side : {&recorded.arguments, &recorded.outputs}) {
+    for (const RecordedArgument& argument : *side) {
+      if (argument.device.empty()) continue;
+      if (argument.device != "cpu") return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+class Importer {
+ public:
+  Importer(const Trace& trace, bool on_gpu) : trace_(trace) { context_.on_gpu = on_gpu; }
+
+  Model import(std::string_view file_name) {
+    const std::vector<OperatorNode> nodes = operator_nodes(trace_);
+    const std::vector<Role> roles = select_operators(nodes);
+    for (std::size_t i = 0; i < nodes.size(); ++i) visit(trace_.nodes[i], roles[i]);
+    add_notes();
+    return builder_.finish(file_name, "PyTorch execution trace");
+  }
+
+ private:
+  void visit(const TraceNode& node, Role role) {
+    if (role == Role::foreign) {
+      builder_.add_untimed(
+          node.name, "It is no operator of PyTorch, but of another library or communication.", std::nullopt);
+    } else if (role == Role::timed || work_of(node.name) == Work::none) {
+      try {
+        simdjson::dom::object object = parse_part(parser_, node.text);
+        RecordedOperator recorded = read_node(object, context_.on_gpu);
+        views_.complete(recorded);
+        role == Role::timed ? add(node, recorded) : forget_outputs_of_new_memory(recorded);
+      } catch (const FieldProblem& problem) {
+        add_broken(node, role, problem.sentence);
+      } catch (const simdjson::simdjson_error& error) {
+        add_broken(node, role, error.what());
+      }
+    }
+  }
+
+  void add_broken(const TraceNode& node, Role role, std::string_view problem) {
+    if (role != Role::timed) return;
+    builder_.add_untimed(node.name, fmt::format("Node {} cannot be read: {}.", node.id, problem),
+                         std::nullopt);
+  }
+
+  void add(const TraceNode& node, const RecordedOperator& recorded) {
+    if (context_.on_gpu && works_on_host(recorded)) {
+      builder_.add_untimed(node.name, "It works on tensors in the host's memory.", std::nullopt);
+      return;
+    }
+    try {
+      for (const ConvertedOperation& converted : convert(recorded, context_)) {
+        if (converted.tensors.empty()) forget_outputs(recorded);
+        const std::string part = converted.part.empty() ? "" : "." + converted.part;
+        builder_.add_call(fmt::format("{}#{}{}", node.name, node.id, part), node.name, converted, {});
+      }
+    } catch (const UsageError& error) {
+      forget_outputs(recorded);
+      builder_.add_untimed(node.name, error.what(), std::nullopt);
+    }
+  }
+
+  void forget_outputs(const RecordedOperator& recorded) {
+    for (const RecordedArgument& output : recorded.outputs) {
+      if (output.identity) builder_.forget(*output.identity);
+    }
+  }
+
+  // Storages are numbered by address, and an address is used again.
+  void forget_outputs_of_new_memory(const RecordedOperator& recorded) {
+    if (recorded.name.find("empty") != std::string::npos) forget_outputs(recorded);
+  }
+
+  void add_notes() {
+    for (const std::string& note : context_.notes) builder_.add_note(note);
+    if (!context_.on_gpu) builder_.add_note("The record is of a run on a CPU.");
+    if (views_.any_assumed()) {
+      builder_.add_note(
+          "The record has no strides (schema before 1.1.1): tensors are taken as dense and row-major (nchw), "
+          "and weights of linear layers as transposed where they came from aten::t.");
+    }
+    if (!trace_.schema.starts_with("1.0") && !trace_.schema.starts_with("1.1")) {
+      builder_.add_note(fmt::format("The record's schema {} is not known; it was read as 1.1.1.",
+                                    in_quotes(trace_.schema)));
+    }
+  }
+
+  const Trace& trace_;
+  ConversionContext context_;
+  simdjson::dom::parser parser_;
+  TransposedViews views_;
+  ModelBuilder builder_;
+};
+
+}  // namespace
+
+Model import_execution_trace(std::string_view text, std::string_view file_name) {
+  const simdjson::padded_string padded(text);
+  const Trace trace = read_trace(padded, file_name);
+  const bool on_gpu = text.find("\"cuda:") != std::string_view::npos;
+  return Importer(trace, on_gpu).import(file_name);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,206 @@
+// Arguments of a node of an execution trace, from its values, shapes, types and strides.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "import/operator_schema.hpp"
+#include "import/recorded_arguments.hpp"
+
+namespace jitterscope {
+namespace {
+
+using simdjson::dom::element;
+using Kind = AtenArgument::Kind;
+
+constexpr std::size_t kDeepestList = 8;
+
+// One argument's columns; strides are absent in traces before schema 1.1.1.
+struct Recorded {
+  element value, shape;
+  std::optional<element> strides;
+  std::string_view type;
+};
+
+template <class Value>
+Value value_as(element value, std::string_view type) {
+  Value result{};
+  if (value.get(result) == simdjson::SUCCESS) return result;
+  throw FieldProblem{fmt::format("a value of type {} is something else", type)};
+}
+
+// [tensor, storage, offset, elements, bytes of each, device]
+void read_identity(RecordedArgument& argument, element value) {
+  simdjson::dom::array parts;
+  if (value.get(parts) != simdjson::SUCCESS || parts.size() < 6) return;
+  TensorIdentity identity;
+  std::string_view device;
+  if (parts.at(1).get(identity.storage) != simdjson::SUCCESS) return;
+  if (parts.at(2).get(identity.offset) != simdjson::SUCCESS) return;
+  if (parts.at(5).get(device) != simdjson::SUCCESS) return;
+  argument.identity = identity;
+  argument.device = device;
+}
+
+RecordedArgument read_tensor(const Recorded& recorded, std::string_view type, bool on_gpu) {
+  RecordedArgument argument;
+  if (type.starts_with("nullptr")) return argument;
+  argument.value.kind = Kind::tensor;
+  argument.value.text = element_type(type);
+  if (argument.value.text.empty()) {
+    argument.problem = fmt::format("tensors of type {} are not known", type);
+  }
+  argument.value.shape = integers_of(recorded.shape, "shapes");
+  if (recorded.strides) argument.value.strides = integers_of(*recorded.strides, "strides");
+  read_identity(argument, recorded.value);
+  if (on_gpu && argument.device == "cpu") argument.value.text += "@cpu";
+  return argument;
+}
+
+// Int,Int or Tensor(float),GenericList[Int,Int]
+std::vector<std::string_view> split_types(std::string_view text) {
+  std::vector<std::string_view> result;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[' || text[i] == '(' || text[i] == '<') ++depth;
+    if (text[i] == ']' || text[i] == ')' || text[i] == '>') --depth;
+    if (text[i] != ',' || depth != 0) continue;
+    result.push_back(text.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  if (!text.empty()) result.push_back(text.substr(begin));
+  return result;
+}
+
+double real_of(element value) {
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS) return value_as<double>(value, "Double");
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  throw FieldProblem{"a value of type Double is something else"};
+}
+
+RecordedArgument read_argument(const Recorded& recorded, bool on_gpu, std::size_t depth);
+
+RecordedArgument read_list(const Recorded& recorded, std::string_view inside, bool on_gpu,
+                           std::size_t depth) {
+  if (depth >= kDeepestList) throw FieldProblem{"lists are nested too deep"};
+  const std::vector<std::string_view> types = split_types(inside);
+  const auto values = value_as<simdjson::dom::array>(recorded.value, "list");
+  const auto shapes = value_as<simdjson::dom::array>(recorded.shape, "list");
+  if (values.size() != types.size() || shapes.size() != types.size()) {
+    throw FieldProblem{"a list has another number of types or shapes than of values"};
+  }
+  std::optional<simdjson::dom::array> strides;
+  if (recorded.strides) strides = value_as<simdjson::dom::array>(*recorded.strides, "list");
+  RecordedArgument argument;
+  argument.value.kind = Kind::list;
+  auto value = values.begin(), shape = shapes.begin();
+  auto stride = strides ? strides->begin() : values.begin();
+  for (const std::string_view type : types) {
+    const bool strided = strides && stride != strides->end();
+    const RecordedArgument member = read_argument(
+        {*value, *shape, strided ? std::optional<element>(*stride) : std::nullopt, type}, on_gpu, depth + 1);
+    if (!member.problem.empty()) argument.problem = member.problem;
+    argument.value.elements.push_back(member.value);
+    ++value, ++shape;
+    if (strided) ++stride;
+  }
+  return argument;
+}
+
+RecordedArgument read_argument(const Recorded& recorded, bool on_gpu, std::size_t depth) {
+  constexpr std::string_view kTensor = "Tensor(", kList = "GenericList[";
+  std::string_view type = recorded.type;
+  if (type.starts_with(kTensor) && type.ends_with(')')) {
+    return read_tensor(recorded, type.substr(kTensor.size(), type.size() - kTensor.size() - 1), on_gpu);
+  }
+  if (type.starts_with(kList) && type.ends_with(']')) {
+    return read_list(recorded, type.substr(kList.size(), type.size() - kList.size() - 1), on_gpu, depth);
+  }
+  RecordedArgument argument;
+  AtenArgument& value = argument.value;
+  if (type == "Int" || type == "SymInt") {
+    value.kind = Kind::integer, value.integer = value_as<std::int64_t>(recorded.value, type);
+  } else if (type == "Bool") {
+    value.kind = Kind::boolean, value.boolean = value_as<bool>(recorded.value, type);
+  } else if (type == "Double") {
+    value.kind = Kind::real, value.real = real_of(recorded.value);
+  } else if (type == "String" || type == "Device") {
+    value.kind = Kind::text, value.text = value_as<std::string_view>(recorded.value, type);
+  } else if (type != "None") {
+    argument.problem = fmt::format("its argument of type {} is not in the record", type);
+  }
+  return argument;
+}
+
+// Newer: {"inputs": {"values": …, "shapes": …}}. Older than 1.1.0: {"inputs": …, "input_shapes": …}.
+std::vector<RecordedArgument> read_side(simdjson::dom::object node, std::string_view plural,
+                                        std::string_view singular, bool on_gpu) {
+  simdjson::dom::object side;
+  const bool nested = node.at_key(plural).get(side) == simdjson::SUCCESS;
+  const auto column = [&](std::string_view name) {
+    return nested ? array_field(side, name) : array_field(node, fmt::format("{}_{}", singular, name));
+  };
+  const simdjson::dom::array values = nested ? array_field(side, "values") : array_field(node, plural);
+  const simdjson::dom::array shapes = column("shapes"), types = column("types");
+  simdjson::dom::array strides;
+  const bool strided = nested && side.at_key("strides").get(strides) == simdjson::SUCCESS;
+  if (shapes.size() != values.size() || types.size() != values.size() ||
+      (strided && strides.size() != values.size())) {
+    throw FieldProblem{fmt::format("'{}' has not as many shapes, types and strides as values", plural)};
+  }
+  std::vector<RecordedArgument> result;
+  auto shape = shapes.begin(), type = types.begin(), stride = strided ? strides.begin() : values.begin();
+  for (const element value : values) {
+    const std::optional<element> with = strided ? std::optional<element>(*stride) : std::nullopt;
+    result.push_back(
+        read_argument({value, *shape, with, value_as<std::string_view>(*type, "type")}, on_gpu, 0));
+    ++shape, ++type, ++stride;
+  }
+  return result;
+}
+
+std::string_view schema_of(simdjson::dom::object node) {
+  std::string_view schema;
+  if (node.at_key("op_schema").get(schema) == simdjson::SUCCESS) return schema;
+  simdjson::dom::array attributes;
+  if (node.at_key("attrs").get(attributes) != simdjson::SUCCESS) return schema;
+  for (const element attribute : attributes) {
+    std::string_view name;
+    if (attribute["name"].get(name) != simdjson::SUCCESS || name != "op_schema") continue;
+    if (attribute["value"].get(schema) == simdjson::SUCCESS) break;
+  }
+  return schema;
+}
+
+// Arguments that stand at the end and are not given are left to the schema's defaults.
+void drop_defaults(RecordedOperator& recorded, const OperatorSchema& schema) {
+  std::vector<RecordedArgument>& arguments = recorded.arguments;
+  while (!arguments.empty() && arguments.size() <= schema.has_default.size() &&
+         arguments.back().value.kind == Kind::none && arguments.back().problem.empty() &&
+         schema.has_default[arguments.size() - 1]) {
+    arguments.pop_back();
+  }
+}
+
+}  // namespace
+
+RecordedOperator read_node(simdjson::dom::object node, bool on_gpu) {
+  RecordedOperator recorded;
+  recorded.name = text_field(node, "name");
+  recorded.arguments = read_side(node, "inputs", "input", on_gpu);
+  recorded.outputs = read_side(node, "outputs", "output", on_gpu);
+  if (const std::string_view text = schema_of(node); !text.empty()) {
+    OperatorSchema schema = parse_schema(text);
+    drop_defaults(recorded, schema);
+    recorded.overload = std::move(schema.overload);
+    recorded.argument_names = std::move(schema.argument_names);
+  } else {
+    recorded.argument_names = known_argument_names(recorded.name);
+  }
+  return recorded;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,198 @@
+// Convolutions, by the rules of aten/src/ATen/native/Convolution.cpp and cudnn/ConvShared.cpp.
+#include <algorithm>
+#include <tuple>
+
+#include "import/native_conversions.hpp"
+#include "import/tensor_layout.hpp"
+
+namespace jitterscope {
+namespace {
+
+using Pair = std::pair<std::int64_t, std::int64_t>;
+
+// cudnn_conv_suggest_memory_format: doubles are always nchw.
+Layout convolution_layout(const AtenArgument& a, const AtenArgument& b) {
+  if (native_type(a) == DataType::f64) return Layout::nchw;
+  const bool nhwc = suggested_layout(a) == Layout::nhwc || suggested_layout(b) == Layout::nhwc;
+  return nhwc ? Layout::nhwc : Layout::nchw;
+}
+
+// cuDNN's kernel for a depthwise filter in nchw, in fp16 alone (check_cudnn_depthwise_workload_with_filter).
+bool is_depthwise_workload_of_cudnn(const Conv2d& conv) {
+  const bool square = conv.r == conv.s && (conv.r == 1 || conv.r == 3 || conv.r == 5);
+  if (conv.dtype != DataType::f16 || conv.c < 32 || conv.w < 7 || !square) return false;
+  if (conv.dilation_h != 1 || conv.dilation_w != 1) return false;
+  if (conv.stride_h != conv.stride_w && conv.h != 1) return false;
+  if (conv.stride_h == 1) return true;
+  if (conv.stride_h != 2) return false;
+  if (conv.n == 1) return conv.r != 1 || conv.w <= 28;
+  if (conv.r == 1) return conv.n <= 16 && conv.c >= 128 && conv.w <= 7;
+  return conv.c >= 512 || (conv.c >= 256 && conv.w >= 28);
+}
+
+// PyTorch runs other depthwise convolutions in nchw with kernels of its own, and cuDNN never sees them.
+bool is_own_depthwise(const Conv2d& conv) {
+  const bool depthwise = conv.groups > 1 && conv.groups == conv.c && conv.k % conv.c == 0;
+  return depthwise && conv.layout == Layout::nchw && !is_depthwise_workload_of_cudnn(conv);
+}
+
+// The problem whose input, weight and output are these; data type and layout are the caller's.
+Conv2d problem_of(const std::vector<std::int64_t>& input, const AtenArgument& weight,
+                  const Arguments& arguments) {
+  require_native(input.size() == 4 && weight.shape.size() == 4);
+  Conv2d conv;
+  conv.groups = arguments.integer("groups");
+  conv.n = input[0], conv.c = input[1], conv.h = input[2], conv.w = input[3];
+  conv.k = weight.shape[0], conv.r = weight.shape[2], conv.s = weight.shape[3];
+  require_native(conv.groups > 0 && conv.c % conv.groups == 0 && conv.c / conv.groups == weight.shape[1]);
+  std::tie(conv.stride_h, conv.stride_w) = arguments.pair("stride");
+  std::tie(conv.pad_h, conv.pad_w) = arguments.pair("padding");
+  std::tie(conv.dilation_h, conv.dilation_w) = arguments.pair("dilation");
+  return conv;
+}
+
+DataType convolution_type(const AtenArgument& tensor, const ConversionContext& context) {
+  const DataType type = native_type(tensor);
+  return type == DataType::f32 && context.allow_tf32 && context.on_gpu ? DataType::tf32 : type;
+}
+
+// A damaged record may hold sizes whose sums overflow; no tensor is larger than this in one dimension.
+bool is_possible_size(std::int64_t size) { return size >= 0 && size < (std::int64_t{1} << 31); }
+
+std::int64_t transposed_size(std::int64_t size, std::int64_t filter, std::int64_t stride, std::int64_t pad,
+                             std::int64_t dilation, std::int64_t output_padding) {
+  for (const std::int64_t number : {size, filter, stride, pad, dilation, output_padding}) {
+    require_native(is_possible_size(number));
+  }
+  require_native(size > 0 && filter > 0 && dilation < 65536 && filter < 65536 && stride < 65536);
+  return (size - 1) * stride - 2 * pad + dilation * (filter - 1) + 1 + output_padding;
+}
+
+// Layouts in which cuDNN is asked for both gradients: _convolution_backward makes the input contiguous in
+// the layout of input and weight where the weight's gradient is wanted, then the other gradient in the
+// input's layout.
+struct GradientLayouts {
+  Layout dgrad, wgrad;
+};
+GradientLayouts gradient_layouts(const AtenArgument& input, const AtenArgument& weight, bool wants_wgrad) {
+  const Layout together = convolution_layout(input, weight);
+  const Layout gradient = wants_wgrad ? together : convolution_layout(input, input);
+  return {gradient == Layout::nhwc ? Layout::nhwc : convolution_layout(weight, weight), gradient};
+}
+
+struct Gradients {
+  Conv2d problem;
+  bool transposed = false;
+  std::vector<bool> mask;  ///< of input, weight, bias
+};
+
+Gradients read_gradients(const Arguments& arguments) {
+  Gradients gradients;
+  gradients.transposed = arguments.boolean("transposed");
+  gradients.mask = arguments.booleans("output_mask");
+  require_native(gradients.mask.size() == 3);
+  // A transposed convolution is the input gradient of one whose input is what came out of it.
+  const AtenArgument& source = arguments.tensor(gradients.transposed ? "grad_output" : "input");
+  const AtenArgument& output = arguments.tensor(gradients.transposed ? "input" : "grad_output");
+  gradients.problem = problem_of(source.shape, arguments.tensor("weight"), arguments);
+  require_native(output.shape.size() == 4 && output.shape[1] == gradients.problem.k);
+  return gradients;
+}
+
+// The operator with one gradient wanted: each is timed alone.
+Operation with_mask(const RecordedOperator& recorded, std::size_t wanted) {
+  Aten aten = aten_of(recorded);
+  const std::vector<std::string>& names = recorded.argument_names;
+  const auto index = std::find(names.begin(), names.end(), "output_mask") - names.begin();
+  std::vector<AtenArgument>& mask = aten.arguments.at(static_cast<std::size_t>(index)).elements;
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i].boolean = i == wanted;
+  return Operation(std::move(aten));
+}
+
+ConvertedOperation input_gradient(const Gradients& gradients, const RecordedOperator& recorded) {
+  const Arguments arguments(recorded);
+  Conv2d conv = gradients.problem;
+  conv.direction = gradients.transposed ? Direction::fprop : Direction::dgrad;
+  ConvertedOperation result{Operation(conv), with_mask(recorded, 0), "dgrad"};
+  const auto dy = arguments.identity("grad_output"), w = arguments.identity("weight");
+  const auto dx = arguments.output_identity(0);
+  if (gradients.transposed) {
+    result.tensors = {{"x", dy}, {"w", w}, {"y", dx}};
+  } else {
+    result.tensors = {{"dy", dy}, {"w", w}, {"dx", dx}};
+  }
+  return result;
+}
+
+ConvertedOperation weight_gradient(const Gradients& gradients, const RecordedOperator& recorded) {
+  const Arguments arguments(recorded);
+  Conv2d conv = gradients.problem;
+  conv.direction = Direction::wgrad;
+  ConvertedOperation result{Operation(conv), with_mask(recorded, 1), "wgrad"};
+  const std::string_view x = gradients.transposed ? "grad_output" : "input";
+  const std::string_view dy = gradients.transposed ? "input" : "grad_output";
+  result.tensors = {
+      {"x", arguments.identity(x)}, {"dy", arguments.identity(dy)}, {"dw", arguments.output_identity(1)}};
+  return result;
+}
+
+}  // namespace
+
+Converted convert_convolution(const RecordedOperator& recorded, ConversionContext& context) {
+  const Arguments arguments(recorded);
+  const AtenArgument &input = arguments.tensor("self"), &weight = arguments.tensor("weight");
+  context.allow_tf32 = arguments.boolean_or("allow_tf32", context.allow_tf32);
+  Conv2d conv = problem_of(input.shape, weight, arguments);
+  conv.dtype = convolution_type(input, context);
+  conv.layout = convolution_layout(input, weight);
+  return {as_operation(conv, {{"x", arguments.identity("self")},
+                              {"w", arguments.identity("weight")},
+                              {"y", arguments.output_identity(0)}})};
+}
+
+Converted convert_transposed_convolution(const RecordedOperator& recorded, ConversionContext& context) {
+  const Arguments arguments(recorded);
+  const AtenArgument &input = arguments.tensor("self"), &weight = arguments.tensor("weight");
+  context.allow_tf32 = arguments.boolean_or("allow_tf32", context.allow_tf32);
+  require_native(input.shape.size() == 4 && weight.shape.size() == 4);
+  const Pair stride = arguments.pair("stride"), pad = arguments.pair("padding");
+  const Pair dilation = arguments.pair("dilation"), extra = arguments.pair("output_padding");
+  const std::int64_t groups = arguments.integer("groups");
+  require_native(is_possible_size(weight.shape[1]) && is_possible_size(groups));
+  const std::vector<std::int64_t> output = {
+      input.shape[0], weight.shape[1] * groups,
+      transposed_size(input.shape[2], weight.shape[2], stride.first, pad.first, dilation.first, extra.first),
+      transposed_size(input.shape[3], weight.shape[3], stride.second, pad.second, dilation.second,
+                      extra.second)};
+  Conv2d conv = problem_of(output, weight, arguments);
+  require_native(conv.k == input.shape[1]);
+  conv.dtype = convolution_type(input, context);
+  conv.layout = convolution_layout(input, weight);
+  conv.direction = Direction::dgrad;
+  return {as_operation(conv, {{"dy", arguments.identity("self")},
+                              {"w", arguments.identity("weight")},
+                              {"dx", arguments.output_identity(0)}})};
+}
+
+Converted convert_convolution_backward(const RecordedOperator& recorded, ConversionContext& context) {
+  const Arguments arguments(recorded);
+  Gradients gradients = read_gradients(arguments);
+  const AtenArgument &input = arguments.tensor("input"), &weight = arguments.tensor("weight");
+  gradients.problem.dtype = convolution_type(input, context);
+  gradients.problem.layout = convolution_layout(input, weight);
+  require_native(gradients.transposed || !is_own_depthwise(gradients.problem));
+  const GradientLayouts layouts = gradient_layouts(input, weight, gradients.mask[1]);
+  Converted result;
+  if (gradients.mask[0]) {
+    gradients.problem.layout = layouts.dgrad;
+    result.push_back(input_gradient(gradients, recorded));
+  }
+  if (gradients.mask[1]) {
+    gradients.problem.layout = layouts.wgrad;
+    result.push_back(weight_gradient(gradients, recorded));
+  }
+  require_native(!result.empty());
+  return result;
+}
+
+}  // namespace jitterscope

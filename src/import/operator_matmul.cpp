@@ -1,0 +1,110 @@
+// Matrix products, by the strides of their operands.
+#include "import/native_conversions.hpp"
+#include "import/tensor_layout.hpp"
+
+namespace jitterscope {
+namespace {
+
+// Whether the last two dimensions are a transposed view of a dense matrix. Throws NotNative where they are
+// neither dense nor that, or the matrices of a batch do not follow one another.
+bool is_transposed(const AtenArgument& matrix) {
+  const std::size_t rank = matrix.shape.size();
+  require_native(rank == 2 || rank == 3);
+  constexpr int kMatrix[] = {0, 1}, kTransposed[] = {1, 0}, kBatch[] = {0, 1, 2},
+                kBatchTransposed[] = {0, 2, 1};
+  using Order = std::span<const int>;
+  if (is_dense_in(matrix, rank == 2 ? Order(kMatrix) : Order(kBatch))) return false;
+  require_native(is_dense_in(matrix, rank == 2 ? Order(kTransposed) : Order(kBatchTransposed)));
+  return true;
+}
+
+// op(a)·op(b) of two matrices, or of two batches of them.
+Matmul product(const AtenArgument& a, const AtenArgument& b) {
+  const std::size_t rank = a.shape.size();
+  require_native((rank == 2 || rank == 3) && b.shape.size() == rank && a.text == b.text);
+  Matmul matmul;
+  matmul.m = a.shape[rank - 2], matmul.k = a.shape[rank - 1], matmul.n = b.shape[rank - 1];
+  require_native(b.shape[rank - 2] == matmul.k);
+  if (rank == 3) {
+    matmul.batch = a.shape[0];
+    require_native(b.shape[0] == matmul.batch);
+  }
+  matmul.transpose_a = is_transposed(a);
+  matmul.transpose_b = is_transposed(b);
+  matmul.dtype = native_type(a);
+  return matmul;
+}
+
+Converted matmul_of(const Matmul& matmul, const Arguments& arguments, std::string_view a, std::string_view b,
+                    std::string_view bias) {
+  return {as_operation(matmul, {{"a", arguments.identity(a)},
+                                {"b", arguments.identity(b)},
+                                {"bias", arguments.identity(bias)},
+                                {"c", arguments.output_identity(0)}})};
+}
+
+bool is_bias_of(const AtenArgument& bias, std::int64_t columns) {
+  return bias.shape == std::vector{columns} && is_dense_row_major(bias);
+}
+
+}  // namespace
+
+Converted convert_linear(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  const AtenArgument &x = arguments.tensor("input"), &weight = arguments.tensor("weight");
+  require_native(weight.shape.size() == 2 && !x.shape.empty() && x.text == weight.text);
+  require_native(is_dense_row_major(x) && is_dense_row_major(weight) && x.shape.back() == weight.shape[1]);
+  Linear linear;
+  linear.in = weight.shape[1], linear.out = weight.shape[0];
+  require_native(linear.in > 0);
+  linear.n = element_count(x) / linear.in;
+  linear.bias = arguments.has_tensor("bias");
+  linear.dtype = native_type(x);
+  return {as_operation(linear, {{"x", arguments.identity("input")},
+                                {"w", arguments.identity("weight")},
+                                {"bias", arguments.identity("bias")},
+                                {"y", arguments.output_identity(0)}})};
+}
+
+Converted convert_addmm(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  const AtenArgument& bias = arguments.tensor("self");
+  Matmul matmul = product(arguments.tensor("mat1"), arguments.tensor("mat2"));
+  require_native(is_bias_of(bias, matmul.n) && bias.text == arguments.tensor("mat1").text);
+  require_native(arguments.number_or("beta", 1.0) == 1.0 && arguments.number_or("alpha", 1.0) == 1.0);
+  if (matmul.transpose_a || !matmul.transpose_b) {
+    matmul.bias = true;
+    return matmul_of(matmul, arguments, "mat1", "mat2", "self");
+  }
+  Linear linear;
+  linear.n = matmul.m, linear.in = matmul.k, linear.out = matmul.n, linear.dtype = matmul.dtype;
+  return {as_operation(linear, {{"x", arguments.identity("mat1")},
+                                {"w", arguments.identity("mat2")},
+                                {"bias", arguments.identity("self")},
+                                {"y", arguments.output_identity(0)}})};
+}
+
+Converted convert_mm(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  const AtenArgument& a = arguments.tensor("self");
+  require_native(a.shape.size() == 2);
+  return matmul_of(product(a, arguments.tensor("mat2")), arguments, "self", "mat2", "");
+}
+
+Converted convert_bmm(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  const AtenArgument& a = arguments.tensor("self");
+  require_native(a.shape.size() == 3);
+  return matmul_of(product(a, arguments.tensor("mat2")), arguments, "self", "mat2", "");
+}
+
+Converted convert_baddbmm(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  // With another beta a third batch of matrices is read.
+  require_native(arguments.number_or("beta", 1.0) == 0.0);
+  const AtenArgument& a = arguments.tensor("batch1");
+  require_native(a.shape.size() == 3);
+  return matmul_of(product(a, arguments.tensor("batch2")), arguments, "batch1", "batch2", "");
+}
+
+}  // namespace jitterscope

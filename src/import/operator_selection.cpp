@@ -1,0 +1,68 @@
+#include "import/operator_selection.hpp"
+
+#include "import/operator_work.hpp"
+
+namespace jitterscope {
+namespace {
+
+// What is timed beneath a node.
+struct Beneath {
+  bool anything = false;
+  bool computing = false;  ///< more than fills and copies
+};
+
+Role role_of(const OperatorNode& node, Work work, const Beneath& beneath) {
+  switch (work) {
+    case Work::none:
+    case Work::passes:
+    case Work::framework: return Role::nothing;
+    case Work::calls: return beneath.anything ? Role::nothing : Role::timed;
+    case Work::whole:
+    case Work::beside: return Role::timed;
+    // What only fills and copies beneath it, it has done for work of its own.
+    case Work::unknown: return node.launches || !beneath.computing ? Role::timed : Role::nothing;
+    case Work::foreign: return node.launches || !beneath.anything ? Role::foreign : Role::nothing;
+  }
+  return Role::nothing;
+}
+
+}  // namespace
+
+std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes) {
+  std::vector<Role> roles(nodes.size());
+  std::vector<Work> works(nodes.size());
+  std::vector<Beneath> beneath(nodes.size());
+  // Parents stand before their children: from the end, each node's children are known when it comes.
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    const OperatorNode& node = nodes[i];
+    works[i] = work_of(node.name);
+    roles[i] = role_of(node, works[i], beneath[i]);
+    if (node.parent == kNoParent) continue;
+    const bool selected = roles[i] != Role::nothing;
+    Beneath& above = beneath[node.parent];
+    above.anything |= beneath[i].anything || selected;
+    above.computing |= beneath[i].computing || (selected && !only_moves_memory(node.name));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::size_t parent = nodes[i].parent;
+    if (parent == kNoParent) continue;
+    const bool taken = roles[parent] == Role::part || roles[parent] == Role::foreign ||
+                       (roles[parent] == Role::timed && works[parent] != Work::beside);
+    if (taken) roles[i] = Role::part;
+  }
+  return roles;
+}
+
+std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles) {
+  std::vector<std::size_t> result(nodes.size(), kNoParent);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (roles[i] == Role::timed || roles[i] == Role::foreign) {
+      result[i] = i;
+    } else if (nodes[i].parent != kNoParent) {
+      result[i] = result[nodes[i].parent];
+    }
+  }
+  return result;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,34 @@
+// Which operators of a record are timed: those that do work, each piece of work once.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace jitterscope {
+
+inline constexpr std::size_t kNoParent = std::numeric_limits<std::size_t>::max();
+
+/// An operator of a record with the one that called it.
+struct OperatorNode {
+  std::string_view name;
+  std::size_t parent = kNoParent;  ///< an earlier node
+  bool launches = false;           ///< whether the record shows that it launched work on the GPU itself
+};
+
+enum class Role : std::uint8_t {
+  nothing,  ///< makes or views memory, calls others, or belongs to the framework
+  timed,    ///< becomes a call
+  foreign,  ///< does work, and is no operator of PyTorch
+  part,     ///< of the timed or foreign operator above it
+};
+
+/// One role for each node. An operator is timed where nothing beneath it is, with these exceptions: some
+/// launch kernels of their own beside those that they call for (Work in the source).
+std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes);
+
+/// The nearest timed or foreign operator at a node or above it, or kNoParent.
+std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles);
+
+}  // namespace jitterscope

@@ -1,0 +1,209 @@
+// Profiler traces of PyTorch in Chrome's format, as torch.profiler.profile exports them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "import/formats.hpp"
+#include "import/gradient_boundary.hpp"
+#include "import/model_builder.hpp"
+#include "import/profiler_events.hpp"
+#include "import/recorded_arguments.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr std::string_view kAten = "aten::";
+
+class Importer {
+ public:
+  explicit Importer(const ProfilerEvents& events) : events_(events), work_(events.operators.size()) {
+    for (std::size_t i = 0; i < events.operators.size(); ++i) {
+      nodes_.push_back({events.operators[i].name, events.parents[i]});
+    }
+    for (const GpuWork& work : events.work) {
+      if (work.caller != kNoParent) nodes_[work.caller].launches = true;
+    }
+    context_.on_gpu = !events.work.empty();
+    roles_ = select_operators(nodes_);
+    owners_ = owners(nodes_, roles_);
+  }
+
+  void require_shapes(std::string_view file_name) const {
+    bool any = false;
+    for (const CalledOperator& called : events_.operators) {
+      if (!called.name.starts_with(kAten)) continue;
+      if (called.arguments.find("\"Input Dims\"") != std::string_view::npos) return;
+      if (called.arguments.find("\"Input dims\"") != std::string_view::npos) return;
+      any = true;
+    }
+    throw UsageError(fmt::format(
+        "{}: {}; record it with\n"
+        "  with torch.profiler.profile(record_shapes=True) as profile:\n"
+        "      step()\n"
+        "  profile.export_chrome_trace(\"trace.json\")",
+        file_name,
+        any ? "this profiler trace has no shapes" : "this profiler trace has no operators of PyTorch"));
+  }
+
+  Model import(std::string_view file_name) {
+    Nanoseconds total(0);
+    for (const GpuWork& work : events_.work) {
+      total += work.duration;
+      const std::size_t owner = work.caller == kNoParent ? kNoParent : owners_[work.caller];
+      owner == kNoParent ? add_work_of_nobody(work) : work_[owner].push_back(&work);
+    }
+    for (const std::size_t index : in_order_of_time()) visit(index);
+    add_notes();
+    Model model = builder_.finish(file_name, "PyTorch profiler trace");
+    model.recorded_device = events_.device;
+    if (!events_.work.empty()) model.recorded_gpu_time = total;
+    return model;
+  }
+
+ private:
+  using Works = std::vector<const GpuWork*>;
+
+  std::vector<std::size_t> in_order_of_time() const {
+    std::vector<std::size_t> order(nodes_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return events_.operators[a].begin < events_.operators[b].begin;
+    });
+    return order;
+  }
+
+  static RecordedWork recorded(const Works& works) {
+    RecordedWork result;
+    for (const GpuWork* work : works) {
+      result.time = result.time.value_or(Nanoseconds(0)) + work->duration;
+      result.kernels.emplace_back(work->name);
+    }
+    return result;
+  }
+
+  void add_work_of_nobody(const GpuWork& work) {
+    if (work.caller != kNoParent) {
+      builder_.add_untimed(events_.operators[work.caller].name,
+                           "It launched this itself, and is no operator that can be called alone.",
+                           work.duration);
+    } else {
+      builder_.add_untimed(work.name, "The record does not say which operator launched it.", work.duration);
+    }
+  }
+
+  void visit(std::size_t index) {
+    const CalledOperator& called = events_.operators[index];
+    const RecordedWork work = recorded(work_[index]);
+    if (roles_[index] == Role::foreign) {
+      builder_.add_untimed(
+          called.name, "It is no operator of PyTorch, but of another library or communication.", work.time);
+    } else if (roles_[index] == Role::timed && context_.on_gpu && work_[index].empty()) {
+      builder_.add_untimed(called.name, "It launched nothing on the GPU.", std::nullopt);
+    } else if (roles_[index] == Role::timed) {
+      add(index, work.time);
+    }
+  }
+
+  // Conversions by the arguments' text: a network runs the same operators in each step.
+  const std::vector<ConvertedOperation>& converted(const CalledOperator& called) {
+    // The forward convolutions say how the gradients are computed, so that this is a part of the question.
+    std::string key = std::string(called.name) + (context_.allow_tf32 ? "+" : "-");
+    const std::string_view arguments = called.arguments;
+    const std::size_t begin = std::min(arguments.find("\"Concrete Inputs\""), arguments.find("\"Input"));
+    const std::size_t end = arguments.rfind(']');
+    if (begin < arguments.size() && end > begin) key += arguments.substr(begin, end - begin);
+    const auto [place, is_new] = known_.try_emplace(std::move(key));
+    if (is_new) {
+      simdjson::dom::object object = parse_part(parser_, called.arguments);
+      const RecordedOperator recorded = read_event(called.name, object);
+      try {
+        place->second.operations = convert(recorded, context_);
+      } catch (const UsageError& error) {
+        place->second.problem = error.what();
+      }
+      place->second.allow_tf32 = context_.allow_tf32;
+    }
+    context_.allow_tf32 = place->second.allow_tf32;
+    if (!place->second.problem.empty()) throw FieldProblem{place->second.problem};
+    return place->second.operations;
+  }
+
+  void add(std::size_t index, std::optional<Nanoseconds> time) {
+    const CalledOperator& called = events_.operators[index];
+    try {
+      const std::vector<ConvertedOperation>& operations = converted(called);
+      const std::vector<Works> parts = split(index, operations.size());
+      for (std::size_t i = 0; i < operations.size(); ++i) {
+        const std::string part = operations[i].part.empty() ? "" : "." + operations[i].part;
+        builder_.add_call(fmt::format("{}#{}{}", called.name, ++calls_, part), called.name, operations[i],
+                          recorded(parts[i]));
+      }
+    } catch (const FieldProblem& problem) {
+      builder_.add_untimed(called.name, problem.sentence, time);
+    } catch (const simdjson::simdjson_error& error) {
+      builder_.add_untimed(called.name, fmt::format("Its arguments cannot be read: {}.", error.what()), time);
+    }
+  }
+
+  // Which of an operator's kernels are of which of its operations.
+  std::vector<Works> split(std::size_t index, std::size_t count) {
+    std::vector<Works> parts(count);
+    if (count < 2) {
+      parts.front() = work_[index];
+      return parts;
+    }
+    const std::optional<RecordTime> boundary = weight_gradient_begin(events_, index);
+    if (!boundary && !work_[index].empty()) {
+      context_.note(
+          "The kernels of some gradients of convolutions could not be told apart: those of the weight's "
+          "stand "
+          "with those of the input's.");
+    }
+    for (const GpuWork* work : work_[index]) {
+      parts[boundary && work->launched >= *boundary ? 1 : 0].push_back(work);
+    }
+    return parts;
+  }
+
+  void add_notes() {
+    for (const std::string& note : context_.notes) builder_.add_note(note);
+    if (!context_.on_gpu)
+      builder_.add_note("The record is of a run on a CPU, or without CUDA activities: it has no GPU times.");
+    if (events_.steps > 1) {
+      builder_.add_note(fmt::format("The record holds {} steps; counts are of all of them.", events_.steps));
+    }
+  }
+
+  struct Conversion {
+    std::vector<ConvertedOperation> operations;
+    std::string problem;
+    bool allow_tf32 = true;
+  };
+
+  const ProfilerEvents& events_;
+  std::vector<OperatorNode> nodes_;
+  std::vector<Role> roles_;
+  std::vector<std::size_t> owners_;
+  std::vector<Works> work_;  ///< by the operator that owns it
+  std::map<std::string, Conversion> known_;
+  simdjson::dom::parser parser_;
+  ConversionContext context_;
+  ModelBuilder builder_;
+  std::int64_t calls_ = 0;
+};
+
+}  // namespace
+
+Model import_profiler_trace(std::string_view text, std::string_view file_name) {
+  const simdjson::padded_string padded(text);
+  simdjson::ondemand::parser parser;
+  const ProfilerEvents events = read_profiler_events(parser, padded, file_name);
+  Importer importer(events);
+  importer.require_shapes(file_name);
+  return importer.import(file_name);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,110 @@
+#include "import/recognise.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace jitterscope {
+namespace {
+
+// Enough to pass what other programs print before the first record of a log.
+constexpr std::size_t kHead = 1 << 20;
+
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
+}
+
+bool holds(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+// Of JSON. The names of fields stand near the beginning, except that of "nodes" or "traceEvents" behind much
+// else: then the whole text is looked through.
+FileKind recognise_json(std::string_view text) {
+  const std::string_view head = text.substr(0, kHead);
+  if (holds(head, "\"jitterscope-model\"")) return FileKind::model;
+  if (holds(head, "\"traceEvents\"")) return FileKind::profiler_trace;
+  if (holds(head, "\"nodes\"") && (holds(head, "\"ctrl_deps\"") || holds(head, "\"schema\""))) {
+    return FileKind::execution_trace;
+  }
+  // Chrome also reads a list of events alone.
+  if (text.starts_with('[') && holds(head, "\"ph\"")) return FileKind::profiler_trace;
+  if (holds(text, "\"traceEvents\"")) return FileKind::profiler_trace;
+  if (holds(head, "\"nodes\"") || (holds(head, "\"schema\"") && holds(text, "\"nodes\""))) {
+    return FileKind::execution_trace;
+  }
+  return holds(head, "\"layers\"") || holds(head, "\"format\"") ? FileKind::model : FileKind::unknown;
+}
+
+// A variable-length number of a protobuf message.
+std::optional<std::uint64_t> read_number(std::string_view& bytes) {
+  std::uint64_t result = 0;
+  for (int shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
+    result |= static_cast<std::uint64_t>(byte & 0x7fu) << shift;
+    if ((byte & 0x80u) == 0) return result;
+  }
+  return std::nullopt;
+}
+
+// An onnx.ModelProto: all fields are known, none runs past the end, and one of them is the graph (7).
+bool is_onnx(std::string_view bytes) {
+  constexpr std::uint64_t kGraph = 7, kLargestField = 25;
+  bool has_graph = false;
+  while (!bytes.empty()) {
+    const std::optional<std::uint64_t> key = read_number(bytes);
+    if (!key || (*key >> 3) == 0 || (*key >> 3) > kLargestField) return false;
+    const std::uint64_t wire_type = *key & 7;
+    if (wire_type != 0 && wire_type != 2) return false;
+    const std::optional<std::uint64_t> value = read_number(bytes);
+    if (!value) return false;
+    if (wire_type == 0) continue;
+    has_graph |= (*key >> 3) == kGraph;
+    // A file that was cut in the middle of its graph is still an ONNX file, for its reader to complain about.
+    if (*value > bytes.size()) return has_graph;
+    bytes.remove_prefix(*value);
+  }
+  return has_graph;
+}
+
+FileKind recognise_log(std::string_view head) {
+  if (holds(head, "[cudnn_frontend]")) return FileKind::cudnn_frontend_log;
+  if (holds(head, "[cublasLt]")) return FileKind::cublaslt_log;
+  if (holds(head, "I! CuDNN") || holds(head, "I! cuDNN") || holds(head, "cuDNN (v") ||
+      holds(head, "CuDNN (v")) {
+    return FileKind::cudnn_log;
+  }
+  if (holds(head, "I! cuBLAS")) return FileKind::cublas_log;
+  return FileKind::unknown;
+}
+
+}  // namespace
+
+FileKind recognise(std::string_view contents) {
+  const std::string_view text = without_blanks(contents);
+  // A log's lines may begin with a bracket, as a JSON list does.
+  if (const FileKind log = recognise_log(text.substr(0, kHead));
+      log != FileKind::unknown && !text.starts_with('{')) {
+    return log;
+  }
+  if (text.starts_with('{') || text.starts_with('[')) return recognise_json(text);
+  return is_onnx(contents) ? FileKind::onnx : FileKind::unknown;
+}
+
+std::string recognised_kinds() {
+  return "recognised by their content, also as .gz:\n"
+         "  PyTorch execution trace   "
+         "torch.profiler.ExecutionTraceObserver().register_callback(\"et.json\")\n"
+         "  PyTorch profiler trace    torch.profiler.profile(record_shapes=True), then "
+         "export_chrome_trace(\"trace.json\")\n"
+         "  cudnn-frontend log        CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=fe.log python …\n"
+         "  cuBLASLt log              CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=lt.log python …\n"
+         "  cuDNN log                 CUDNN_LOGLEVEL_DBG=3 CUDNN_LOGDEST_DBG=cudnn.log python …\n"
+         "  cuBLAS log                CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=cublas.log python …\n"
+         "  ONNX model                torch.onnx.export(model, inputs, \"model.onnx\")\n"
+         "  jitterscope model         JSON with \"format\": \"jitterscope-model\"";
+}
+
+}  // namespace jitterscope
