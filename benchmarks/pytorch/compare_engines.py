@@ -10,35 +10,16 @@ Prints a Markdown table and the differences; exit status 1 where there are any.
 
 import argparse
 import gzip
-import json
 import pathlib
-import subprocess
 import sys
 
 import frontend_log
-
-# The engine is all that is wanted: one short round.
-QUICK = ["--load", "burst", "--cache", "warm", "--min-rounds", "1", "--time-limit", "0.001", "--no-ceilings"]
-PER_CALL = 60
-
-
-def run_json(arguments):
-    # 4: measured, but not to the precision asked. 5: some operation failed; its result says which.
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in (0, 4, 5):
-        sys.exit(f"{' '.join(arguments[:3])}…: exit status {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
-
+from jitterscope_run import QUICK, run_json, run_operations
 
 def engines_taken(options, operations):
     """The tag, or the failure, of each operation."""
-    taken = []
-    for start in range(0, len(operations), PER_CALL):
-        part = operations[start : start + PER_CALL]
-        command = [options.jitterscope, "run", *part, "--device", options.device, *QUICK, "--json", "-"]
-        for result in run_json(command)["results"]:
-            taken.append(result.get("algorithm") or "failed: " + result.get("failure", "?"))
-    return taken
+    results = run_operations(options, operations, QUICK)
+    return [result.get("algorithm") or "failed: " + result.get("failure", "?") for result in results]
 
 
 def engines_tried(options, operation):

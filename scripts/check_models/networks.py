@@ -1,13 +1,18 @@
 """One training step of each network in PyTorch, on tensors of the device `meta`, which have shapes and no data."""
 
 import collections
+import pathlib
+import sys
 from unittest import mock
 
 import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from check_models import operators, unet
+from check_models import operators
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "pytorch"))
+import unet  # noqa: E402
 
 CLASSES, BATCH, SIZE = 1000, 32, 224
 # As PyTorch names them in torchvision: jitterscope's names differ in this one.

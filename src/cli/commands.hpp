@@ -20,6 +20,7 @@ void add_methods_command(CLI::App& app, Invocation& invocation);
 void add_doctor_command(CLI::App& app, Invocation& invocation);
 void add_selftest_command(CLI::App& app, Invocation& invocation);
 void add_engines_command(CLI::App& app, Invocation& invocation);
+void add_verify_pytorch_command(CLI::App& app, Invocation& invocation);
 void add_list_command(CLI::App& app, Invocation& invocation);
 
 }  // namespace jitterscope::cli

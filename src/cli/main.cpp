@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   add_run_command(app, invocation);
   add_methods_command(app, invocation);
   add_engines_command(app, invocation);
+  add_verify_pytorch_command(app, invocation);
   add_doctor_command(app, invocation);
   add_selftest_command(app, invocation);
   add_list_command(app, invocation);

@@ -3,6 +3,18 @@
 #include <nlohmann/json.hpp>
 
 namespace jitterscope {
+Json kernels_json(const std::vector<LaunchKernel>& kernels) {
+  Json array = Json::array();
+  for (const LaunchKernel& kernel : kernels) {
+    Json object = {{"name", kernel.name}};
+    put(object, "median_seconds", kernel.median);
+    put(object, "minimum_seconds", kernel.minimum);
+    put(object, "maximum_seconds", kernel.maximum);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
 Json libraries_json(const std::vector<LibraryInfo>& libraries) {
   Json array = Json::array();
   for (const LibraryInfo& library : libraries) {
@@ -77,18 +89,6 @@ Json verification_json(const Verification& verification) {
 Json findings_json(const std::vector<Finding>& findings) {
   Json array = Json::array();
   for (const Finding& finding : findings) array.push_back(finding_json(finding));
-  return array;
-}
-
-Json kernels_json(const std::vector<LaunchKernel>& kernels) {
-  Json array = Json::array();
-  for (const LaunchKernel& kernel : kernels) {
-    Json object = {{"name", kernel.name}};
-    put(object, "median_seconds", kernel.median);
-    put(object, "minimum_seconds", kernel.minimum);
-    put(object, "maximum_seconds", kernel.maximum);
-    array.push_back(std::move(object));
-  }
   return array;
 }
 

@@ -18,6 +18,7 @@ Json sensors_json(const SensorReading& sensors);
 Json properties_json(const std::vector<Property>& properties);
 Json libraries_json(const std::vector<LibraryInfo>& libraries);
 Json instrument_constant_json(const InstrumentConstant& constant);
+Json kernels_json(const std::vector<LaunchKernel>& kernels);
 Json untimed_json(const std::vector<UntimedOperator>& untimed);
 Json sequence_json(const SequenceMeasurement& sequence);
 Json iterations_json(const std::vector<IterationRun>& runs);

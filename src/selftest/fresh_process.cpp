@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "jitterscope/error.hpp"
-#include "selftest/subprocess.hpp"
+#include "base/subprocess.hpp"
 
 namespace jitterscope::selftest {
 namespace {

@@ -1,4 +1,4 @@
-#include "selftest/subprocess.hpp"
+#include "base/subprocess.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -7,7 +7,7 @@
 
 #include "jitterscope/error.hpp"
 
-namespace jitterscope::selftest {
+namespace jitterscope {
 namespace {
 
 SubprocessOutcome shell(const std::string& script, const SubprocessLimits& limits = {}) {
@@ -58,4 +58,4 @@ TEST(Subprocess, OneThatDoesNotListenIsKilled) {
 }
 
 }  // namespace
-}  // namespace jitterscope::selftest
+}  // namespace jitterscope

@@ -7,7 +7,7 @@
 
 #include "jitterscope/units.hpp"
 
-namespace jitterscope::selftest {
+namespace jitterscope {
 
 struct SubprocessOutcome {
   int exit_code = -1;  ///< -1: ended by a signal
@@ -23,4 +23,4 @@ struct SubprocessLimits {
 /// be started, InterruptedError when interrupted: the program is then gone, and so it is whatever is thrown.
 SubprocessOutcome run_subprocess(const std::vector<std::string>& arguments, const SubprocessLimits& limits);
 
-}  // namespace jitterscope::selftest
+}  // namespace jitterscope

@@ -1,4 +1,4 @@
-#include "selftest/subprocess.hpp"
+#include "base/subprocess.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants the program to declare it
 
-namespace jitterscope::selftest {
+namespace jitterscope {
 namespace {
 
 constexpr int kPollMilliseconds = 100;
@@ -138,4 +138,4 @@ SubprocessOutcome run_subprocess(const std::vector<std::string>& arguments, cons
   return outcome;
 }
 
-}  // namespace jitterscope::selftest
+}  // namespace jitterscope

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Compares kernels and their times with those that PyTorch ran, from a file of reference.
+
+    compare_kernels.py --jitterscope PATH [--device cuda] conv_reference.json
+
+Each case of the file holds the kernels of a convolution, forward and both gradients, by name, with their number
+over 12 repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run
+the same kernels, how many kernels are within 2 % of the reference, and the others. Exit status 1 where a case
+runs other kernels.
+"""
+
+import argparse
+import collections
+import json
+import statistics
+import sys
+
+from jitterscope_run import kernel_identities, run_operations
+
+REPETITIONS = 12
+DIRECTIONS = ("fprop", "dgrad", "wgrad")
+TYPES = {("torch.float32", True): "tf32", ("torch.float32", False): "f32", ("torch.float16", True): "f16",
+         ("torch.float16", False): "f16", ("torch.bfloat16", True): "bf16", ("torch.bfloat16", False): "bf16"}
+# A round of ordinary length first, so that the clock is that of a GPU at work.
+FLAGS = ["--load", "burst", "--cache", "warm", "--time-limit", "0.3", "--no-ceilings", "--kernels"]
+
+
+def operations_of(case):
+    (n, c, h, w), k, (r, s), stride, pad, dilation, groups, _ = case["conv"]
+    shape = f"conv2d:n={n},c={c},h={h},w={w},k={k},r={r},s={s},stride={stride[0]}x{stride[1]}"
+    shape += f",pad={pad[0]}x{pad[1]},dilation={dilation[0]}x{dilation[1]},groups={groups}"
+    shape += f",dtype={TYPES[case['dtype'], case['tf32']]},layout={'nhwc' if case['channels_last'] else 'nchw'}"
+    return [f"{shape},direction={direction}" for direction in DIRECTIONS]
+
+
+def kernels_here(results):
+    """Identity of each kernel: the medians of its launches in one forward and backward pass."""
+    found = collections.defaultdict(list)
+    for result in results:
+        kernels = result.get("kernels", [])
+        for identity, kernel in zip(kernel_identities([k["name"] for k in kernels]), kernels):
+            found[identity].append(kernel["median_seconds"] * 1e6)
+    return found
+
+
+def kernels_there(case):
+    names = list(case["kernels"])
+    return dict(zip(kernel_identities(names), ((case["kernels"][name], name) for name in names)))
+
+
+def compare(case, results):
+    """(differences, [(ours, theirs, name)])"""
+    here, there = kernels_here(results), kernels_there(case)
+    differences, times = [], []
+    for identity, (reference, name) in there.items():
+        expected = reference["n"] // REPETITIONS
+        if len(here.get(identity, [])) != expected:
+            differences.append(f"{name[:100]}: {len(here.get(identity, []))} launches, PyTorch {expected}")
+        else:
+            times.append((statistics.median(here[identity]), reference["med"], name))
+    differences += [f"{identity[:100]}: not run by PyTorch" for identity in here if identity not in there]
+    differences += [f"{r['operation']}: {r['failure']}" for r in results if r.get("failure")]
+    return differences, times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jitterscope", required=True)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("reference")
+    options = parser.parse_args()
+    with open(options.reference, encoding="utf-8") as file:
+        cases = json.load(file)["layers"]
+    results = run_operations(options, [o for case in cases for o in operations_of(case)], FLAGS)
+    equal, times, lines = 0, [], []
+    for number, case in enumerate(cases):
+        differences, case_times = compare(case, results[3 * number : 3 * number + 3])
+        equal += not differences
+        times += [(ours, theirs, name, case) for ours, theirs, name in case_times]
+        lines += [f"- {case['conv']} {case['dtype']}: {difference}" for difference in differences]
+    near = [t for t in times if abs(t[0] / t[1] - 1) <= 0.02]
+    print("| what | equal | of |\n| --- | --: | --: |")
+    print(f"| cases with the same kernels | {equal} | {len(cases)} |")
+    print(f"| kernels within 2 % of the reference | {len(near)} ({len(near) / max(1, len(times)):.1%}) | {len(times)} |")
+    print("\n| kernel | case | here, µs | PyTorch, µs | ratio |\n| --- | --- | --: | --: | --: |")
+    for ours, theirs, name, case in sorted(times, key=lambda t: -abs(t[0] / t[1] - 1)):
+        if abs(ours / theirs - 1) > 0.02:
+            print(f"| {name[:70]} | {case['conv'][0]}→{case['conv'][1]} {case['dtype'][6:]} "
+                  f"| {ours:.2f} | {theirs:.2f} | {ours / theirs:.3f} |")
+    print("\n".join(lines))
+    return 0 if equal == len(cases) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/interruption.hpp"
+#include "cli/measure_flags.hpp"
+#include "measure/environment.hpp"
+#include "measure/measure_operation.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "output/pytorch_table.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+struct VerifyFlags {
+  std::string model, json, device = "cuda", python = "python3", trace, log;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  jitterscope verify-pytorch resnet18
+  jitterscope verify-pytorch resnet50:batch=64,dtype=f16,layout=nhwc --json verify.json
+  jitterscope verify-pytorch bert-base:dtype=bf16 --python ~/venv/bin/python3
+  jitterscope verify-pytorch my-network --trace trace.json --log frontend.log
+
+A recording of a network of your own: run it with CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=frontend.log,
+within torch.profiler.profile(record_shapes=True), and export_chrome_trace("trace.json").
+
+Exit codes: 0 the same engines and kernels, 1 an engine or a kernel differs, 2 usage, 3 device, library or PyTorch
+missing, 5 the operation failed, 130 interrupted.)";
+
+class VerifyCommand {
+ public:
+  VerifyCommand(const VerifyFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    if (!flags_.log.empty() && flags_.trace.empty()) {
+      throw UsageError("--log goes with --trace: the trace holds the layers, the log their plans");
+    }
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    const std::unique_ptr<Device> device = open_device(flags_.device);
+    record_.device = device->describe();
+    record_.environment = read_environment(invocation_.command_line);
+    ProgressLine line(stderr, [&] { return device->host_time(); });
+    line.show("PyTorch trains " + flags_.model, {1, 1});
+    const PytorchRecording recording = read();
+    compare(*device, recording, line);
+    line.clear();
+    if (flags_.json != "-") fmt::print("{}", pytorch_table(record_));
+    if (json_) json_->commit(pytorch_json(record_));
+    invocation_.exit_code = exit_code();
+  }
+
+ private:
+  PytorchRecording read() const {
+    if (!flags_.trace.empty()) return read_recording(flags_.trace, flags_.log);
+    const std::size_t colon = flags_.model.find(':');
+    RecordingRequest request;
+    request.model = flags_.model.substr(0, colon);
+    if (colon != std::string::npos) {
+      request.options = parse_model_options(std::string_view(flags_.model).substr(colon + 1), request.model);
+    }
+    request.python = flags_.python;
+    request.device = record_.device.id.starts_with("cuda") ? "cuda" : "cpu";
+    request.interrupted = is_interrupted;
+    return record_training(request);
+  }
+
+  void compare(Device& device, const PytorchRecording& recording, ProgressLine& line) {
+    PytorchComparison& comparison = record_.comparison;
+    comparison.model = flags_.model;
+    comparison.torch = recording.torch;
+    comparison.cudnn = recording.cudnn;
+    comparison.recorded_gpu_time = recording.trace.recorded_gpu_time;
+    comparison.not_compared = other_operators(recording);
+    Session session(device);
+    const std::vector<ReferenceLayer> references = reference_layers(recording);
+    if (references.empty()) {
+      throw UsageError("the recording holds no convolution, product or batch normalization to compare");
+    }
+    for (const ReferenceLayer& reference : references) {
+      if (is_interrupted()) break;
+      line.show(reference.operation.text(), {comparison.layers.size() + 1, references.size()});
+      comparison.layers.push_back(compare_layer(reference, run_here(session, reference.operation)));
+    }
+    comparison.interrupted = is_interrupted();
+  }
+
+  static Result run_here(Session& session, const Operation& operation) {
+    MeasureOptions options;
+    options.caches = {CacheState::warm};
+    options.loads = {Load::burst};
+    options.time_limit = milliseconds(200);
+    options.kernels = true;
+    options.interrupted = is_interrupted;
+    try {
+      return measure_operation(session, operation, options, false);
+    } catch (const Error& error) {
+      Result result;
+      result.operation = operation.text();
+      result.failure = error.what();
+      return result;
+    }
+  }
+
+  ExitCode exit_code() const {
+    if (record_.comparison.interrupted) return ExitCode::interrupted;
+    return record_.comparison.is_equal() ? ExitCode::done : ExitCode::check_failed;
+  }
+
+  const VerifyFlags& flags_;
+  Invocation& invocation_;
+  PytorchRecord record_;
+  std::optional<OutputFile> json_;
+};
+
+}  // namespace
+
+void add_verify_pytorch_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<VerifyFlags>();
+  CLI::App* command = app.add_subcommand(
+      "verify-pytorch",
+      "run a network in PyTorch and here: the same engines, the same kernels, how the times compare");
+  command->add_option("model", flags->model, "a network's name, with options: resnet50:batch=64,dtype=f16")
+      ->required();
+  command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
+  command->add_option("--python", flags->python, "the Python that has PyTorch")->capture_default_str();
+  command->add_option("--trace", flags->trace, "compare with this profiler trace instead of running PyTorch");
+  command->add_option("--log", flags->log, "cudnn-frontend's log of the same run");
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  command->footer(kExamples);
+  command->callback([flags, &invocation] { VerifyCommand(*flags, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,116 @@
+#include "pytorch/comparison.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/kernel_name.hpp"
+#include "device/cuda/operations/pytorch_rules.hpp"
+
+namespace jitterscope {
+namespace {
+
+// What PyTorch calls a library for, which can be called here as well.
+bool is_library_call(const Operation& operation) {
+  const Operation::Parameters& parameters = operation.parameters();
+  if (const auto* convolution = std::get_if<Conv2d>(&parameters))
+    return cuda::pytorch_uses_cudnn(*convolution);
+  const auto* norm = std::get_if<BatchNorm>(&parameters);
+  if (norm != nullptr) return norm->dtype != DataType::bf16;
+  return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
+}
+
+std::string without_engine(const Operation& operation) {
+  Operation::Parameters plain = operation.parameters();
+  if (auto* convolution = std::get_if<Conv2d>(&plain)) convolution->engine.clear();
+  return Operation(plain).text();
+}
+
+std::string engine_named(const Operation& operation) {
+  const auto* convolution = std::get_if<Conv2d>(&operation.parameters());
+  return convolution == nullptr ? std::string() : convolution->engine;
+}
+
+std::vector<std::string> identities(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) all.push_back(kernel_identity(name));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<std::string> names_of(const std::vector<LaunchKernel>& kernels) {
+  std::vector<std::string> names;
+  for (const LaunchKernel& kernel : kernels) names.push_back(kernel.name);
+  return names;
+}
+
+Verdict verdict(bool known, bool equal) {
+  if (!known) return Verdict::unknown;
+  return equal ? Verdict::equal : Verdict::differs;
+}
+
+}  // namespace
+
+std::vector<ReferenceLayer> reference_layers(const PytorchRecording& recording) {
+  std::map<std::string, std::string> engines;
+  for (const Layer& layer : recording.plans.layers) {
+    engines.emplace(without_engine(layer.operation), engine_named(layer.operation));
+  }
+  std::vector<ReferenceLayer> references;
+  for (const Layer& layer : recording.trace.layers) {
+    if (!is_library_call(layer.operation)) continue;
+    ReferenceLayer reference{.operation = layer.operation,
+                             .name = layer.names.front(),
+                             .count = layer.count(),
+                             .engine = "",
+                             .kernels = layer.recorded_kernels,
+                             .time = {}};
+    const auto engine = engines.find(without_engine(layer.operation));
+    if (engine != engines.end()) reference.engine = engine->second;
+    if (layer.recorded_time) reference.time = *layer.recorded_time / static_cast<double>(layer.count());
+    references.push_back(std::move(reference));
+  }
+  return references;
+}
+
+std::vector<UntimedOperator> other_operators(const PytorchRecording& recording) {
+  std::vector<UntimedOperator> others = recording.trace.untimed;
+  for (const Layer& layer : recording.trace.layers) {
+    if (is_library_call(layer.operation)) continue;
+    const std::string name = layer.source.empty() ? std::string(layer.operation.kind()) : layer.source;
+    auto known = std::ranges::find(others, name, &UntimedOperator::name);
+    if (known == others.end()) {
+      others.push_back({name, 0, "PyTorch runs it by a kernel of its own", {}});
+      known = std::prev(others.end());
+    }
+    known->count += layer.count();
+    if (layer.recorded_time) {
+      known->recorded_time = known->recorded_time.value_or(Nanoseconds(0)) + *layer.recorded_time;
+    }
+  }
+  return others;
+}
+
+ComparedLayer compare_layer(ReferenceLayer reference, Result here) {
+  ComparedLayer compared;
+  compared.engine = verdict(!reference.engine.empty(), reference.engine == here.algorithm);
+  const std::vector<std::string> there = identities(reference.kernels),
+                                 ours = identities(names_of(here.kernels));
+  compared.kernels = verdict(!there.empty() && !ours.empty(), there == ours);
+  Nanoseconds sum;
+  for (const LaunchKernel& kernel : here.kernels) sum += kernel.median;
+  if (reference.time && reference.time->value() > 0 && sum.value() > 0) {
+    compared.time_ratio = sum / *reference.time;
+  }
+  compared.reference = std::move(reference);
+  compared.here = std::move(here);
+  return compared;
+}
+
+bool PytorchComparison::is_equal() const {
+  return std::ranges::none_of(layers, [](const ComparedLayer& layer) {
+    return layer.engine == Verdict::differs || layer.kernels == Verdict::differs ||
+           !layer.here.failure.empty();
+  });
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,136 @@
+"""Trains a network for a few steps in PyTorch and records what ran: the reference of `jitterscope verify-pytorch`.
+
+Writes into --output: trace.json (torch.profiler, with shapes), frontend.log (cudnn-frontend: the plan of each
+convolution) and facts.json (versions). Needs torch, and torchvision or transformers where the network is theirs.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+TORCHVISION = {"alexnet": "alexnet", "vgg16": "vgg16", "resnet18": "resnet18", "resnet50": "resnet50",
+               "mobilenet_v2": "mobilenet_v2", "vit-b16": "vit_b_16"}
+BATCHES = {"unet": 4, "gpt2": 8}
+CLASSES, SEED = 1000, 1
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--dtype", default="f32", choices=["f32", "tf32", "f16", "bf16"])
+    parser.add_argument("--layout", default="nchw", choices=["nchw", "nhwc"])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--benchmark", action="store_true")
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    return parser.parse_args()
+
+
+def without_dropout(torch, network):
+    # A mask that changes from step to step would be drawn; the layers around it stay the same.
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return network.train()
+
+
+def images(torch, options, size):
+    shape = (options.batch, 3, size, size)
+    return torch.randn(shape, device=options.device, dtype=options.type).to(memory_format=options.format)
+
+
+def classifier(torch, options):
+    import torchvision
+
+    network = getattr(torchvision.models, TORCHVISION[options.model])()
+    x = images(torch, options, 224)
+    labels = torch.randint(CLASSES, (options.batch,), device=options.device)
+    return network, lambda: torch.nn.functional.cross_entropy(network(x), labels)
+
+
+def segmentation(torch, options):
+    network = UNet(3, 2)  # noqa: F821: of unet.py, which stands before this file where it runs
+    x = images(torch, options, 512)
+    return network, lambda: network(x).sum()
+
+
+def bert(torch, options):
+    import transformers
+
+    network = transformers.BertModel(transformers.BertConfig())
+    words = torch.randint(30522, (options.batch, 128), device=options.device)
+    return network, lambda: network(words).pooler_output.sum()
+
+
+def gpt2(torch, options):
+    import transformers
+
+    configuration = transformers.GPT2Config(activation_function="gelu", use_cache=False)
+    network = transformers.GPT2LMHeadModel(configuration)
+    words = torch.randint(50257, (options.batch, 1024), device=options.device)
+
+    def loss():
+        logits = network(words).logits
+        return torch.nn.functional.cross_entropy(logits.view(-1, logits.shape[-1]), words.view(-1))
+
+    return network, loss
+
+
+def build(torch, options):
+    builders = {"unet": segmentation, "bert-base": bert, "gpt2": gpt2}
+    if options.model not in builders and options.model not in TORCHVISION:
+        sys.exit(f"PyTorch's side of {options.model} is not known: {', '.join([*TORCHVISION, *builders])} are")
+    try:
+        network, loss = builders.get(options.model, classifier)(torch, options)
+    except ImportError as error:
+        sys.exit(f"{error}: {options.model} needs torchvision or transformers beside torch; pip install it")
+    network.to(options.device, options.type)
+    if options.format == torch.channels_last:
+        network.to(memory_format=torch.channels_last)
+    return without_dropout(torch, network), loss
+
+
+def run_step(network, loss):
+    network.zero_grad(set_to_none=True)
+    loss().backward()
+
+
+def main():
+    options = read_arguments()
+    options.batch = options.batch or BATCHES.get(options.model, 32)
+    # Before torch is imported: its libraries read their environment when they are loaded.
+    os.environ["CUDNN_FRONTEND_LOG_INFO"] = "1"
+    os.environ["CUDNN_FRONTEND_LOG_FILE"] = str(options.output / "frontend.log")
+    import torch
+
+    if options.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("PyTorch sees no GPU: python3 -c 'import torch; print(torch.cuda.is_available())' says False")
+    torch.manual_seed(SEED)
+    torch.backends.cudnn.benchmark = options.benchmark
+    if options.dtype == "tf32":
+        torch.backends.cuda.matmul.allow_tf32 = True
+    options.type = {"f16": torch.float16, "bf16": torch.bfloat16}.get(options.dtype, torch.float32)
+    options.format = torch.channels_last if options.layout == "nhwc" else torch.contiguous_format
+    network, loss = build(torch, options)
+    wait = torch.cuda.synchronize if options.device == "cuda" else lambda: None
+    for _ in range(3):
+        run_step(network, loss)
+    wait()
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if options.device == "cuda":
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
+        for _ in range(options.steps):
+            run_step(network, loss)
+        wait()
+    profile.export_chrome_trace(str(options.output / "trace.json"))
+    facts = {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version() or 0, "steps": options.steps,
+             "batch": options.batch}
+    (options.output / "facts.json").write_text(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main()
