@@ -12,7 +12,8 @@
 namespace jitterscope {
 
 /// tf32: tensors of fp32 whose products may be rounded to TF32, as PyTorch's convolutions do by default.
-enum class DataType { f64, f32, tf32, f16, bf16 };
+/// i64: indices; no operation computes in it.
+enum class DataType { f64, f32, tf32, f16, bf16, i64 };
 enum class Layout { nchw, nhwc };
 enum class Direction { fprop, dgrad, wgrad };
 /// inference: only batch normalization differs there from forward, which is that of training.
@@ -78,7 +79,25 @@ struct Copy {
   bool operator==(const Copy&) const = default;
 };
 
-enum class ElementwiseKind { fill, add, relu };  ///< y = 1; y = a + b; y = max(x, 0)
+/// fill: y = 1; add, mul: of a and b; the rest of x, their backward forms of dy and of what forward kept (y
+/// for relu, sigmoid and tanh; x for the others). gelu is the one by erf, relu6 = min(max(x, 0), 6).
+enum class ElementwiseKind {
+  fill,
+  add,
+  mul,
+  relu,
+  relu6,
+  sigmoid,
+  tanh,
+  silu,
+  gelu,
+  relu_backward,
+  relu6_backward,
+  sigmoid_backward,
+  tanh_backward,
+  silu_backward,
+  gelu_backward,
+};
 struct Elementwise {
   ElementwiseKind kind = ElementwiseKind::add;
   std::int64_t count = 1;
@@ -212,12 +231,14 @@ struct Operand {
   DataType dtype = DataType::f32;
   std::int64_t count = 0;        ///< elements
   std::int64_t index_limit = 0;  ///< of i64: the indices are drawn from 0 to one less
+  bool non_negative = false;     ///< drawn values lose their sign: variances, squares, deviations
   Bytes bytes() const { return Bytes(count * element_size(dtype).value()); }
 };
 
 class Operation {
  public:
-  using Parameters = std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin>;
+  using Parameters = std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax,
+                                  LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention>;
 
   /// Checks the shape; throws UsageError that says which parameter is impossible and why.
   Operation(Parameters parameters);  // NOLINT(google-explicit-constructor): a shape is an operation
@@ -230,7 +251,7 @@ class Operation {
   double flops() const;           ///< a multiply and an add count as two
   Bytes bytes() const;            ///< that must move at least: each input read and each output written once
   DataType dtype() const;         ///< f32 for spin; copy moves f32 elements where bytes is a multiple of 4
-  std::vector<Operand> operands() const;  ///< inputs first, then the output
+  std::vector<Operand> operands() const;  ///< inputs first, then the outputs
   Operation with_dtype(DataType) const;
 
   bool operator==(const Operation&) const = default;

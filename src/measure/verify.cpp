@@ -10,6 +10,7 @@ namespace jitterscope {
 
 double verification_tolerance(DataType dtype) {
   switch (dtype) {
+    case DataType::i64: return 0.0;
     case DataType::f64: return 1e-12;
     case DataType::f32: return 1e-5;
     case DataType::tf32: return 1e-3;

@@ -1,9 +1,26 @@
+#include <iterator>
+
 #include "operation/kinds.hpp"
 
 namespace jitterscope {
 
 const std::vector<kinds::Kind>& kinds::all() {
-  static const std::vector<Kind> list = {conv2d(), matmul(), linear(), copy(), fill(), add(), relu(), spin()};
+  static const std::vector<Kind> list = [] {
+    std::vector<Kind> result;
+    const auto append = [&result](std::vector<Kind> kinds) {
+      result.insert(result.end(), std::make_move_iterator(kinds.begin()),
+                    std::make_move_iterator(kinds.end()));
+    };
+    append({conv2d(), matmul(), linear(), attention(), batch_norm(), layer_norm()});
+    append(pools());
+    append(softmaxes());
+    append({bias_add(), embedding()});
+    append(optimizer_steps());
+    append({copy()});
+    append(elementwise());
+    append({spin()});
+    return result;
+  }();
   return list;
 }
 

@@ -23,10 +23,16 @@ const std::vector<Kind>& all();
 Kind conv2d();
 Kind matmul();
 Kind linear();
+Kind attention();
+Kind batch_norm();
+Kind layer_norm();
+std::vector<Kind> pools();
+std::vector<Kind> softmaxes();
+Kind bias_add();
+Kind embedding();
+std::vector<Kind> optimizer_steps();
 Kind copy();
-Kind fill();
-Kind add();
-Kind relu();
+std::vector<Kind> elementwise();
 Kind spin();
 
 std::string_view name(const Conv2d&);
@@ -35,6 +41,14 @@ std::string_view name(const Linear&);
 std::string_view name(const Copy&);
 std::string_view name(const Elementwise&);
 std::string_view name(const Spin&);
+std::string_view name(const BatchNorm&);
+std::string_view name(const Pool2d&);
+std::string_view name(const Softmax&);
+std::string_view name(const LayerNorm&);
+std::string_view name(const BiasAdd&);
+std::string_view name(const Embedding&);
+std::string_view name(const OptimizerStep&);
+std::string_view name(const Attention&);
 
 /// Throws UsageError where the shape is impossible. The total of the operands is checked apart.
 void check(const Conv2d&);
@@ -43,6 +57,14 @@ void check(const Linear&);
 void check(const Copy&);
 void check(const Elementwise&);
 void check(const Spin&);
+void check(const BatchNorm&);
+void check(const Pool2d&);
+void check(const Softmax&);
+void check(const LayerNorm&);
+void check(const BiasAdd&);
+void check(const Embedding&);
+void check(const OptimizerStep&);
+void check(const Attention&);
 
 /// In the order of the normal form.
 void write(const Conv2d&, ParameterWriter&);
@@ -51,6 +73,14 @@ void write(const Linear&, ParameterWriter&);
 void write(const Copy&, ParameterWriter&);
 void write(const Elementwise&, ParameterWriter&);
 void write(const Spin&, ParameterWriter&);
+void write(const BatchNorm&, ParameterWriter&);
+void write(const Pool2d&, ParameterWriter&);
+void write(const Softmax&, ParameterWriter&);
+void write(const LayerNorm&, ParameterWriter&);
+void write(const BiasAdd&, ParameterWriter&);
+void write(const Embedding&, ParameterWriter&);
+void write(const OptimizerStep&, ParameterWriter&);
+void write(const Attention&, ParameterWriter&);
 
 double flops(const Conv2d&);
 double flops(const Matmul&);
@@ -58,6 +88,14 @@ double flops(const Linear&);
 double flops(const Copy&);
 double flops(const Elementwise&);
 double flops(const Spin&);
+double flops(const BatchNorm&);
+double flops(const Pool2d&);
+double flops(const Softmax&);
+double flops(const LayerNorm&);
+double flops(const BiasAdd&);
+double flops(const Embedding&);
+double flops(const OptimizerStep&);
+double flops(const Attention&);
 
 std::vector<Operand> operands(const Conv2d&);
 std::vector<Operand> operands(const Matmul&);
@@ -65,5 +103,13 @@ std::vector<Operand> operands(const Linear&);
 std::vector<Operand> operands(const Copy&);
 std::vector<Operand> operands(const Elementwise&);
 std::vector<Operand> operands(const Spin&);
+std::vector<Operand> operands(const BatchNorm&);
+std::vector<Operand> operands(const Pool2d&);
+std::vector<Operand> operands(const Softmax&);
+std::vector<Operand> operands(const LayerNorm&);
+std::vector<Operand> operands(const BiasAdd&);
+std::vector<Operand> operands(const Embedding&);
+std::vector<Operand> operands(const OptimizerStep&);
+std::vector<Operand> operands(const Attention&);
 
 }  // namespace jitterscope::kinds

@@ -15,6 +15,11 @@ void check_range(std::string_view kind, std::string_view name, std::int64_t valu
                                lowest, highest));
 }
 
+void check_pass(std::string_view kind, Pass pass) {
+  if (pass != Pass::inference) return;
+  throw UsageError(fmt::format("{}: pass=inference is the same as pass=forward here; write forward", kind));
+}
+
 std::int64_t limited_product(std::initializer_list<std::int64_t> factors) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 50;
   if (std::find(factors.begin(), factors.end(), 0) != factors.end()) return 0;

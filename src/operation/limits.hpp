@@ -21,6 +21,9 @@ inline constexpr std::int64_t kLargestOperandBytes = std::int64_t{1} << 46;
 void check_range(std::string_view kind, std::string_view name, std::int64_t value, std::int64_t lowest,
                  std::int64_t highest);
 
+/// Throws UsageError for pass=inference of a kind that computes then what it does in forward.
+void check_pass(std::string_view kind, Pass pass);
+
 /// The product of numbers that are not negative; past 2^50 it stays there, which is too large for an
 /// operand and leaves room to sum and to multiply by the element size.
 std::int64_t limited_product(std::initializer_list<std::int64_t> factors);

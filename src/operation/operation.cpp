@@ -1,9 +1,12 @@
 #include "jitterscope/operation.hpp"
 
+#include <fmt/format.h>
+
 #include <type_traits>
 
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope {
 namespace {
@@ -12,6 +15,13 @@ template <class Shape>
 concept HasDataType = requires(Shape shape) {
   shape.dtype;
 };
+
+void check_computes_in(std::string_view kind, DataType dtype) {
+  if (dtype != DataType::i64) return;
+  throw UsageError(fmt::format(
+      "{}: dtype=i64 is impossible: i64 holds indices, no operation computes in it; give a type such as f32",
+      kind));
+}
 
 }  // namespace
 
@@ -22,6 +32,9 @@ Operation::Operation(Parameters parameters) : parameters_(std::move(parameters))
   }
   std::visit(
       [](const auto& shape) {
+        if constexpr (HasDataType<std::decay_t<decltype(shape)>>) {
+          check_computes_in(kinds::name(shape), shape.dtype);
+        }
         kinds::check(shape);
         check_operand_bytes(kinds::name(shape), kinds::operands(shape));
       },
@@ -43,12 +56,8 @@ double Operation::flops() const {
 }
 
 Bytes Operation::bytes() const {
-  // The device's memory is read and written by a copy on the device, and only read or only written by
-  // one from or to the host; the other half crosses the host's memory.
-  const Copy* copy = std::get_if<Copy>(&parameters_);
-  if (copy != nullptr && copy->kind != CopyKind::d2d) return Bytes(copy->bytes);
   Bytes total;
-  for (const Operand& operand : operands()) total += operand.bytes();
+  for (const Bytes bytes : operand_traffic(*this)) total += bytes;
   return total;
 }
 

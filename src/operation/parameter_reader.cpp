@@ -50,6 +50,14 @@ void ParameterReader::read(std::string_view name, std::int64_t& field) const {
   field = *number;
 }
 
+void ParameterReader::read(std::string_view name, DataType& field) const {
+  if (const std::string* text = find(name); text != nullptr && *text == kIndexWord) {
+    field = DataType::i64;
+    return;
+  }
+  read_word(name, field);
+}
+
 void ParameterReader::read_engine(std::string& field) const {
   const std::string* text = find("engine");
   if (text == nullptr) return;
@@ -79,6 +87,11 @@ void ParameterReader::read_pair(std::string_view name, std::int64_t& height, std
 void ParameterReader::require(std::string_view name, std::int64_t& field) const {
   if (!has(name)) fail_missing(std::string(name));
   read(name, field);
+}
+
+void ParameterReader::require_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const {
+  if (!has(name)) fail_missing(std::string(name));
+  read_pair(name, height, width);
 }
 
 void ParameterReader::require_both(std::string_view both, std::string_view first, std::int64_t& first_field,

@@ -31,15 +31,20 @@ class ParameterReader {
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
   void read(std::string_view name, std::int64_t& field) const;
+  /// i64 is read too, so that the shape can say why it is refused.
+  void read(std::string_view name, DataType& field) const;
   /// Of the parameter `engine`: `pytorch` is the empty field.
   void read_engine(std::string& field) const;
   template <class Value>
-  void read(std::string_view name, Value& field) const;
+  void read(std::string_view name, Value& field) const {
+    read_word(name, field);
+  }
   /// `2`, or `2x1`: height x width.
   void read_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const;
 
   /// As read, but throws UsageError where the parameter is absent.
   void require(std::string_view name, std::int64_t& field) const;
+  void require_pair(std::string_view name, std::int64_t& height, std::int64_t& width) const;
   /// One parameter for both (`hw`), or one each (`h` and `w`).
   void require_both(std::string_view both, std::string_view first, std::int64_t& first_field,
                     std::string_view second, std::int64_t& second_field) const;
@@ -49,6 +54,8 @@ class ParameterReader {
 
  private:
   const std::string* find(std::string_view name) const;
+  template <class Value>
+  void read_word(std::string_view name, Value& field) const;
   [[noreturn]] void fail_value(std::string_view name, std::string_view value,
                                const std::string& expected) const;
 
@@ -57,7 +64,7 @@ class ParameterReader {
 };
 
 template <class Value>
-void ParameterReader::read(std::string_view name, Value& field) const {
+void ParameterReader::read_word(std::string_view name, Value& field) const {
   const std::string* text = find(name);
   if (text == nullptr) return;
   std::vector<std::string> known;

@@ -6,13 +6,15 @@ void ParameterWriter::write(std::string_view name, std::int64_t value) {
   append(name, std::to_string(value));
 }
 
+void ParameterWriter::write_pair(std::string_view name, std::int64_t height, std::int64_t width) {
+  std::string pair = std::to_string(height);
+  if (width != height) pair += "x" + std::to_string(width);
+  append(name, pair);
+}
+
 void ParameterWriter::write_pair_unless(std::int64_t usual, std::string_view name, std::int64_t height,
                                         std::int64_t width) {
-  if (height != width) {
-    append(name, std::to_string(height) + "x" + std::to_string(width));
-  } else {
-    write_unless(usual, name, height);
-  }
+  if (height != usual || width != usual) write_pair(name, height, width);
 }
 
 void ParameterWriter::write_both(std::string_view both, std::string_view first, std::int64_t first_value,

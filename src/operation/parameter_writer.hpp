@@ -27,7 +27,9 @@ class ParameterWriter {
   void write_engine(const std::string& engine) {
     if (!engine.empty()) append("engine", engine);
   }
-  /// `2` or `2x1`, left out where both sides have the default.
+  /// `2` or `2x1`.
+  void write_pair(std::string_view name, std::int64_t height, std::int64_t width);
+  /// Left out where both sides have the default.
   void write_pair_unless(std::int64_t usual, std::string_view name, std::int64_t height, std::int64_t width);
   /// `hw=56`, or `h=56,w=28`.
   void write_both(std::string_view both, std::string_view first, std::int64_t first_value,

@@ -159,12 +159,17 @@ double element(const Elementwise& elementwise, const Inputs& inputs, std::int64_
     case ElementwiseKind::fill: return 1.0;
     case ElementwiseKind::add: return inputs[0][at] + inputs[1][at];
     case ElementwiseKind::relu: return inputs[0][at] < 0.0 ? 0.0 : inputs[0][at];  // a NaN stays one
+    default: throw UsageError(Operation(elementwise).text() + ": cannot be verified; leave out --verify");
   }
-  return 0.0;
 }
 
 double element(const Spin&, const Inputs&, std::int64_t) {
   throw UsageError("spin has no output to verify; leave out --verify");
+}
+
+template <class Shape>
+double element(const Shape& shape, const Inputs&, std::int64_t) {
+  throw UsageError(Operation(shape).text() + ": cannot be verified; leave out --verify");
 }
 
 std::int64_t terms(const Conv2d& conv) {
@@ -180,6 +185,10 @@ std::int64_t terms(const Linear& linear) { return linear.in; }
 std::int64_t terms(const Copy&) { return 1; }
 std::int64_t terms(const Elementwise&) { return 1; }
 std::int64_t terms(const Spin&) { return 0; }
+template <class Shape>
+std::int64_t terms(const Shape&) {
+  return 1;
+}
 
 }  // namespace
 

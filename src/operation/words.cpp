@@ -3,7 +3,7 @@
 namespace jitterscope {
 namespace {
 
-// The further names are those of PyTorch and NumPy.
+// Of those that an operation can compute in. The further names are those of PyTorch and NumPy.
 constexpr Word<DataType> kDataTypes[] = {
     {"f64", DataType::f64},     {"f32", DataType::f32},    {"tf32", DataType::tf32},
     {"f16", DataType::f16},     {"bf16", DataType::bf16},  {"fp64", DataType::f64},
@@ -14,6 +14,8 @@ constexpr Word<DataType> kDataTypes[] = {
 constexpr Word<Layout> kLayouts[] = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
 constexpr Word<Direction> kDirections[] = {
     {"fprop", Direction::fprop}, {"dgrad", Direction::dgrad}, {"wgrad", Direction::wgrad}};
+constexpr Word<Pass> kPasses[] = {
+    {"forward", Pass::forward}, {"backward", Pass::backward}, {"inference", Pass::inference}};
 constexpr Word<CopyKind> kCopyKinds[] = {
     {"d2d", CopyKind::d2d}, {"h2d", CopyKind::h2d}, {"d2h", CopyKind::d2h}};
 constexpr Word<HostMemory> kHostMemories[] = {{"pinned", HostMemory::pinned},
@@ -35,6 +37,10 @@ std::span<const Word<Direction>> words_of<Direction>() {
   return kDirections;
 }
 template <>
+std::span<const Word<Pass>> words_of<Pass>() {
+  return kPasses;
+}
+template <>
 std::span<const Word<CopyKind>> words_of<CopyKind>() {
   return kCopyKinds;
 }
@@ -47,15 +53,19 @@ std::span<const Word<bool>> words_of<bool>() {
   return kFlags;
 }
 
-std::string_view to_string(DataType value) { return printed_word(value); }
+std::string_view to_string(DataType value) {
+  return value == DataType::i64 ? kIndexWord : printed_word(value);
+}
 std::string_view to_string(Layout value) { return printed_word(value); }
 std::string_view to_string(Direction value) { return printed_word(value); }
+std::string_view to_string(Pass value) { return printed_word(value); }
 std::string_view to_string(CopyKind value) { return printed_word(value); }
 std::string_view to_string(HostMemory value) { return printed_word(value); }
 
 Bytes element_size(DataType type) {
   switch (type) {
-    case DataType::f64: return Bytes(8);
+    case DataType::f64:
+    case DataType::i64: return Bytes(8);
     case DataType::f32:
     case DataType::tf32: return Bytes(4);
     case DataType::f16:

@@ -16,6 +16,9 @@ struct Word {
   Value value;
 };
 
+/// The data type that holds indices: no word to be offered, as no operation computes in it.
+inline constexpr std::string_view kIndexWord = "i64";
+
 /// The words of an enumeration. The first one of each value is the one that is printed.
 template <class Value>
 std::span<const Word<Value>> words_of();
@@ -26,6 +29,8 @@ template <>
 std::span<const Word<Layout>> words_of<Layout>();
 template <>
 std::span<const Word<Direction>> words_of<Direction>();
+template <>
+std::span<const Word<Pass>> words_of<Pass>();
 template <>
 std::span<const Word<CopyKind>> words_of<CopyKind>();
 template <>

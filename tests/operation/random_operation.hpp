@@ -16,16 +16,22 @@ class RandomOperation {
   Operation next() { return Operation(parameters()); }
 
   Operation::Parameters parameters() {
-    switch (random_.below(6)) {
+    switch (random_.below(14)) {
       case 0: return conv2d(64);
       case 1: return matmul(5000);
       case 2: return Linear{number(5000), number(5000), number(5000), flag(), dtype()};
       case 3:
         return Copy{4 * number(1 << 20), pick({CopyKind::d2d, CopyKind::h2d, CopyKind::d2h}),
                     pick({HostMemory::pinned, HostMemory::pageable})};
-      case 4:
-        return Elementwise{pick({ElementwiseKind::fill, ElementwiseKind::add, ElementwiseKind::relu}),
-                           number(1 << 20), dtype()};
+      case 4: return Elementwise{elementwise_kind(), number(1 << 20), dtype()};
+      case 5: return batch_norm(64);
+      case 6: return pool2d(64);
+      case 7: return Softmax{flag(), number(5000), number(5000), dtype(), training_pass()};
+      case 8: return LayerNorm{number(5000), number(5000), dtype(), training_pass()};
+      case 9: return bias_add(64);
+      case 10: return Embedding{number(5000), number(5000), number(5000), dtype(), training_pass()};
+      case 11: return OptimizerStep{optimizer_kind(), number(1 << 20), dtype()};
+      case 12: return attention(64);
       default:
         return Spin{pick({Spin::Unit::nanoseconds, Spin::Unit::cycles}), number(1'000'000), number(1000),
                     number(1024)};
@@ -46,10 +52,59 @@ class RandomOperation {
     conv.h = conv.dilation_h * (conv.r - 1) + number(largest);
     conv.w = flag() ? conv.h + conv.dilation_w * conv.s : conv.dilation_w * (conv.s - 1) + number(largest);
     conv.dtype = dtype();
-    conv.layout = pick({Layout::nchw, Layout::nhwc});
+    conv.layout = layout();
     conv.direction = pick({Direction::fprop, Direction::dgrad, Direction::wgrad});
     return conv;
   }
+
+  BatchNorm batch_norm(std::int64_t largest) {
+    BatchNorm norm{number(largest), number(largest), number(largest)};
+    norm.w = flag() ? norm.h : number(largest);
+    norm.dtype = dtype();
+    norm.layout = layout();
+    norm.pass = pick({Pass::forward, Pass::backward, Pass::inference});
+    return norm;
+  }
+
+  BiasAdd bias_add(std::int64_t largest) {
+    return {number(largest), number(largest), number(largest), number(largest), dtype(), layout()};
+  }
+
+  /// Each size at most `largest` more than the window.
+  Pool2d pool2d(std::int64_t largest) {
+    Pool2d pool;
+    pool.kind = pick({PoolKind::max, PoolKind::average});
+    pool.n = number(largest), pool.c = number(largest);
+    pool.window_h = number(4), pool.window_w = flag() ? pool.window_h : number(4);
+    pool.stride_h = flag() ? pool.window_h : number(4), pool.stride_w = flag() ? pool.window_w : number(4);
+    pool.pad_h = number(pool.window_h / 2 + 1) - 1, pool.pad_w = number(pool.window_w / 2 + 1) - 1;
+    pool.h = pool.window_h - 1 + number(largest);
+    pool.w = flag() ? pool.h + pool.window_w : pool.window_w - 1 + number(largest);
+    pool.dtype = dtype();
+    pool.layout = layout();
+    pool.pass = training_pass();
+    return pool;
+  }
+
+  Attention attention(std::int64_t largest) {
+    Attention attention{number(4), number(4), number(largest)};
+    attention.keys = flag() ? attention.queries : number(largest);
+    attention.dim = number(largest);
+    attention.causal = flag();
+    attention.dtype = dtype();
+    attention.pass = training_pass();
+    return attention;
+  }
+
+  ElementwiseKind elementwise_kind() {
+    return static_cast<ElementwiseKind>(
+        random_.below(static_cast<std::uint64_t>(ElementwiseKind::gelu_backward) + 1));
+  }
+  OptimizerKind optimizer_kind() {
+    return pick({OptimizerKind::sgd, OptimizerKind::momentum, OptimizerKind::adam, OptimizerKind::adamw});
+  }
+  Pass training_pass() { return pick({Pass::forward, Pass::backward}); }
+  Layout layout() { return pick({Layout::nchw, Layout::nhwc}); }
 
   Matmul matmul(std::int64_t largest) {
     return {number(largest), number(largest), number(largest), number(4), flag(), flag(), flag(), dtype()};

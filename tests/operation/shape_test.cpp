@@ -26,6 +26,15 @@ std::string names(const Operation& operation) {
   return result;
 }
 
+// The operands whose drawn values lose their sign.
+std::string drawn_positive(const Operation& operation) {
+  std::string result;
+  for (const Operand& operand : operation.operands()) {
+    if (operand.non_negative) result += operand.name + " ";
+  }
+  return result;
+}
+
 TEST(OperationShape, FirstConvolutionOfResNet) {
   const std::string text = "conv2d:n=32,c=3,hw=224,k=64,rs=7,stride=2,pad=3,dtype=f16";
   const Operation forward = Operation::parse(text);
@@ -84,6 +93,116 @@ TEST(OperationShape, MemoryOperationsCountWhatMoves) {
   EXPECT_EQ(Operation::parse("spin:ns=5").bytes(), Bytes(0));
 }
 
+TEST(OperationShape, BatchNormalization) {
+  const std::string text = "batch_norm:n=2,c=3,h=4,w=5,dtype=f16";
+  const Operation forward = Operation::parse(text);
+  EXPECT_EQ(names(forward), "x> weight> bias> y< mean< deviation< ");
+  EXPECT_EQ(counts(forward), (std::vector<std::int64_t>{120, 3, 3, 120, 3, 3}));
+  EXPECT_EQ(forward.bytes(), Bytes(2 * 2 * 120 + 4 * 4 * 3));  // per channel in f32
+  EXPECT_EQ(forward.flops(), 8.0 * 120);
+  EXPECT_EQ(forward.with_dtype(DataType::f64).bytes(), Bytes(8 * (2 * 120 + 4 * 3)));
+  const Operation backward = Operation::parse(text + ",pass=backward");
+  EXPECT_EQ(names(backward), "x> dy> weight> mean> deviation> dx< dweight< dbias< ");
+  EXPECT_EQ(counts(backward), (std::vector<std::int64_t>{120, 120, 3, 3, 3, 120, 3, 3}));
+  const Operation inference = Operation::parse(text + ",pass=inference");
+  EXPECT_EQ(names(inference), "x> weight> bias> mean> variance> y< ");
+  EXPECT_EQ(drawn_positive(forward) + drawn_positive(backward) + drawn_positive(inference),
+            "deviation variance ");
+}
+
+TEST(OperationShape, Pooling) {
+  const std::string text = "max_pool:n=2,c=3,h=9,w=7,window=3x2,stride=2x1,pad=1x0,dtype=f16";
+  const Operation forward = Operation::parse(text);
+  EXPECT_EQ(std::get<Pool2d>(forward.parameters()).out_h(), 5);
+  EXPECT_EQ(std::get<Pool2d>(forward.parameters()).out_w(), 6);
+  EXPECT_EQ(names(forward), "x> y< indices< ");
+  EXPECT_EQ(counts(forward), (std::vector<std::int64_t>{378, 180, 180}));
+  EXPECT_EQ(forward.bytes(), Bytes(2 * (378 + 180) + 8 * 180));
+  EXPECT_EQ(forward.flops(), 180.0 * 3 * 2);
+  EXPECT_EQ(forward.operands()[2].index_limit, 63);
+  const Operation backward = Operation::parse(text + ",pass=backward");
+  EXPECT_EQ(names(backward), "dy> indices> dx< ");
+  EXPECT_EQ(counts(backward), (std::vector<std::int64_t>{180, 180, 378}));
+  EXPECT_EQ(backward.operands()[1].dtype, DataType::i64);
+  EXPECT_EQ(backward.flops(), 180.0);
+  const Operation average = Operation::parse("avg_pool:n=1,c=1,hw=6,window=2");
+  EXPECT_EQ(names(average), "x> y< ");
+  EXPECT_EQ(counts(average), (std::vector<std::int64_t>{36, 9}));
+  EXPECT_EQ(names(Operation::parse("avg_pool:n=1,c=1,hw=6,window=2,pass=backward")), "dy> dx< ");
+}
+
+TEST(OperationShape, RowsOfMatrices) {
+  EXPECT_EQ(names(Operation::parse("softmax:rows=2,columns=3")), "x> y< ");
+  EXPECT_EQ(names(Operation::parse("log_softmax:rows=2,columns=3,pass=backward")), "dy> y> dx< ");
+  EXPECT_EQ(Operation::parse("softmax:rows=2,columns=3").flops(), 30.0);
+  EXPECT_EQ(Operation::parse("softmax:rows=2,columns=3,pass=backward").bytes(), Bytes(3 * 6 * 4));
+  const Operation norm = Operation::parse("layer_norm:rows=2,columns=3,dtype=bf16");
+  EXPECT_EQ(names(norm), "x> weight> bias> y< mean< deviation< ");
+  EXPECT_EQ(counts(norm), (std::vector<std::int64_t>{6, 3, 3, 6, 2, 2}));
+  EXPECT_EQ(norm.bytes(), Bytes(2 * (6 + 3 + 3 + 6) + 4 * (2 + 2)));
+  const Operation backward = Operation::parse("layer_norm:rows=2,columns=3,pass=backward");
+  EXPECT_EQ(names(backward), "dy> x> mean> deviation> weight> dx< dweight< dbias< ");
+  EXPECT_EQ(counts(backward), (std::vector<std::int64_t>{6, 6, 2, 2, 3, 6, 3, 3}));
+  EXPECT_EQ(drawn_positive(backward), "deviation ");
+}
+
+TEST(OperationShape, AnEmbeddingReadsOnlyTheRowsThatItNeeds) {
+  const Operation forward = Operation::parse("embedding:count=4,rows=100,columns=8,dtype=f16");
+  EXPECT_EQ(names(forward), "indices> table> y< ");
+  EXPECT_EQ(counts(forward), (std::vector<std::int64_t>{4, 800, 32}));
+  EXPECT_EQ(forward.bytes(), Bytes(4 * 8 + 2 * 32 + 2 * 32));
+  EXPECT_EQ(forward.flops(), 0.0);
+  EXPECT_EQ(forward.operands().front().index_limit, 100);
+  const Operation backward = Operation::parse("embedding:count=4,rows=100,columns=8,dtype=f16,pass=backward");
+  EXPECT_EQ(names(backward), "dy> indices> dtable< ");
+  EXPECT_EQ(backward.bytes(), Bytes(2 * 32 + 4 * 8 + 2 * 800));
+  EXPECT_EQ(backward.flops(), 32.0);
+  EXPECT_EQ(Operation::parse("embedding:count=400,rows=100,columns=8").bytes(),
+            Bytes(400 * 8 + 4 * 800 + 4 * 3200));
+}
+
+TEST(OperationShape, BiasesAndOptimizerSteps) {
+  const Operation bias = Operation::parse("bias_add:n=2,c=3,hw=4,layout=nhwc");
+  EXPECT_EQ(names(bias), "x> bias> y< ");
+  EXPECT_EQ(counts(bias), (std::vector<std::int64_t>{96, 3, 96}));
+  EXPECT_EQ(bias.flops(), 96.0);
+  EXPECT_EQ(names(Operation::parse("sgd:count=5")), "parameter> gradient> new_parameter< ");
+  EXPECT_EQ(names(Operation::parse("momentum:count=5")),
+            "parameter> gradient> momentum> new_parameter< new_momentum< ");
+  const Operation adam = Operation::parse("adam:count=5,dtype=f16");
+  EXPECT_EQ(names(adam), "parameter> gradient> mean> square> new_parameter< new_mean< new_square< ");
+  EXPECT_EQ(adam.bytes(), Bytes(7 * 5 * 2));
+  EXPECT_EQ(drawn_positive(adam), "square ");
+  EXPECT_EQ(Operation::parse("adamw:count=5").flops(), 70.0);
+}
+
+TEST(OperationShape, AttentionCountsThePairsThatSeeEachOther) {
+  const std::string text = "attention:batch=2,heads=3,queries=4,keys=5,dim=8";
+  const Operation forward = Operation::parse(text);
+  EXPECT_EQ(names(forward), "q> k> v> y< logsumexp< ");
+  EXPECT_EQ(counts(forward), (std::vector<std::int64_t>{192, 240, 240, 192, 24}));
+  EXPECT_EQ(forward.bytes(), Bytes(2 * (192 + 240 + 240 + 192) + 4 * 24));
+  EXPECT_EQ(forward.flops(), 4.0 * 6 * 4 * 5 * 8);
+  EXPECT_EQ(Operation::parse(text + ",causal=1").flops(), 4.0 * 6 * (1 + 2 + 3 + 4) * 8);
+  EXPECT_EQ(Operation::parse("attention:batch=1,heads=1,queries=4,keys=2,dim=1,causal=1").flops(),
+            4.0 * (1 + 2 + 2 + 2));
+  const Operation backward = Operation::parse(text + ",pass=backward");
+  EXPECT_EQ(names(backward), "dy> q> k> v> y> logsumexp> dq< dk< dv< ");
+  EXPECT_EQ(counts(backward), (std::vector<std::int64_t>{192, 192, 240, 240, 192, 24, 192, 240, 240}));
+  EXPECT_EQ(backward.flops(), 2.5 * forward.flops());
+}
+
+TEST(OperationShape, ActivationsAndTheirGradients) {
+  EXPECT_EQ(names(Operation::parse("mul:count=1")), "a> b> y< ");
+  EXPECT_EQ(names(Operation::parse("gelu:count=1")), "x> y< ");
+  for (const std::string kind : {"relu", "sigmoid", "tanh"}) {
+    EXPECT_EQ(names(Operation::parse(kind + "_backward:count=1")), "dy> y> dx< ") << kind;
+  }
+  for (const std::string kind : {"relu6", "silu", "gelu"}) {
+    EXPECT_EQ(names(Operation::parse(kind + "_backward:count=1")), "dy> x> dx< ") << kind;
+  }
+}
+
 TEST(OperationShape, WithDataTypeChangesOnlyThat) {
   EXPECT_EQ(Operation::parse("matmul:m=2,n=3,k=5,ta=1").with_dtype(DataType::f64).text(),
             "matmul:m=2,n=3,k=5,ta=1,dtype=f64");
@@ -108,6 +227,17 @@ TEST(OperationShape, ImpossibleShapesSayWhichAndWhy) {
   EXPECT_THAT(problem("spin:ns=1,threads=1025"), HasSubstr("threads must be from 1 to 1024"));
 }
 
+TEST(OperationShape, ImpossibleWindowsSayWhichAndWhy) {
+  EXPECT_THAT(problem("max_pool:n=1,c=1,hw=3,window=5,pad=0"),
+              AllOf(HasSubstr("window=5"), HasSubstr("padded input of 3")));
+  EXPECT_THAT(problem("avg_pool:n=1,c=1,hw=9,window=3,pad=2"),
+              AllOf(HasSubstr("pad=2"), HasSubstr("half of window=3")));
+  EXPECT_THAT(problem("max_pool:n=1,c=1,hw=9"), HasSubstr("window is missing"));
+  EXPECT_THAT(problem("max_pool:n=1,c=1,hw=9,window=2,stride=0"), HasSubstr("stride=0 is impossible"));
+  EXPECT_THAT(problem("batch_norm:n=1,c=0,hw=9"), HasSubstr("c=0 is impossible"));
+  EXPECT_THAT(problem("attention:batch=1,heads=1,queries=1,keys=0,dim=1"), HasSubstr("keys=0 is impossible"));
+}
+
 TEST(OperationShape, HugeOperandsAreRefusedWithoutOverflow) {
   const std::string largest = "2147483647";
   EXPECT_THAT(problem("conv2d:n=" + largest + ",c=" + largest + ",hw=" + largest + ",k=" + largest + ",rs=1"),
@@ -117,6 +247,10 @@ TEST(OperationShape, HugeOperandsAreRefusedWithoutOverflow) {
   EXPECT_THAT(problem("matmul:m=" + largest + ",n=" + largest + ",k=" + largest + ",batch=" + largest),
               HasSubstr("64 TiB"));
   EXPECT_THAT(problem("linear:n=8Mi,in=4Mi,out=1,bias=0,dtype=f16"), HasSubstr("64 TiB"));
+  EXPECT_THAT(problem("attention:batch=" + largest + ",heads=" + largest + ",queries=" + largest + ",dim=1"),
+              HasSubstr("64 TiB"));
+  EXPECT_THAT(problem("max_pool:n=" + largest + ",c=" + largest + ",hw=" + largest + ",window=1"),
+              HasSubstr("64 TiB"));
   EXPECT_EQ(problem("linear:n=8Mi,in=2Mi,out=1,bias=0,dtype=f16"), "");
   EXPECT_EQ(problem("fill:count=1024Gi,dtype=f64"), "");
   EXPECT_THAT(problem("fill:count=1025Gi"), HasSubstr("count must be from 1 to 1099511627776"));

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "jitterscope/operation.hpp"
 #include "operation/random_operation.hpp"
 #include "operation/usage_message.hpp"
@@ -42,6 +44,19 @@ TEST(OperationText, OrderAndSpellingDoNotMatter) {
   EXPECT_EQ(normal_form("linear:n=1,in=2,out=3,bias=0"), "linear:n=1,in=2,out=3,bias=0,dtype=f32");
   EXPECT_EQ(normal_form("copy:bytes=1Gi,kind=h2d,memory=pageable"),
             "copy:bytes=1073741824,kind=h2d,memory=pageable");
+  EXPECT_EQ(normal_form("batch_norm:n=1,c=2,h=3,w=3,pass=inference,layout=nhwc"),
+            "batch_norm:n=1,c=2,hw=3,dtype=f32,layout=nhwc,pass=inference");
+  EXPECT_EQ(normal_form("max_pool:n=1,c=2,hw=9,window=3x2,stride=3x2,pad=1"),
+            "max_pool:n=1,c=2,hw=9,window=3x2,pad=1,dtype=f32,layout=nchw");
+  EXPECT_EQ(normal_form("avg_pool:n=1,c=2,hw=9,window=3,stride=2,pass=backward"),
+            "avg_pool:n=1,c=2,hw=9,window=3,stride=2,dtype=f32,layout=nchw,pass=backward");
+  EXPECT_EQ(normal_form("softmax:columns=2,rows=1,pass=forward"), "softmax:rows=1,columns=2,dtype=f32");
+  EXPECT_EQ(normal_form("attention:batch=1,heads=2,dim=8,queries=4,keys=4,causal=1"),
+            "attention:batch=1,heads=2,queries=4,dim=8,causal=1,dtype=f16");
+  EXPECT_EQ(normal_form("attention:batch=1,heads=2,dim=8,queries=4,keys=5,dtype=f32,pass=backward"),
+            "attention:batch=1,heads=2,queries=4,keys=5,dim=8,dtype=f32,pass=backward");
+  EXPECT_EQ(normal_form("embedding:count=2Ki,rows=3,columns=4"),
+            "embedding:count=2048,rows=3,columns=4,dtype=f32");
   EXPECT_EQ(normal_form("relu:count=3Ki"), "relu:count=3072,dtype=f32");
   EXPECT_EQ(normal_form("fill:count=2Mi,dtype=fp64"), "fill:count=2097152,dtype=f64");
   EXPECT_EQ(normal_form("spin:cycles=100,threads=64"), "spin:cycles=100,threads=64");
@@ -59,6 +74,35 @@ TEST(OperationText, DataTypesHaveTheNamesThatPeopleType) {
   for (const auto& [name, type] : names) {
     EXPECT_EQ(Operation::parse("add:count=1,dtype=" + std::string(name)).dtype(), type) << name;
   }
+}
+
+TEST(OperationText, IndicesAreNoTypeToComputeIn) {
+  for (const OperationHelp& help : operation_help()) {
+    if (help.parameters.end() == std::find_if(help.parameters.begin(), help.parameters.end(),
+                                              [](const auto& known) { return known.name == "dtype"; })) {
+      continue;
+    }
+    const std::string shape = help.example.substr(0, help.example.find(",dtype="));
+    EXPECT_THAT(problem(shape + ",dtype=i64"),
+                AllOf(HasSubstr(help.kind + ": dtype=i64 is impossible"), HasSubstr("holds indices")));
+    for (const ParameterHelp& known : help.parameters) {
+      EXPECT_EQ(known.meaning.find("i64"), std::string::npos) << help.kind << " " << known.name;
+    }
+  }
+  EXPECT_THAT(problem("add:count=1,dtype=i46"), ::testing::Not(HasSubstr("'i64'")));
+  EXPECT_EQ(to_string(DataType::i64), "i64");
+  EXPECT_EQ(element_size(DataType::i64), Bytes(8));
+}
+
+TEST(OperationText, OnlyBatchNormalizationDiffersInInference) {
+  EXPECT_THAT(problem("softmax:rows=1,columns=1,pass=inference"),
+              AllOf(HasSubstr("softmax: pass=inference is the same as pass=forward")));
+  for (const char* shape :
+       {"layer_norm:rows=1,columns=1", "max_pool:n=1,c=1,hw=1,window=1", "embedding:count=1,rows=1,columns=1",
+        "attention:batch=1,heads=1,queries=1,dim=1"}) {
+    EXPECT_THAT(problem(std::string(shape) + ",pass=inference"), HasSubstr("write forward")) << shape;
+  }
+  EXPECT_EQ(problem("batch_norm:n=1,c=1,hw=1,pass=inference"), "");
 }
 
 TEST(OperationText, CopyOnTheDeviceIgnoresHostMemory) {
@@ -117,7 +161,7 @@ TEST(OperationText, MessagesStayReadableForDamagedInput) {
 }
 
 TEST(OperationHelp, EveryExampleParsesAndEveryParameterIsRead) {
-  ASSERT_EQ(operation_help().size(), 8u);
+  ASSERT_EQ(operation_help().size(), 33u);
   for (const OperationHelp& help : operation_help()) {
     EXPECT_EQ(Operation::parse(help.example).kind(), help.kind);
     EXPECT_FALSE(help.summary.empty());
@@ -136,7 +180,8 @@ TEST(OperationHelp, DefaultsAreThoseOfTheParser) {
     const Operation usual = Operation::parse(help.example);
     for (const ParameterHelp& parameter : help.parameters) {
       const bool other_parameter = parameter.default_value == "hw" || parameter.default_value == "rs" ||
-                                   parameter.default_value == "ns" || parameter.default_value.empty();
+                                   parameter.default_value == "ns" || parameter.default_value == "window" ||
+                                   parameter.default_value == "queries" || parameter.default_value.empty();
       if (other_parameter || help.example.find(parameter.name + "=") != std::string::npos) continue;
       const std::string explicit_text = help.example + "," + parameter.name + "=" + parameter.default_value;
       EXPECT_EQ(Operation::parse(explicit_text), usual) << explicit_text;

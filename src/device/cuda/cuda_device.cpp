@@ -194,33 +194,43 @@ void CudaDevice::require_data_type(const Operation& operation) const {
   }
 }
 
+[[noreturn]] void fail_unknown(const Operation& operation) {
+  throw UsageError(fmt::format("cuda has no {}", operation.kind()));
+}
+
+struct Preparer {
+  const Context& context;
+  const Operation& operation;
+  const InputData& data;
+  std::unique_ptr<PreparedOperation> operator()(const Conv2d&) {
+    return prepare_convolution(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Matmul&) {
+    return prepare_matmul(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Linear&) {
+    return prepare_matmul(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Copy&) {
+    return prepare_copy(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Elementwise& shape) {
+    if (!has_elementwise(shape.kind)) fail_unknown(operation);
+    return prepare_elementwise(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Spin&) {
+    return prepare_spin(context, operation, data);
+  }
+  template <class Shape>
+  std::unique_ptr<PreparedOperation> operator()(const Shape&) {
+    fail_unknown(operation);
+  }
+};
+
 std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operation, const InputData& data) {
   context_.make_current();
   require_data_type(operation);
-  struct Visitor {
-    const Context& context;
-    const Operation& operation;
-    const InputData& data;
-    std::unique_ptr<PreparedOperation> operator()(const Conv2d&) {
-      return prepare_convolution(context, operation, data);
-    }
-    std::unique_ptr<PreparedOperation> operator()(const Matmul&) {
-      return prepare_matmul(context, operation, data);
-    }
-    std::unique_ptr<PreparedOperation> operator()(const Linear&) {
-      return prepare_matmul(context, operation, data);
-    }
-    std::unique_ptr<PreparedOperation> operator()(const Copy&) {
-      return prepare_copy(context, operation, data);
-    }
-    std::unique_ptr<PreparedOperation> operator()(const Elementwise&) {
-      return prepare_elementwise(context, operation, data);
-    }
-    std::unique_ptr<PreparedOperation> operator()(const Spin&) {
-      return prepare_spin(context, operation, data);
-    }
-  };
-  return std::visit(Visitor{context_, operation, data}, operation.parameters());
+  return std::visit(Preparer{context_, operation, data}, operation.parameters());
 }
 
 }  // namespace

@@ -29,8 +29,17 @@ std::size_t storage_index(DataType dtype) {
     case DataType::tf32: return 1;
     case DataType::f16: return 2;
     case DataType::bf16: return 3;
+    case DataType::i64: break;
   }
   return 0;
+}
+
+std::size_t kernel_index(ElementwiseKind kind) {
+  switch (kind) {
+    case ElementwiseKind::fill: return 0;
+    case ElementwiseKind::add: return 1;
+    default: return 2;
+  }
 }
 
 CUdeviceptr address_of(const MemoryRegion& region) { return reinterpret_cast<CUdeviceptr>(region.address); }
@@ -150,8 +159,8 @@ void Kernels::touch(CUstream stream, const MemoryRegion& region) const {
 void Kernels::elementwise(CUstream stream, ElementwiseKind kind, DataType dtype,
                           const ElementwiseOperands& operands, std::int64_t count) const {
   const std::int64_t vectors = count * element_size(dtype).value() / kVectorBytes;
-  launch(elementwise_[static_cast<std::size_t>(kind)][storage_index(dtype)], blocks_for(vectors), kThreads,
-         stream, operands.out, operands.a, operands.b, static_cast<std::size_t>(count));
+  launch(elementwise_[kernel_index(kind)][storage_index(dtype)], blocks_for(vectors), kThreads, stream,
+         operands.out, operands.a, operands.b, static_cast<std::size_t>(count));
 }
 
 void Kernels::fill_random(CUstream stream, CUdeviceptr out, DataType dtype, std::int64_t count,

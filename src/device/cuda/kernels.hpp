@@ -61,7 +61,7 @@ class Kernels {
   int blocks_per_processor_;
   CUmodule module_ = nullptr;
   CUfunction gate_, stamp_clock_, empty_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_;
-  std::array<PerType, 3> elementwise_;  // by ElementwiseKind
+  std::array<PerType, 3> elementwise_;  // fill, add, relu
   PerType fill_random_, to_double_;
 };
 

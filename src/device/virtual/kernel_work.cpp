@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operation/traffic.hpp"
+
 namespace jitterscope::virtual_gpu {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr double kSpinActivity = 0.05;
 double flops_per_cycle(const physics::Compute& compute, DataType dtype) {
   switch (dtype) {
     case DataType::f64: return compute.f64;
+    case DataType::i64:
     case DataType::f32: return compute.f32;
     case DataType::tf32: return compute.tf32;
     case DataType::f16: return compute.f16;
@@ -60,7 +63,14 @@ class Shaper {
   void operator()(const Linear&) {
     product(parameters_.compute.matmul_efficiency, parameters_.compute.matmul_activity);
   }
-  void operator()(const Elementwise&) { work_.activity = parameters_.compute.memory_activity; }
+  void operator()(const Attention&) {
+    product(parameters_.compute.matmul_efficiency, parameters_.compute.matmul_activity);
+  }
+  // The rest computes less for each byte than memory takes to bring it.
+  template <class Shape>
+  void operator()(const Shape&) {
+    work_.activity = parameters_.compute.memory_activity;
+  }
   // A copy engine feeds the bus: the GPU's own memory is some 80 times faster and does not show.
   void operator()(const Copy& copy) {
     if (copy.kind == CopyKind::d2d) {
@@ -101,8 +111,9 @@ KernelWork kernel_work(const Parameters& parameters, const Operation& operation,
   KernelWork work;
   work.fixed = parameters.compute.kernel_floor;
   const std::vector<Operand> operands = operation.operands();
+  const std::vector<Bytes> traffic = operand_traffic(operation);
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    work.accesses.push_back({buffers.at(i), operands[i].bytes(), operands[i].role == OperandRole::output});
+    work.accesses.push_back({buffers.at(i), traffic[i], operands[i].role == OperandRole::output});
   }
   std::visit(Shaper(parameters, operation, work), operation.parameters());
   work.activity *= power_of(parameters.data, data);

@@ -1,6 +1,7 @@
 #include "device/virtual/operand_values.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/random.hpp"
 #include "device/cpu/number_formats.hpp"
@@ -14,12 +15,28 @@ namespace {
 // anew would take 5 s.
 constexpr std::size_t kTableSize = 1 << 16, kRun = 1 << 12;
 
+// An odd factor of 64 random bits keeps (seed, operand) pairs apart.
+std::uint64_t operand_seed(const InputData& data, std::size_t index) {
+  return data.seed + 0xd1342543de82ef95u * (index + 1);
+}
+
+// The data's kind says nothing of indices: which rows are named is random in any case.
+std::vector<double> index_values(const Operand& operand, std::size_t index, const InputData& data) {
+  Random random(operand_seed(data, index));
+  std::vector<double> values(static_cast<std::size_t>(operand.count));
+  for (double& value : values) {
+    value = static_cast<double>(random.below(static_cast<std::uint64_t>(operand.index_limit)));
+  }
+  return values;
+}
+
 }  // namespace
 
 double rounded_to(DataType dtype, double value) {
   const auto single = static_cast<float>(value);
   switch (dtype) {
-    case DataType::f64: return value;
+    case DataType::f64:
+    case DataType::i64: return value;
     case DataType::f32:
     case DataType::tf32: return single;
     case DataType::f16: return cpu::Half::read(cpu::Half::write(single));
@@ -29,11 +46,14 @@ double rounded_to(DataType dtype, double value) {
 }
 
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data) {
+  if (operand.dtype == DataType::i64) return index_values(operand, index, data);
   Random random(data.seed);
   std::vector<double> table(kTableSize);
-  for (double& value : table) value = rounded_to(operand.dtype, draw_value(data.kind, random));
-  // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
-  Random places(data.seed + 0xd1342543de82ef95u * (index + 1));
+  for (double& value : table) {
+    value = rounded_to(operand.dtype, draw_value(data.kind, random));
+    if (operand.non_negative) value = std::abs(value);
+  }
+  Random places(operand_seed(data, index));
   std::vector<double> values(static_cast<std::size_t>(operand.count));
   for (std::size_t first = 0; first < values.size(); first += kRun) {
     const std::size_t length = std::min(kRun, values.size() - first);

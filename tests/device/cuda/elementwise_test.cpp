@@ -10,6 +10,7 @@ namespace {
 // Half a unit in the last place, relative; the sum is rounded to f32 before it is rounded to 16 bits.
 double rounding(DataType dtype) {
   switch (dtype) {
+    case DataType::i64:
     case DataType::f64: return 0;
     case DataType::f32:
     case DataType::tf32: return 0x1p-24;

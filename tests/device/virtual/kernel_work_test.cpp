@@ -8,7 +8,7 @@ namespace jitterscope::virtual_gpu {
 namespace {
 
 physics::KernelWork work_of(std::string_view text, DataKind data = DataKind::normal) {
-  return kernel_work(plain_gpu(), Operation::parse(text), {10, 11, 12, 13}, data);
+  return kernel_work(plain_gpu(), Operation::parse(text), {10, 11, 12, 13, 14, 15, 16, 17, 18}, data);
 }
 
 // 2 · 1000³ FLOPs in pieces of 10⁶ on 100 processors: 20 full waves; 100,000 per cycle at 90 %.
@@ -45,6 +45,35 @@ TEST(VirtualKernelWork, OfElementwiseWorkIsMemoryOnly) {
     EXPECT_EQ(work.accesses.size(), Operation::parse(text).operands().size()) << text;
     EXPECT_EQ(work.activity, 0.3) << text;
   }
+}
+
+TEST(VirtualKernelWork, OfAttentionFollowsItsFlops) {
+  const physics::KernelWork work =
+      work_of("attention:batch=10,heads=5,queries=100,dim=50,dtype=bf16,pass=backward");
+  EXPECT_NEAR(work.compute.value(), 10.0 * 50 * 100 * 100 * 50 / 1e5 / 0.9 * (100 * 1e6) / 2.5e8 * 3, 1);
+  EXPECT_EQ(work.accesses.size(), 9u);
+  EXPECT_TRUE(work.accesses[6].writes);
+  EXPECT_FALSE(work.accesses[5].writes);
+}
+
+TEST(VirtualKernelWork, OfOtherLayersIsMemoryOnly) {
+  for (const char* text : {"batch_norm:n=2,c=3,hw=4", "max_pool:n=1,c=2,hw=8,window=2",
+                           "softmax:rows=2,columns=9", "layer_norm:rows=2,columns=9,pass=backward",
+                           "bias_add:n=1,c=2,hw=3", "adamw:count=1000", "gelu_backward:count=1000"}) {
+    const physics::KernelWork work = work_of(text);
+    const Operation operation = Operation::parse(text);
+    EXPECT_EQ(work.compute, Cycles(0)) << text;
+    EXPECT_EQ(work.activity, 0.3) << text;
+    Bytes moved;
+    for (const physics::Access& access : work.accesses) moved += access.bytes;
+    EXPECT_EQ(moved, operation.bytes()) << text;
+  }
+}
+
+TEST(VirtualKernelWork, OfAnEmbeddingReadsTheRowsThatItNeeds) {
+  const physics::KernelWork work = work_of("embedding:count=4,rows=1000,columns=8");
+  EXPECT_EQ(work.accesses[1].bytes, Bytes(4 * 8 * 4));
+  EXPECT_EQ(work.accesses[2].bytes, Bytes(4 * 8 * 4));
 }
 
 TEST(VirtualKernelWork, OfASpinIsWhatWasAskedFor) {

@@ -21,6 +21,7 @@ class ElementwiseOperation final : public CpuOperation {
       case ElementwiseKind::fill: return fill(data<Stored>(0));
       case ElementwiseKind::add: return add(data<const Stored>(0), data<const Stored>(1), data<Stored>(2));
       case ElementwiseKind::relu: return relu(data<const Stored>(0), data<Stored>(1));
+      default: return;
     }
   }
 
@@ -52,11 +53,17 @@ class ElementwiseOperation final : public CpuOperation {
 }  // namespace
 
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Operation& operation, const InputTable& inputs) {
+  if (std::get<Elementwise>(operation.parameters()).kind != ElementwiseKind::fill &&
+      std::get<Elementwise>(operation.parameters()).kind != ElementwiseKind::add &&
+      std::get<Elementwise>(operation.parameters()).kind != ElementwiseKind::relu) {
+    throw UsageError(fmt::format("the cpu has no {}", operation.kind()));
+  }
   switch (operation.dtype()) {
     case DataType::f64: return std::make_unique<ElementwiseOperation<Native<double>>>(operation, inputs);
     case DataType::f32: return std::make_unique<ElementwiseOperation<Native<float>>>(operation, inputs);
     case DataType::f16: return std::make_unique<ElementwiseOperation<Half>>(operation, inputs);
     case DataType::bf16: return std::make_unique<ElementwiseOperation<BFloat16>>(operation, inputs);
+    case DataType::i64:
     case DataType::tf32: break;
   }
   throw UsageError(fmt::format("the cpu has no tf32 for {}: try dtype=f32", operation.kind()));

@@ -13,6 +13,7 @@ std::unique_ptr<PreparedOperation> prepare_layer(const Operation& operation, con
     case DataType::f32:
     case DataType::bf16: return prepare_onednn(operation, inputs);
     case DataType::tf32:
+    case DataType::i64:
     case DataType::f16: break;
   }
   throw UsageError(
@@ -31,6 +32,10 @@ struct Preparer {
     return prepare_elementwise(operation, inputs);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation, inputs); }
+  template <class Shape>
+  std::unique_ptr<PreparedOperation> operator()(const Shape&) {
+    throw UsageError(fmt::format("the cpu has no {}", operation.kind()));
+  }
 };
 
 }  // namespace

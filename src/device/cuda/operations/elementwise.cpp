@@ -14,6 +14,7 @@ class ElementwiseOperation : public CudaOperation {
       case ElementwiseKind::fill: addresses_ = {.out = operand(0)}; break;
       case ElementwiseKind::relu: addresses_ = {.out = operand(1), .a = operand(0)}; break;
       case ElementwiseKind::add: addresses_ = {.out = operand(2), .a = operand(0), .b = operand(1)}; break;
+      default: break;
     }
   }
   std::string provider() const override { return "builtin"; }
@@ -29,6 +30,10 @@ class ElementwiseOperation : public CudaOperation {
 };
 
 }  // namespace
+
+bool has_elementwise(ElementwiseKind kind) {
+  return kind == ElementwiseKind::fill || kind == ElementwiseKind::add || kind == ElementwiseKind::relu;
+}
 
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Context& context, const Operation& operation,
                                                        const InputData& data) {

@@ -12,6 +12,8 @@ namespace jitterscope::cuda {
 std::unique_ptr<PreparedOperation> prepare_convolution(const Context&, const Operation&, const InputData&);
 /// matmul and linear by cuBLASLt.
 std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operation&, const InputData&);
+/// Whether prepare_elementwise has a kernel.
+bool has_elementwise(ElementwiseKind);
 /// fill, add, relu by jitterscope's own kernels.
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_copy(const Context&, const Operation&, const InputData&);

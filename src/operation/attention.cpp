@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <utility>
+
+#include "operation/kinds.hpp"
+#include "operation/limits.hpp"
+
+namespace jitterscope::kinds {
+namespace {
+
+Operation::Parameters read(const ParameterReader& reader) {
+  Attention attention;
+  reader.require("batch", attention.batch);
+  reader.require("heads", attention.heads);
+  reader.require("queries", attention.queries);
+  attention.keys = attention.queries;
+  reader.read("keys", attention.keys);
+  reader.require("dim", attention.dim);
+  reader.read("causal", attention.causal);
+  reader.read("dtype", attention.dtype);
+  reader.read("pass", attention.pass);
+  return attention;
+}
+
+// Of a query and a key that it sees, in one head.
+double pairs(const Attention& attention) {
+  const auto queries = static_cast<double>(attention.queries), keys = static_cast<double>(attention.keys);
+  if (!attention.causal) return queries * keys;
+  const double growing = std::min(queries, keys);  // query i sees i + 1 keys until it sees all
+  return growing * (growing + 1.0) / 2.0 + (queries - growing) * keys;
+}
+
+}  // namespace
+
+std::string_view name(const Attention&) { return "attention"; }
+
+void check(const Attention& attention) {
+  for (const auto& [parameter, value] :
+       {std::pair{"batch", attention.batch}, std::pair{"heads", attention.heads},
+        std::pair{"queries", attention.queries}, std::pair{"keys", attention.keys},
+        std::pair{"dim", attention.dim}}) {
+    check_range("attention", parameter, value, 1, kLargestDimension);
+  }
+  check_pass("attention", attention.pass);
+}
+
+void write(const Attention& attention, ParameterWriter& writer) {
+  writer.write("batch", attention.batch);
+  writer.write("heads", attention.heads);
+  writer.write("queries", attention.queries);
+  writer.write_unless(attention.queries, "keys", attention.keys);
+  writer.write("dim", attention.dim);
+  writer.write_unless(false, "causal", attention.causal);
+  writer.write("dtype", attention.dtype);
+  writer.write_unless(Pass::forward, "pass", attention.pass);
+}
+
+// As FlashAttention's authors count: the products alone, two forward and five backward, of the pairs of
+// query and key that are seen.
+double flops(const Attention& attention) {
+  const double products = attention.pass == Pass::backward ? 5.0 : 2.0;
+  return products * 2.0 * static_cast<double>(attention.batch) * static_cast<double>(attention.heads) *
+         pairs(attention) * static_cast<double>(attention.dim);
+}
+
+std::vector<Operand> operands(const Attention& attention) {
+  using enum OperandRole;
+  const auto operand = [&](const char* operand_name, OperandRole role, std::int64_t sequence) {
+    return Operand{operand_name, role, attention.dtype,
+                   limited_product({attention.batch, attention.heads, sequence, attention.dim})};
+  };
+  const auto logsumexp = [&](OperandRole role) {
+    return Operand{"logsumexp", role, DataType::f32,
+                   limited_product({attention.batch, attention.heads, attention.queries})};
+  };
+  const std::int64_t queries = attention.queries, keys = attention.keys;
+  if (attention.pass == Pass::backward) {
+    return {operand("dy", input, queries),  operand("q", input, queries), operand("k", input, keys),
+            operand("v", input, keys),      operand("y", input, queries), logsumexp(input),
+            operand("dq", output, queries), operand("dk", output, keys),  operand("dv", output, keys)};
+  }
+  return {operand("q", input, queries), operand("k", input, keys), operand("v", input, keys),
+          operand("y", output, queries), logsumexp(output)};
+}
+
+Kind attention() {
+  return {{"attention",
+           "softmax(q*k^T/sqrt(dim))*v of each head, as torch's scaled_dot_product_attention",
+           "attention:batch=8,heads=16,queries=2048,dim=64,causal=1,dtype=bf16",
+           {{"batch", "batch size", ""},
+            {"heads", "heads of each", ""},
+            {"queries", "length of the sequence that asks", ""},
+            {"keys", "length of the sequence that is looked at", "queries"},
+            {"dim", "elements of a query, key or value in one head", ""},
+            {"causal", "1: query i sees keys 0 to i only", "0"},
+            {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f16"},
+            {"pass", "forward or backward", "forward"}}},
+          read};
+}
+
+}  // namespace jitterscope::kinds
