@@ -61,6 +61,7 @@ class PreparedOperation : public Workload {
   virtual std::string provider() const = 0;   ///< onednn, cudnn, cublaslt, builtin, virtual
   virtual std::string algorithm() const = 0;  ///< the provider's name of what it chose; may be empty
   virtual Bytes workspace() const { return Bytes(0); }
+  virtual bool is_stand_in() const { return false; }  ///< our own kernel in place of PyTorch's
   /// Fills the outputs with NaN bit patterns, so that elements never written are found.
   virtual void poison_outputs() = 0;
   /// Operand `index` of operation().operands(), in its dense order, as double. Waits for the device.

@@ -15,21 +15,27 @@
 
 namespace jitterscope::cuda {
 
-/// The files of kernels/, each a module that is loaded when an operation first needs it.
+// The files of kernels/, as CMakeLists.txt compiles them.
+#define JITTERSCOPE_LAYER_KERNEL_FILES(X) \
+  X(batch_norm)                           \
+  X(batch_norm_finish)                    \
+  X(batch_norm_sums)                      \
+  X(bias_add)                             \
+  X(elementwise)                          \
+  X(embedding)                            \
+  X(layer_norm)                           \
+  X(layer_norm_backward)                  \
+  X(layer_norm_weights)                   \
+  X(optimizer)                            \
+  X(pooling_backward)                     \
+  X(pooling_forward)                      \
+  X(softmax)
+
+/// Each is a module that is loaded when an operation first needs it.
 enum class KernelFile {
-  batch_norm,
-  batch_norm_finish,
-  batch_norm_sums,
-  bias_add,
-  elementwise,
-  embedding,
-  layer_norm,
-  layer_norm_backward,
-  layer_norm_weights,
-  optimizer,
-  pooling_backward,
-  pooling_forward,
-  softmax,
+#define JITTERSCOPE_NAME(name) name,
+  JITTERSCOPE_LAYER_KERNEL_FILES(JITTERSCOPE_NAME)
+#undef JITTERSCOPE_NAME
 };
 
 /// Names a kernel: its file and the name there, which ends in the data type.

@@ -1,8 +1,4 @@
 // Elementwise, optimizer steps, bias and embedding: one kernel that fills the GPU.
-#include <fmt/format.h>
-
-#include <array>
-
 #include "device/cuda/kernel_plan.hpp"
 #include "device/cuda/kernels/channel_shape.hpp"
 
@@ -10,20 +6,6 @@ namespace jitterscope::cuda {
 namespace {
 
 std::int64_t vectors_of(std::int64_t count, DataType dtype) { return count / elements_of_vector(dtype); }
-
-/// Operands of an elementwise kernel: out, a, b; inputs come first in operands().
-std::array<DeviceAddress, 3> elementwise_operands(const KernelPlan& plan, std::size_t inputs) {
-  return {plan.operand(inputs), inputs > 0 ? plan.operand(0) : 0, inputs > 1 ? plan.operand(1) : 0};
-}
-
-std::size_t inputs_of(ElementwiseKind kind) {
-  switch (kind) {
-    case ElementwiseKind::fill: return 0;
-    case ElementwiseKind::relu: return 1;
-    case ElementwiseKind::add: return 2;
-  }
-  return 0;
-}
 
 struct OptimizerTensors {
   DeviceAddress parameter = 0, first = 0, second = 0;
@@ -47,8 +29,11 @@ OptimizerNames names_of(OptimizerKind kind) {
 }  // namespace
 
 void plan_elementwise(KernelPlan& plan, const Elementwise& shape) {
-  const KernelName kernel(KernelFile::elementwise, to_string(shape.kind), shape.dtype);
-  const auto [out, a, b] = elementwise_operands(plan, inputs_of(shape.kind));
+  const KernelName kernel(KernelFile::elementwise, Operation(shape).kind(), shape.dtype);
+  const std::size_t inputs = Operation(shape).operands().size() - 1;
+  const DeviceAddress out = plan.operand(inputs);
+  const DeviceAddress a = inputs > 0 ? plan.operand(0) : 0;
+  const DeviceAddress b = inputs > 1 ? plan.operand(1) : 0;
   plan.add_filling(kernel, vectors_of(shape.count, shape.dtype), out, a, b,
                    static_cast<std::uint64_t>(shape.count));
 }
