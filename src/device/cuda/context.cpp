@@ -4,6 +4,7 @@
 
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/layer_kernels.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -23,6 +24,7 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
     make_current();
     check(driver().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
     kernels_ = std::make_unique<Kernels>(*this);
+    layer_kernels_ = std::make_unique<LayerKernels>(*this);
   } catch (...) {
     if (stream_ != nullptr) driver().cuStreamDestroy(stream_);
     driver().cuDevicePrimaryCtxRelease(device_);
@@ -32,6 +34,7 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
 
 Context::~Context() {
   driver().cuCtxSetCurrent(handle_);
+  layer_kernels_.reset();
   kernels_.reset();
   driver().cuStreamDestroy(stream_);
   driver().cuDevicePrimaryCtxRelease(device_);

@@ -10,6 +10,7 @@
 namespace jitterscope::cuda {
 
 class Kernels;
+class LayerKernels;
 
 class Context {
  public:
@@ -32,6 +33,8 @@ class Context {
   CUstream stream() const { return stream_; }
   /// jitterscope's own kernels, all of them loaded already.
   const Kernels& kernels() const { return *kernels_; }
+  /// Those of layers, loaded when one is prepared.
+  const LayerKernels& layer_kernels() const { return *layer_kernels_; }
 
  private:
   int ordinal_;
@@ -39,6 +42,7 @@ class Context {
   CUcontext handle_ = nullptr;
   CUstream stream_ = nullptr;
   std::unique_ptr<const Kernels> kernels_;
+  std::unique_ptr<const LayerKernels> layer_kernels_;
 };
 
 }  // namespace jitterscope::cuda

@@ -202,10 +202,6 @@ void CudaDevice::require_data_type(const Operation& operation) const {
   }
 }
 
-[[noreturn]] void fail_unknown(const Operation& operation) {
-  throw UsageError(fmt::format("cuda has no {}", operation.kind()));
-}
-
 struct Preparer {
   const Context& context;
   const Operation& operation;
@@ -222,16 +218,21 @@ struct Preparer {
   std::unique_ptr<PreparedOperation> operator()(const Copy&) {
     return prepare_copy(context, operation, data);
   }
-  std::unique_ptr<PreparedOperation> operator()(const Elementwise& shape) {
-    if (!has_elementwise(shape.kind)) fail_unknown(operation);
-    return prepare_elementwise(context, operation, data);
-  }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) {
     return prepare_spin(context, operation, data);
   }
+  std::unique_ptr<PreparedOperation> operator()(const BatchNorm&) {
+    return prepare_batch_norm(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Attention&) {
+    return prepare_attention(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Aten&) {
+    throw UsageError(fmt::format("cuda has no {}", operation.kind()));
+  }
   template <class Shape>
   std::unique_ptr<PreparedOperation> operator()(const Shape&) {
-    fail_unknown(operation);
+    return prepare_builtin(context, operation, data);
   }
 };
 

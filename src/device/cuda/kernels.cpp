@@ -6,8 +6,8 @@
 #include <string>
 
 #include "device/cuda/driver.hpp"
+#include "device/cuda/kernel_module.hpp"
 #include "device/cuda/kernels_binary.hpp"
-#include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -34,14 +34,6 @@ std::size_t storage_index(DataType dtype) {
   return 0;
 }
 
-std::size_t kernel_index(ElementwiseKind kind) {
-  switch (kind) {
-    case ElementwiseKind::fill: return 0;
-    case ElementwiseKind::add: return 1;
-    default: return 2;
-  }
-}
-
 CUdeviceptr address_of(const MemoryRegion& region) { return reinterpret_cast<CUdeviceptr>(region.address); }
 std::size_t vectors_in(const MemoryRegion& region) {
   return static_cast<std::size_t>(region.size.value() / kVectorBytes);
@@ -52,8 +44,8 @@ std::size_t vectors_in(const MemoryRegion& region) {
 Kernels::Kernels(const Context& context)
     : processors_(context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)),
       blocks_per_processor_(context.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
-                            static_cast<int>(kThreads)) {
-  load_module(context);
+                            static_cast<int>(kThreads)),
+      module_(load_module(context, kernels_binary().data())) {
   try {
     gate_ = find("jitterscope_gate");
     stamp_clock_ = find("jitterscope_stamp_clock");
@@ -63,47 +55,19 @@ Kernels::Kernels(const Context& context)
     evict_write_ = find("jitterscope_evict_write");
     evict_read_ = find("jitterscope_evict_read");
     touch_ = find("jitterscope_touch");
-    elementwise_ = {find_per_type("fill"), find_per_type("add"), find_per_type("relu")};
     fill_random_ = find_per_type("random");
+    random_indices_ = find("random_indices");
     to_double_ = find_per_type("to_double");
+    indices_to_double_ = find("to_double_i64");
   } catch (...) {
     driver().cuModuleUnload(module_);
     throw;
   }
 }
 
-void Kernels::load_module(const Context& context) {
-  const CUresult result = driver().cuModuleLoadData(&module_, kernels_binary().data());
-  switch (result) {
-    case CUDA_ERROR_NO_BINARY_FOR_GPU:
-    case CUDA_ERROR_INVALID_IMAGE:
-    case CUDA_ERROR_INVALID_PTX:
-    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION: break;
-    default: check(result, "loading jitterscope's kernels"); return;
-  }
-  throw MissingError(
-      fmt::format("cuda:{} cannot run jitterscope's kernels: they were built by CUDA {}.{} for compute "
-                  "capability 7.5 and newer, the "
-                  "GPU has {}.{} and its driver knows CUDA up to {}.{}; update the driver, or build with an "
-                  "older toolkit",
-                  context.ordinal(), CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10,
-                  context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                  context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), driver().version / 1000,
-                  driver().version % 1000 / 10));
-}
-
 Kernels::~Kernels() { driver().cuModuleUnload(module_); }
 
-// cuFuncLoad came with driver 550 (CUDA 12.4); before it, cuModuleGetFunction alone loads the kernel.
-CUfunction Kernels::find(const char* name) const {
-  CUfunction function = nullptr;
-  check(driver().cuModuleGetFunction(&function, module_, name),
-        fmt::format("finding jitterscope's kernel {}", name));
-  if (driver().cuFuncLoad != nullptr) {
-    check(driver().cuFuncLoad(function), fmt::format("loading jitterscope's kernel {}", name));
-  }
-  return function;
-}
+CUfunction Kernels::find(const char* name) const { return find_function(module_, name); }
 
 Kernels::PerType Kernels::find_per_type(const char* name) const {
   PerType functions{};
@@ -156,25 +120,25 @@ void Kernels::touch(CUstream stream, const MemoryRegion& region) const {
          address_of(region), static_cast<std::size_t>(region.size.value()));
 }
 
-void Kernels::elementwise(CUstream stream, ElementwiseKind kind, DataType dtype,
-                          const ElementwiseOperands& operands, std::int64_t count) const {
-  const std::int64_t vectors = count * element_size(dtype).value() / kVectorBytes;
-  launch(elementwise_[kernel_index(kind)][storage_index(dtype)], blocks_for(vectors), kThreads, stream,
-         operands.out, operands.a, operands.b, static_cast<std::size_t>(count));
-}
-
-void Kernels::fill_random(CUstream stream, CUdeviceptr out, DataType dtype, std::int64_t count,
+void Kernels::fill_random(CUstream stream, CUdeviceptr out, const Operand& operand,
                           const InputData& data) const {
-  if (count == 0) return;
-  launch(fill_random_[storage_index(dtype)], blocks_for(count), kThreads, stream, out,
-         static_cast<std::size_t>(count), static_cast<int>(data.kind), data.seed);
+  if (operand.count == 0) return;
+  const auto count = static_cast<std::size_t>(operand.count);
+  const unsigned blocks = blocks_for(operand.count);
+  if (operand.dtype == DataType::i64) {
+    launch(random_indices_, blocks, kThreads, stream, out, count,
+           static_cast<std::uint64_t>(operand.index_limit), data.seed);
+  } else {
+    launch(fill_random_[storage_index(operand.dtype)], blocks, kThreads, stream, out, count,
+           static_cast<int>(data.kind), data.seed, operand.non_negative);
+  }
 }
 
 void Kernels::to_double(CUstream stream, CUdeviceptr out, CUdeviceptr in, DataType dtype,
                         std::int64_t count) const {
   if (count == 0) return;
-  launch(to_double_[storage_index(dtype)], blocks_for(count), kThreads, stream, out, in,
-         static_cast<std::size_t>(count));
+  const CUfunction convert = dtype == DataType::i64 ? indices_to_double_ : to_double_[storage_index(dtype)];
+  launch(convert, blocks_for(count), kThreads, stream, out, in, static_cast<std::size_t>(count));
 }
 
 }  // namespace jitterscope::cuda

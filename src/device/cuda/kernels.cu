@@ -1,10 +1,8 @@
 // jitterscope's own kernels. Plain names, looked up by Kernels; nothing here needs a GPU newer than sm_75.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <cstdint>
 
-#include "random_numbers.cuh"
+#include "device/cuda/kernels/number.cuh"
+#include "device/cuda/random_numbers.cuh"
 
 namespace {
 
@@ -18,13 +16,6 @@ __device__ __forceinline__ std::uint32_t this_sm() {
   std::uint32_t sm;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
   return sm;
-}
-
-__device__ __forceinline__ std::size_t first_index() {
-  return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-__device__ __forceinline__ std::size_t index_step() {
-  return static_cast<std::size_t>(gridDim.x) * blockDim.x;
 }
 
 // Accesses that the compiler may neither drop nor merge.
@@ -125,107 +116,11 @@ extern "C" __global__ void jitterscope_touch(uint4* buffer, std::size_t bytes) {
 namespace {
 
 template <class T>
-struct Number {  // f32 and f64 compute in themselves
-  using Compute = T;
-  __device__ static T load(T value) { return value; }
-  __device__ static T store(T value) { return value; }
-};
-template <>
-struct Number<__half> {
-  using Compute = float;
-  __device__ static float load(__half value) { return __half2float(value); }
-  __device__ static __half store(float value) { return __float2half_rn(value); }
-};
-template <>
-struct Number<__nv_bfloat16> {
-  using Compute = float;
-  __device__ static float load(__nv_bfloat16 value) { return __bfloat162float(value); }
-  __device__ static __nv_bfloat16 store(float value) { return __float2bfloat16_rn(value); }
-};
-
-struct Fill {
-  static constexpr int kInputs = 0;
-  template <class C>
-  __device__ static C apply(C, C) {
-    return C(1);
-  }
-};
-struct Add {
-  static constexpr int kInputs = 2;
-  template <class C>
-  __device__ static C apply(C a, C b) {
-    return a + b;
-  }
-};
-struct Relu {
-  static constexpr int kInputs = 1;
-  template <class C>
-  __device__ static C apply(C a, C) {
-    return a < C(0) ? C(0) : a;  // NaN stays, as in the frameworks
-  }
-};
-
-template <class T>
-union Vector {
-  uint4 whole;
-  T part[sizeof(uint4) / sizeof(T)];
-  __device__ Vector() : whole{} {}
-};
-
-template <class Op, class T>
-__device__ __forceinline__ T apply_to(T a, T b) {
-  using N = Number<T>;
-  return N::store(Op::template apply<typename N::Compute>(N::load(a), N::load(b)));
-}
-
-template <class Op, class T>
-__device__ __forceinline__ void apply_vector(uint4* out, Vector<T> a, Vector<T> b) {
-  Vector<T> result;
-#pragma unroll
-  for (int j = 0; j < static_cast<int>(sizeof(uint4) / sizeof(T)); ++j) {
-    result.part[j] = apply_to<Op, T>(a.part[j], b.part[j]);
-  }
-  *out = result.whole;
-}
-
-// Two vectors per input in flight for each thread (more would take over 32 registers and so leave part of the
-// SM empty), then one at a time, then the elements that fill no vector.
-template <class Op, class T>
-__device__ __forceinline__ void elementwise(T* __restrict__ out, const T* __restrict__ a,
-                                            const T* __restrict__ b, std::size_t count) {
-  constexpr std::size_t kPerVector = sizeof(uint4) / sizeof(T);
-  constexpr int kInFlight = 2;
-  const auto* va = reinterpret_cast<const uint4*>(a);
-  const auto* vb = reinterpret_cast<const uint4*>(b);
-  auto* vout = reinterpret_cast<uint4*>(out);
-  const std::size_t vectors = count / kPerVector;
-  const std::size_t step = index_step();
-  std::size_t i = first_index();
-  for (; i + (kInFlight - 1) * step < vectors; i += kInFlight * step) {
-    Vector<T> x[kInFlight], y[kInFlight];
-#pragma unroll
-    for (int j = 0; j < kInFlight; ++j) {
-      if (Op::kInputs > 0) x[j].whole = va[i + j * step];
-      if (Op::kInputs > 1) y[j].whole = vb[i + j * step];
-    }
-#pragma unroll
-    for (int j = 0; j < kInFlight; ++j) apply_vector<Op, T>(vout + i + j * step, x[j], y[j]);
-  }
-  for (; i < vectors; i += step) {
-    Vector<T> x, y;
-    if (Op::kInputs > 0) x.whole = va[i];
-    if (Op::kInputs > 1) y.whole = vb[i];
-    apply_vector<Op, T>(vout + i, x, y);
-  }
-  const std::size_t last = vectors * kPerVector + first_index();
-  if (last < count)
-    out[last] = apply_to<Op, T>(Op::kInputs > 0 ? a[last] : T(), Op::kInputs > 1 ? b[last] : T());
-}
-
-template <class T>
-__device__ __forceinline__ void fill_random(T* out, std::size_t count, int kind, std::uint64_t seed) {
+__device__ __forceinline__ void fill_random(T* out, std::size_t count, int kind, std::uint64_t seed,
+                                            bool non_negative) {
   for (std::size_t i = first_index(); i < count; i += index_step()) {
-    out[i] = Number<T>::store(random_value<typename Number<T>::Compute>(kind, seed, i));
+    const Compute<T> value = random_value<Compute<T>>(kind, seed, i);
+    out[i] = Number<T>::store(non_negative && value < Compute<T>(0) ? -value : value);
   }
 }
 
@@ -237,35 +132,27 @@ __device__ __forceinline__ void convert(double* out, const T* in, std::size_t co
 
 }  // namespace
 
-// Blocks of 256 threads that one SM can hold. Registers are kept low enough for that many, since the grid is
-// sized to be resident at once (nvcc otherwise takes up to 80 of them for sm_100).
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ == 800 || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
-#define JITTERSCOPE_BLOCKS_PER_SM 8
-#elif __CUDA_ARCH__ == 750
-#define JITTERSCOPE_BLOCKS_PER_SM 4
-#else
-#define JITTERSCOPE_BLOCKS_PER_SM 6
-#endif
-#define JITTERSCOPE_ELEMENTWISE extern "C" __global__ void __launch_bounds__(256, JITTERSCOPE_BLOCKS_PER_SM)
-
-#define JITTERSCOPE_KERNELS(T, suffix)                                                                  \
-  JITTERSCOPE_ELEMENTWISE fill_##suffix(T* out, const T* a, const T* b, std::size_t count) {            \
-    elementwise<Fill, T>(out, a, b, count);                                                             \
-  }                                                                                                     \
-  JITTERSCOPE_ELEMENTWISE add_##suffix(T* out, const T* a, const T* b, std::size_t count) {             \
-    elementwise<Add, T>(out, a, b, count);                                                              \
-  }                                                                                                     \
-  JITTERSCOPE_ELEMENTWISE relu_##suffix(T* out, const T* a, const T* b, std::size_t count) {            \
-    elementwise<Relu, T>(out, a, b, count);                                                             \
-  }                                                                                                     \
-  extern "C" __global__ void random_##suffix(T* out, std::size_t count, int kind, std::uint64_t seed) { \
-    fill_random<T>(out, count, kind, seed);                                                             \
-  }                                                                                                     \
-  extern "C" __global__ void to_double_##suffix(double* out, const T* in, std::size_t count) {          \
-    convert<T>(out, in, count);                                                                         \
+// The data's kind says nothing of indices: which rows are named is random in any case.
+extern "C" __global__ void random_indices(std::int64_t* out, std::size_t count, std::uint64_t limit,
+                                          std::uint64_t seed) {
+  for (std::size_t i = first_index(); i < count; i += index_step()) {
+    out[i] = static_cast<std::int64_t>(__umul64hi(hash(seed, i), limit));
   }
+}
 
-JITTERSCOPE_KERNELS(double, f64)
-JITTERSCOPE_KERNELS(float, f32)
-JITTERSCOPE_KERNELS(__half, f16)
-JITTERSCOPE_KERNELS(__nv_bfloat16, bf16)
+// An index that was never written is -1, all bits set: read as NaN, as numbers are that were never written.
+extern "C" __global__ void to_double_i64(double* out, const std::int64_t* in, std::size_t count) {
+  for (std::size_t i = first_index(); i < count; i += index_step()) {
+    out[i] = in[i] == -1 ? nan("") : static_cast<double>(in[i]);
+  }
+}
+
+#define JITTERSCOPE_KERNELS(T, suffix)                                                                \
+  extern "C" __global__ void random_##suffix(T* out, std::size_t count, int kind, std::uint64_t seed, \
+                                             bool non_negative) {                                     \
+    fill_random<T>(out, count, kind, seed, non_negative);                                             \
+  }                                                                                                   \
+  extern "C" __global__ void to_double_##suffix(double* out, const T* in, std::size_t count) {        \
+    convert<T>(out, in, count);                                                                       \
+  }
+JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

@@ -16,13 +16,9 @@ struct ClockSample {
   std::uint64_t cycles, nanoseconds;
 };
 
-/// Addresses of an elementwise operation; inputs that it does not have are zero.
-struct ElementwiseOperands {
-  CUdeviceptr out = 0, a = 0, b = 0;
-};
-
-/// All kernels are loaded by the constructor: a kernel that loads lazily behind a closed gate waits for the
-/// GPU to be idle, which it will not be until the gate gives up. Needs the context current throughout.
+/// What every run needs; layers have theirs in LayerKernels. All are loaded by the constructor: a kernel that
+/// loads lazily behind a closed gate waits for the GPU to be idle, which it will not be until the gate gives
+/// up. Needs the context current throughout.
 class Kernels {
  public:
   explicit Kernels(const Context& context);
@@ -43,15 +39,14 @@ class Kernels {
   void evict_read(CUstream, const MemoryRegion& buffer) const;
   /// Reads and writes back every byte of a region that is aligned to 16 bytes.
   void touch(CUstream, const MemoryRegion& region) const;
-  void elementwise(CUstream, ElementwiseKind, DataType, const ElementwiseOperands&, std::int64_t count) const;
-  void fill_random(CUstream, CUdeviceptr out, DataType, std::int64_t count, const InputData& data) const;
+  /// Values as the operand asks for: any, none below zero, or indices.
+  void fill_random(CUstream, CUdeviceptr out, const Operand& operand, const InputData& data) const;
   void to_double(CUstream, CUdeviceptr out, CUdeviceptr in, DataType, std::int64_t count) const;
 
  private:
-  static constexpr std::size_t kStorageTypes = 4;  // f64, f32 (tf32 too), f16, bf16
+  static constexpr std::size_t kStorageTypes = 5;  // f64, f32 (tf32 too), f16, bf16, i64
   using PerType = std::array<CUfunction, kStorageTypes>;
 
-  void load_module(const Context& context);
   CUfunction find(const char* name) const;
   PerType find_per_type(const char* name) const;
   /// As many blocks as `work` threads need, and no more than fill the GPU.
@@ -59,9 +54,9 @@ class Kernels {
 
   int processors_;
   int blocks_per_processor_;
-  CUmodule module_ = nullptr;
+  CUmodule module_;
   CUfunction gate_, stamp_clock_, empty_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_;
-  std::array<PerType, 3> elementwise_;  // fill, add, relu
+  CUfunction random_indices_, indices_to_double_;
   PerType fill_random_, to_double_;
 };
 

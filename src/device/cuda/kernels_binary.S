@@ -1,9 +1,12 @@
+// JITTERSCOPE_KERNELS names the binary: jitterscope_NAME_begin and jitterscope_NAME_end.
+#define PASTE_NAMES(name, end) jitterscope_##name##_##end
+#define SYMBOL(name, end) PASTE_NAMES(name, end)
     .section .rodata
     .balign 64
-    .global jitterscope_kernels_begin
-    .global jitterscope_kernels_end
-jitterscope_kernels_begin:
+    .global SYMBOL(JITTERSCOPE_KERNELS, begin)
+    .global SYMBOL(JITTERSCOPE_KERNELS, end)
+SYMBOL(JITTERSCOPE_KERNELS, begin):
     .incbin JITTERSCOPE_KERNELS_FILE
-jitterscope_kernels_end:
+SYMBOL(JITTERSCOPE_KERNELS, end):
     .byte 0
     .section .note.GNU-stack, "", %progbits

@@ -31,7 +31,7 @@ void fill_operand(const Context& context, CUdeviceptr address, const Operand& op
                   const InputData& data) {
   // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
   const std::uint64_t seed = data.seed + 0xd1342543de82ef95u * (index + 1);
-  context.kernels().fill_random(context.stream(), address, operand.dtype, operand.count, {data.kind, seed});
+  context.kernels().fill_random(context.stream(), address, operand, {data.kind, seed});
 }
 
 void poison_device_memory(const Context& context, const DeviceMemory& memory) {

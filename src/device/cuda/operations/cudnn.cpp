@@ -39,7 +39,7 @@ const Cudnn& cudnn() {
   const auto& opened = opened_cudnn();
   if (opened.functions) return *opened.functions;
   throw MissingError(
-      "convolutions need cuDNN 9, and " + opened.problem +
+      "convolutions, batch normalization and attention need cuDNN 9, and " + opened.problem +
       "; install it (pip install nvidia-cudnn-cu13, or nvidia-cudnn-cu12 for CUDA 12) or name its "
       "folder in JITTERSCOPE_LIBRARY_PATH");
 }

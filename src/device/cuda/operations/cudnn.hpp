@@ -1,4 +1,4 @@
-// cuDNN's backend API, opened at run time.
+// cuDNN, opened at run time: its backend API, and the legacy one of batch normalization.
 #pragma once
 
 #include <cudnn.h>
@@ -14,7 +14,13 @@ namespace jitterscope::cuda {
   X(cudnnCreate)                                                                                   \
   X(cudnnSetStream) X(cudnnGetVersion) X(cudnnGetErrorString) X(cudnnGetLastErrorString)           \
       X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) X(cudnnBackendSetAttribute) \
-          X(cudnnBackendGetAttribute) X(cudnnBackendFinalize) X(cudnnBackendExecute)
+          X(cudnnBackendGetAttribute) X(cudnnBackendFinalize) X(cudnnBackendExecute)        \
+      X(cudnnCreateTensorDescriptor) X(cudnnDestroyTensorDescriptor) X(cudnnSetTensor4dDescriptorEx) \
+      X(cudnnDeriveBNTensorDescriptor) X(cudnnBatchNormalizationForwardTrainingEx)                   \
+      X(cudnnBatchNormalizationBackwardEx) X(cudnnBatchNormalizationForwardInference)                \
+      X(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize)                                    \
+      X(cudnnGetBatchNormalizationBackwardExWorkspaceSize)                                           \
+      X(cudnnGetBatchNormalizationTrainingExReserveSpaceSize)
 // clang-format on
 
 /// The functions, each under its own name: cudnn().cudnnBackendFinalize(...).

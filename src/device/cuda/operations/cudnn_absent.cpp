@@ -1,4 +1,5 @@
 // Stands in where the build found no cudnn.h.
+#include "device/cuda/operations/batch_norm_rules.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
@@ -7,11 +8,27 @@ namespace {
 
 constexpr const char* kProblem = "this jitterscope was built without cuDNN's headers";
 
+[[noreturn]] void throw_absent(const Operation& operation) {
+  throw MissingError(std::string(kProblem) + ", so it has no " + std::string(operation.kind()) +
+                     " on a GPU; install cudnn.h (version 9) and build anew");
+}
+
 }  // namespace
 
-std::unique_ptr<PreparedOperation> prepare_convolution(const Context&, const Operation&, const InputData&) {
-  throw MissingError(std::string(kProblem) +
-                     ", so it has no convolutions on a GPU; install cudnn.h (version 9) and build anew");
+std::unique_ptr<PreparedOperation> prepare_convolution(const Context&, const Operation& operation,
+                                                       const InputData&) {
+  throw_absent(operation);
+}
+
+std::unique_ptr<PreparedOperation> prepare_attention(const Context&, const Operation& operation,
+                                                     const InputData&) {
+  throw_absent(operation);
+}
+
+std::unique_ptr<PreparedOperation> prepare_batch_norm(const Context& context, const Operation& operation,
+                                                      const InputData& data) {
+  if (is_cudnn_batch_norm(std::get<BatchNorm>(operation.parameters()))) throw_absent(operation);
+  return prepare_builtin(context, operation, data);
 }
 
 std::vector<EngineListing> list_convolution_engines(const Context&, const Operation&) { return {}; }

@@ -20,8 +20,12 @@ std::vector<EngineListing> list_matmul_engines(const Context&, const Operation&)
 
 /// Whether prepare_elementwise has a kernel.
 bool has_elementwise(ElementwiseKind);
-/// fill, add, relu by jitterscope's own kernels.
-std::unique_ptr<PreparedOperation> prepare_elementwise(const Context&, const Operation&, const InputData&);
+/// The layers besides, by jitterscope's own kernels, which stand in for PyTorch's.
+std::unique_ptr<PreparedOperation> prepare_builtin(const Context&, const Operation&, const InputData&);
+/// By cuDNN where PyTorch does it so, else by jitterscope's own kernels.
+std::unique_ptr<PreparedOperation> prepare_batch_norm(const Context&, const Operation&, const InputData&);
+/// By cuDNN's backend API.
+std::unique_ptr<PreparedOperation> prepare_attention(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_copy(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_spin(const Context&, const Operation&, const InputData&);
 

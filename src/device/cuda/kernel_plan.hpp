@@ -1,0 +1,114 @@
+// What a layer launches, as data: kernels by name with their arguments, so that the choice of kernels, grids
+// and workspaces is made, and tested, apart from the GPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "jitterscope/operation.hpp"
+#include "jitterscope/units.hpp"
+
+namespace jitterscope::cuda {
+
+// The files of kernels/, as CMakeLists.txt compiles them.
+#define JITTERSCOPE_LAYER_KERNEL_FILES(X) \
+  X(batch_norm)                           \
+  X(batch_norm_finish)                    \
+  X(batch_norm_sums)                      \
+  X(bias_add)                             \
+  X(elementwise)                          \
+  X(embedding)                            \
+  X(layer_norm)                           \
+  X(layer_norm_backward)                  \
+  X(layer_norm_weights)                   \
+  X(optimizer)                            \
+  X(pooling_backward)                     \
+  X(pooling_forward)                      \
+  X(softmax)
+
+/// Each is a module that is loaded when an operation first needs it.
+enum class KernelFile {
+#define JITTERSCOPE_NAME(name) name,
+  JITTERSCOPE_LAYER_KERNEL_FILES(JITTERSCOPE_NAME)
+#undef JITTERSCOPE_NAME
+};
+
+/// Names a kernel: its file and the name there, which ends in the data type.
+struct KernelName {
+  KernelFile file;
+  std::string name;
+
+  KernelName(KernelFile in, std::string_view base, DataType dtype);
+};
+
+/// An address on the GPU, as a kernel takes a pointer.
+using DeviceAddress = std::uint64_t;
+
+/// One launch of one kernel.
+struct KernelStep {
+  KernelName kernel;
+  unsigned blocks, threads;
+  std::shared_ptr<void> values;  ///< keeps what `arguments` points to
+  std::vector<void*> arguments;
+};
+/// One stretch of memory set to zero.
+struct ZeroStep {
+  DeviceAddress address;
+  Bytes size;
+};
+
+/// Collects the steps of one operation.
+class KernelPlan {
+ public:
+  virtual ~KernelPlan() = default;
+
+  virtual DeviceAddress operand(std::size_t index) const = 0;
+  /// Memory that lives as long as the plan, zero at first.
+  virtual DeviceAddress workspace(Bytes size) = 0;
+  /// How many blocks the GPU runs at once.
+  virtual std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) = 0;
+
+  /// Arguments as the kernel takes them, addresses as DeviceAddress.
+  template <class... Arguments>
+  void add(const KernelName& kernel, std::int64_t blocks, unsigned threads, Arguments... arguments) {
+    auto values = std::make_shared<std::tuple<Arguments...>>(arguments...);
+    std::vector<void*> pointers;
+    std::apply([&](auto&... value) { (pointers.push_back(&value), ...); }, *values);
+    add_step(
+        KernelStep{kernel, static_cast<unsigned>(blocks), threads, std::move(values), std::move(pointers)});
+  }
+  /// A kernel whose threads each take item after item: as many blocks as the GPU holds, or fewer.
+  template <class... Arguments>
+  void add_filling(const KernelName& kernel, std::int64_t items, Arguments... arguments) {
+    add(kernel, filling_blocks(kernel, items), kThreads, arguments...);
+  }
+  virtual void add_zero(const ZeroStep& step) = 0;
+
+ protected:
+  static constexpr unsigned kThreads = 256;
+
+  virtual void add_step(KernelStep step) = 0;
+
+ private:
+  std::int64_t filling_blocks(const KernelName& kernel, std::int64_t items);
+};
+
+/// Numbers of 16 bits are computed in f32; statistics and sums are kept in it as well.
+inline Bytes compute_size(DataType dtype) { return Bytes(dtype == DataType::f64 ? 8 : 4); }
+inline int elements_of_vector(DataType dtype) { return static_cast<int>(16 / element_size(dtype).value()); }
+
+void plan_elementwise(KernelPlan& plan, const Elementwise& shape);
+void plan_pool(KernelPlan& plan, const Pool2d& shape);
+void plan_softmax(KernelPlan& plan, const Softmax& shape);
+void plan_layer_norm(KernelPlan& plan, const LayerNorm& shape);
+void plan_batch_norm(KernelPlan& plan, const BatchNorm& shape);
+void plan_bias_add(KernelPlan& plan, const BiasAdd& shape);
+void plan_embedding(KernelPlan& plan, const Embedding& shape);
+void plan_optimizer(KernelPlan& plan, const OptimizerStep& shape);
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,82 @@
+// Pooling as its kernels see it: channels last, and NCHW as n*c planes of one channel each.
+#pragma once
+
+#include "device/cuda/kernels/host_device.hpp"
+
+namespace jitterscope::cuda {
+
+/// First and one past the last.
+struct Range {
+  std::int32_t begin, end;
+};
+
+/// One of the two directions of a window, over `size` elements and `out` windows.
+struct PoolAxis {
+  std::int32_t size = 1, out = 1, window = 1, stride = 1, pad = 0;
+  FastDivisor by_stride;
+
+  /// What the window covers, the padding left out.
+  JITTERSCOPE_HOST_DEVICE Range covered(std::int32_t output) const {
+    const std::int32_t begin = output * stride - pad;
+    const std::int32_t end = begin + window;
+    return {begin < 0 ? 0 : begin, end > size ? size : end};
+  }
+  /// The windows that cover an element.
+  JITTERSCOPE_HOST_DEVICE Range windows(std::int32_t element) const {
+    const std::int32_t last = element + pad;
+    const std::int32_t first = last - window + stride;  // one stride past the last window that ends before it
+    const auto quotient = [this](std::int32_t n) {
+      return static_cast<std::int32_t>(by_stride.quotient(static_cast<std::uint64_t>(n)));
+    };
+    const std::int32_t begin = first < 0 ? 0 : quotient(first);
+    const std::int32_t end = quotient(last) + 1;
+    return {begin, end > out ? out : end};
+  }
+  /// A window's `tap`-th element. One in the padding becomes its nearest neighbour, which the window covers
+  /// as well (padding is at most half of it): a maximum does not change by that.
+  JITTERSCOPE_HOST_DEVICE std::int32_t nearest(std::int32_t output, std::int32_t tap) const {
+    const std::int32_t at = output * stride - pad + tap;
+    return at < 0 ? 0 : (at >= size ? size - 1 : at);
+  }
+  JITTERSCOPE_HOST_DEVICE bool inside(std::int32_t output, std::int32_t tap) const {
+    const std::int32_t at = output * stride - pad + tap;
+    return at >= 0 && at < size;
+  }
+};
+
+struct PoolShape {
+  std::uint64_t items = 0;  ///< of work: one thread each
+  std::int32_t channels = 1;
+  PoolAxis h, w;
+  FastDivisor by_channel_groups, by_columns, by_rows;  ///< how an item's number falls apart
+
+  /// Whose numbers an item's thread computes: `channel` and those after it, as many as it handles at once.
+  struct Place {
+    std::uint64_t plane;
+    std::int32_t row, column, channel;
+  };
+  JITTERSCOPE_HOST_DEVICE Place place(std::uint64_t item, int channels_each) const {
+    const auto channel = static_cast<std::int32_t>(by_channel_groups.split(item)) * channels_each;
+    const auto column = static_cast<std::int32_t>(by_columns.split(item));
+    const auto row = static_cast<std::int32_t>(by_rows.split(item));
+    return {item, row, column, channel};
+  }
+  JITTERSCOPE_HOST_DEVICE std::uint64_t at(const Place& p, std::int32_t row, std::int32_t column,
+                                           std::int32_t rows, std::int32_t columns) const {
+    return ((p.plane * rows + row) * columns + column) * channels + p.channel;
+  }
+  JITTERSCOPE_HOST_DEVICE std::uint64_t input_at(const Place& p, std::int32_t row,
+                                                 std::int32_t column) const {
+    return at(p, row, column, h.size, w.size);
+  }
+  JITTERSCOPE_HOST_DEVICE std::uint64_t output_at(const Place& p, std::int32_t row,
+                                                  std::int32_t column) const {
+    return at(p, row, column, h.out, w.out);
+  }
+};
+
+/// A thread of the backward pass handles so many rows of dx, one after the other: windows overlap, and what
+/// the next row reads again is still in its SM's cache.
+inline constexpr std::int32_t kBackwardRows = 4;
+
+}  // namespace jitterscope::cuda

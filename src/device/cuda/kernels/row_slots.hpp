@@ -1,0 +1,37 @@
+// A row of a matrix as the 16-byte vectors that overlap it.
+#pragma once
+
+#include "device/cuda/kernels/host_device.hpp"
+
+namespace jitterscope::cuda {
+
+/// Where the length of rows is no multiple of a vector, rows begin and end within one: `slots` counts those
+/// two as well, and of them a thread moves only the row's own elements, one by one.
+struct RowSlots {
+  std::uint64_t first_vector;  ///< of the whole matrix
+  std::uint32_t lead;          ///< elements of the first vector that belong to the row before
+  std::uint32_t slots;
+
+  JITTERSCOPE_HOST_DEVICE RowSlots(std::uint64_t row, std::uint64_t columns, std::uint32_t per_vector) {
+    const std::uint64_t begin = row * columns;
+    first_vector = begin / per_vector;  // a power of two, known when compiled
+    lead = static_cast<std::uint32_t>(begin % per_vector);
+    slots = static_cast<std::uint32_t>((lead + columns + per_vector - 1) / per_vector);
+  }
+  /// Column of a slot's element; below 0 or past the row where that element is another row's.
+  JITTERSCOPE_HOST_DEVICE std::int64_t column(std::uint32_t slot, std::uint32_t per_vector, int part) const {
+    return static_cast<std::int64_t>(slot) * per_vector + part - lead;
+  }
+  JITTERSCOPE_HOST_DEVICE bool whole(std::uint32_t slot, std::uint32_t per_vector,
+                                     std::uint64_t columns) const {
+    const std::int64_t begin = column(slot, per_vector, 0);
+    return begin >= 0 && begin + per_vector <= static_cast<std::int64_t>(columns);
+  }
+};
+
+/// The most slots that a row of the matrix has.
+constexpr std::int64_t most_slots(std::int64_t columns, int per_vector) {
+  return columns % per_vector == 0 ? columns / per_vector : (columns + 2 * per_vector - 2) / per_vector;
+}
+
+}  // namespace jitterscope::cuda

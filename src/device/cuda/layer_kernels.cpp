@@ -1,0 +1,52 @@
+#include "device/cuda/layer_kernels.hpp"
+
+#include <cstddef>
+
+#include "device/cuda/context.hpp"
+#include "device/cuda/driver.hpp"
+#include "device/cuda/kernel_module.hpp"
+
+// What kernels_binary.S embeds of each file.
+#define JITTERSCOPE_BINARY(file) extern "C" const std::byte jitterscope_##file##_begin[];
+JITTERSCOPE_LAYER_KERNEL_FILES(JITTERSCOPE_BINARY)
+#undef JITTERSCOPE_BINARY
+
+namespace jitterscope::cuda {
+namespace {
+
+const std::byte* binary_of(KernelFile file) {
+  switch (file) {
+#define JITTERSCOPE_CASE(name) \
+  case KernelFile::name: return jitterscope_##name##_begin;
+    JITTERSCOPE_LAYER_KERNEL_FILES(JITTERSCOPE_CASE)
+#undef JITTERSCOPE_CASE
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+LayerKernels::~LayerKernels() {
+  for (const auto& [file, module] : modules_) driver().cuModuleUnload(module);
+}
+
+CUmodule LayerKernels::module_of(KernelFile file) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = modules_.find(file);
+  if (found != modules_.end()) return found->second;
+  return modules_.emplace(file, load_module(context_, binary_of(file))).first->second;
+}
+
+CUfunction LayerKernels::find(const KernelName& kernel) const {
+  return find_function(module_of(kernel.file), kernel.name.c_str());
+}
+
+std::int64_t LayerKernels::resident_blocks(const KernelName& kernel, unsigned threads) const {
+  int per_processor = 0;
+  check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, find(kernel),
+                                                             static_cast<int>(threads), 0),
+        "asking how many blocks of " + kernel.name + " fit on an SM");
+  return std::int64_t{per_processor} * context_.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+}
+
+}  // namespace jitterscope::cuda

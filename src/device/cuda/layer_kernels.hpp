@@ -1,0 +1,37 @@
+// The kernels of layers: modules that are loaded when an operation first needs them, since most runs need
+// none.
+#pragma once
+
+#include <cuda.h>
+
+#include <map>
+#include <mutex>
+
+#include "device/cuda/kernel_plan.hpp"
+
+namespace jitterscope::cuda {
+
+class Context;
+
+/// Needs the context current throughout.
+class LayerKernels {
+ public:
+  explicit LayerKernels(const Context& context) : context_(context) {}
+  ~LayerKernels();
+  LayerKernels(const LayerKernels&) = delete;
+  LayerKernels& operator=(const LayerKernels&) = delete;
+
+  /// Loaded entirely: a kernel that loads at its first launch would wait behind a closed gate.
+  CUfunction find(const KernelName& kernel) const;
+  /// How many blocks the GPU runs at once.
+  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) const;
+
+ private:
+  CUmodule module_of(KernelFile file) const;
+
+  const Context& context_;
+  mutable std::mutex mutex_;
+  mutable std::map<KernelFile, CUmodule> modules_;
+};
+
+}  // namespace jitterscope::cuda

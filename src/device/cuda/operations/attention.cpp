@@ -1,0 +1,182 @@
+// Attention by cuDNN. Whether PyTorch runs this kernel, its flash attention or another depends on its version
+// and settings: provider torch runs what it chooses.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "device/cuda/cuda_operation.hpp"
+#include "device/cuda/driver.hpp"
+#include "device/cuda/operations/attention_graph.hpp"
+#include "device/cuda/operations/operations.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+const Attention& attention_of(const Operation& operation) {
+  return std::get<Attention>(operation.parameters());
+}
+
+std::vector<CudnnDescriptor> ask_heuristics(const CudnnDescriptor& graph) {
+  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
+  heuristics.finalize();
+  return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                                    heuristics.count_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS));
+}
+
+/// The engine's number and its knobs, as the tags of convolutions give them.
+std::string tag_of(Pass pass, const CudnnDescriptor& configuration) {
+  const auto engines =
+      configuration.get_descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+  if (engines.empty()) throw FailedError("cuDNN gave an engine configuration without an engine");
+  std::string tag =
+      fmt::format("{}_eng{}", pass == Pass::backward ? "SdpaBwd" : "SdpaFwd",
+                  engines.front().get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));
+  const auto choices = configuration.get_descriptors(
+      CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS);
+  for (const CudnnDescriptor& choice : choices) {
+    const auto knob =
+        choice.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE);
+    const auto value = choice.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64);
+    tag += fmt::format("_k{}={}", static_cast<int>(knob), value);
+  }
+  return tag;
+}
+
+/// Where a tensor of the graph is, by its id.
+using Addresses = std::vector<std::pair<std::int64_t, void*>>;
+
+/// One pass, with the first plan of cuDNN's heuristics that can be built, as cudnn-frontend takes it.
+class AttentionPass {
+ public:
+  AttentionPass(cudnnHandle_t handle, const Operation& operation, Pass pass)
+      : handle_(handle), graph_(handle, attention_of(operation), pass) {
+    std::string reason = "it offers none for this shape";
+    for (const CudnnDescriptor& configuration : ask_heuristics(graph_.graph())) {
+      tag_ = tag_of(pass, configuration);
+      CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle_);
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+      const cudnnStatus_t status = plan.try_finalize();
+      if (status == CUDNN_STATUS_SUCCESS) {
+        plan_ = std::move(plan);
+        workspace_ = DeviceMemory(
+            Bytes(plan_.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64)));
+        return;
+      }
+      reason = fmt::format("{}: {}", tag_, cudnn_failure(status));
+    }
+    throw FailedError(
+        fmt::format("cuDNN has no engine that runs {} here; the last reason: {}", operation.text(), reason));
+  }
+
+  void bind(const Addresses& addresses) {
+    std::vector<std::int64_t> ids;
+    std::vector<void*> pointers;
+    for (const auto& [id, pointer] : addresses) {
+      ids.push_back(id);
+      pointers.push_back(pointer);
+    }
+    for (const auto& [id, value] : graph_.numbers()) {
+      ids.push_back(id);
+      pointers.push_back(const_cast<float*>(&value));  // NOLINT: cuDNN reads it, and takes void*
+    }
+    CudnnDescriptor variants(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    variants.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
+    variants.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+                 std::span<void* const>(pointers));
+    variants.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace_.pointer());
+    variants.finalize();
+    variants_ = std::move(variants);
+  }
+
+  void run(CUstream stream) {
+    check_cudnn(cudnn().cudnnSetStream(handle_, stream), "cudnnSetStream");
+    check_cudnn(cudnn().cudnnBackendExecute(handle_, plan_.get(), variants_.get()), tag_);
+  }
+  const std::string& tag() const { return tag_; }
+  Bytes workspace() const { return workspace_.size(); }
+
+ private:
+  cudnnHandle_t handle_;
+  AttentionGraph graph_;
+  std::string tag_;
+  CudnnDescriptor plan_{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
+  CudnnDescriptor variants_{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
+  DeviceMemory workspace_;
+};
+
+class CudnnAttention : public CudaOperation {
+ public:
+  CudnnAttention(const Context& shared, const Operation& requested, const InputData& data)
+      : CudaOperation(shared, requested, data),
+        attention_(attention_of(operation())),
+        pass_(cudnn_handle(), operation(), attention_.pass) {
+    if (attention_.pass == Pass::backward) {
+      fill_forward_results();
+      allocate_sums();
+    }
+    pass_.bind(addresses());
+    pass_.run(context().stream());  // cuDNN compiles and loads its kernels at the first launch
+    poison_outputs();
+  }
+
+  std::string provider() const override { return "cudnn"; }
+  std::string algorithm() const override { return pass_.tag(); }
+  Bytes workspace() const override { return pass_.workspace() + query_sum_.size() + row_sum_.size(); }
+  void run(NativeQueue queue) override { pass_.run(static_cast<CUstream>(queue)); }
+
+ private:
+  Addresses addresses() const {
+    Addresses addresses;
+    const std::vector<std::int64_t> ids = attention_operand_ids(attention_.pass);
+    for (std::size_t i = 0; i < ids.size(); ++i) addresses.emplace_back(ids[i], operand_pointer(i));
+    if (attention_.pass == Pass::backward) {
+      addresses.emplace_back(kQueryGradientSum, query_sum_.pointer());
+      addresses.emplace_back(kRowSum, row_sum_.pointer());
+    }
+    return addresses;
+  }
+
+  // y and logsumexp as a forward pass gives them: shares that add up to one keep every value in f16's range.
+  void fill_forward_results() {
+    AttentionPass forward(cudnn_handle(), operation(), Pass::forward);
+    forward.bind({{kQueries, operand_pointer(1)},
+                  {kKeys, operand_pointer(2)},
+                  {kValues, operand_pointer(3)},
+                  {kOutput, operand_pointer(4)},
+                  {kLogSumExp, operand_pointer(5)}});
+    forward.run(context().stream());
+    check(driver().cuCtxSynchronize(), "the forward pass before " + operation().text());
+  }
+
+  // From 9.6 on cuDNN clears the sum of dq itself; before, whoever calls must, by a launch more each time.
+  void allocate_sums() {
+    if (cudnn().cudnnGetVersion() < 90600) {
+      throw UsageError("attention: pass=backward needs cuDNN 9.6 or newer; install it, or time pass=forward");
+    }
+    const std::int64_t rows = attention_.batch * attention_.heads * attention_.queries;
+    query_sum_ = DeviceMemory(Bytes(rows * attention_.dim * 4));
+    row_sum_ = DeviceMemory(Bytes(rows * 4));
+  }
+
+  Attention attention_;
+  AttentionPass pass_;
+  DeviceMemory query_sum_, row_sum_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedOperation> prepare_attention(const Context& context, const Operation& operation,
+                                                     const InputData& data) {
+  const DataType dtype = attention_of(operation).dtype;
+  if (dtype != DataType::f16 && dtype != DataType::bf16) {
+    throw UsageError(fmt::format("attention: cuDNN has it in f16 and bf16, not in {}", to_string(dtype)));
+  }
+  cudnn();  // before the operands are allocated: a missing library is the clearer reason
+  return std::make_unique<CudnnAttention>(context, operation, data);
+}
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,149 @@
+// Layers by jitterscope's own kernels. PyTorch's kernels for them exist only inside its library, so these
+// stand in for them: their times are near, not the same.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+
+#include "device/cuda/cuda_operation.hpp"
+#include "device/cuda/driver.hpp"
+#include "device/cuda/kernel_plan.hpp"
+#include "device/cuda/layer_kernels.hpp"
+#include "device/cuda/operand_data.hpp"
+#include "device/cuda/operations/operations.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+/// Steps on one GPU, ready to launch.
+class GpuPlan : public KernelPlan {
+ public:
+  GpuPlan(const Context& context, std::vector<CUdeviceptr> operands)
+      : context_(context), operands_(std::move(operands)) {}
+
+  DeviceAddress operand(std::size_t index) const override { return operands_.at(index); }
+  DeviceAddress workspace(Bytes size) override {
+    const DeviceMemory& memory = workspaces_.emplace_back(size);
+    check(driver().cuMemsetD8Async(memory.address(), 0, static_cast<std::size_t>(size.value()),
+                                   context_.stream()),
+          "clearing a workspace");
+    return memory.address();
+  }
+  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) override {
+    return context_.layer_kernels().resident_blocks(kernel, threads);
+  }
+  void add_zero(const ZeroStep& step) override { steps_.push_back({.zero = step}); }
+
+  void run(CUstream stream) {
+    for (Step& step : steps_) {
+      if (step.zero) {
+        check(driver().cuMemsetD8Async(step.zero->address, 0,
+                                       static_cast<std::size_t>(step.zero->size.value()), stream),
+              "clearing a sum");
+      } else {
+        check(driver().cuLaunchKernel(step.function, step.kernel->blocks, 1, 1, step.kernel->threads, 1, 1, 0,
+                                      stream, step.kernel->arguments.data(), nullptr),
+              step.kernel->kernel.name);
+      }
+    }
+  }
+  std::string names() const {
+    std::vector<std::string> names;
+    for (const Step& step : steps_) names.push_back(step.zero ? "memset" : step.kernel->kernel.name);
+    return fmt::format("{}", fmt::join(names, "+"));
+  }
+  Bytes workspace_size() const {
+    Bytes size(0);
+    for (const DeviceMemory& memory : workspaces_) size += memory.size();
+    return size;
+  }
+
+ protected:
+  void add_step(KernelStep step) override {
+    const CUfunction function = context_.layer_kernels().find(step.kernel);
+    steps_.push_back({.function = function, .kernel = std::move(step)});
+  }
+
+ private:
+  struct Step {
+    CUfunction function = nullptr;
+    std::optional<KernelStep> kernel = {};
+    std::optional<ZeroStep> zero = {};
+  };
+
+  const Context& context_;
+  std::vector<CUdeviceptr> operands_;
+  std::vector<DeviceMemory> workspaces_;
+  std::vector<Step> steps_;
+};
+
+struct Planner {
+  KernelPlan& plan;
+  void operator()(const Elementwise& shape) { plan_elementwise(plan, shape); }
+  void operator()(const Pool2d& shape) { plan_pool(plan, shape); }
+  void operator()(const Softmax& shape) { plan_softmax(plan, shape); }
+  void operator()(const LayerNorm& shape) { plan_layer_norm(plan, shape); }
+  void operator()(const BatchNorm& shape) { plan_batch_norm(plan, shape); }
+  void operator()(const BiasAdd& shape) { plan_bias_add(plan, shape); }
+  void operator()(const Embedding& shape) { plan_embedding(plan, shape); }
+  void operator()(const OptimizerStep& shape) { plan_optimizer(plan, shape); }
+  template <class Shape>
+  void operator()(const Shape&) {
+    throw UsageError("jitterscope has no kernel of its own for this operation");
+  }
+};
+
+class BuiltinOperation : public CudaOperation {
+ public:
+  BuiltinOperation(const Context& shared, const Operation& requested, const InputData& data)
+      : CudaOperation(shared, requested, data), plan_(shared, addresses()) {
+    std::visit(Planner{plan_}, operation().parameters());
+    if (const auto* pool = std::get_if<Pool2d>(&operation().parameters())) fill_indices(*pool, data);
+    check(driver().cuCtxSynchronize(), "preparing " + operation().text());
+  }
+
+  std::string provider() const override { return "builtin"; }
+  std::string algorithm() const override { return plan_.names(); }
+  Bytes workspace() const override { return plan_.workspace_size(); }
+  bool is_stand_in() const override {
+    const auto* elementwise = std::get_if<Elementwise>(&operation().parameters());
+    return elementwise == nullptr || elementwise->kind != ElementwiseKind::fill;
+  }
+  void run(NativeQueue queue) override { plan_.run(static_cast<CUstream>(queue)); }
+
+ private:
+  std::vector<CUdeviceptr> addresses() const {
+    std::vector<CUdeviceptr> addresses;
+    const std::size_t count = operation().operands().size();
+    for (std::size_t i = 0; i < count; ++i) addresses.push_back(operand(i));
+    return addresses;
+  }
+
+  // The backward pass looks for an index in the windows that cover its element alone: the indices must be
+  // those of some forward pass.
+  void fill_indices(Pool2d pool, const InputData& data) {
+    if (pool.kind != PoolKind::max || pool.pass != Pass::backward) return;
+    pool.pass = Pass::forward;
+    const Operation forward(pool);
+    const std::vector<Operand> operands = forward.operands();
+    require_device_memory(context(), operation(), operands[0].bytes() + operands[1].bytes());
+    const DeviceMemory x(operands[0].bytes()), y(operands[1].bytes());
+    fill_operand(context(), x.address(), operands[0], operands.size(), data);
+    GpuPlan plan(context(), {x.address(), y.address(), operand(1)});
+    plan_pool(plan, pool);
+    plan.run(context().stream());
+    check(driver().cuCtxSynchronize(), "choosing the indices of " + operation().text());
+  }
+
+  GpuPlan plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedOperation> prepare_builtin(const Context& context, const Operation& operation,
+                                                   const InputData& data) {
+  return std::make_unique<BuiltinOperation>(context, operation, data);
+}
+
+}  // namespace jitterscope::cuda

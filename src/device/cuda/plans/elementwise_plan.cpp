@@ -1,0 +1,92 @@
+// Elementwise, optimizer steps, bias and embedding: one kernel that fills the GPU.
+#include "device/cuda/kernel_plan.hpp"
+#include "device/cuda/kernels/channel_shape.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+std::int64_t vectors_of(std::int64_t count, DataType dtype) { return count / elements_of_vector(dtype); }
+
+struct OptimizerTensors {
+  DeviceAddress parameter = 0, first = 0, second = 0;
+  DeviceAddress old_parameter = 0, gradient = 0, old_first = 0, old_second = 0;
+};
+
+struct OptimizerNames {
+  std::string_view kernel;
+  std::size_t states;
+};
+OptimizerNames names_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return {"sgd", 0};
+    case OptimizerKind::momentum: return {"momentum", 1};
+    case OptimizerKind::adam: return {"adam", 2};
+    case OptimizerKind::adamw: return {"adamw", 2};
+  }
+  return {"sgd", 0};
+}
+
+}  // namespace
+
+void plan_elementwise(KernelPlan& plan, const Elementwise& shape) {
+  const KernelName kernel(KernelFile::elementwise, Operation(shape).kind(), shape.dtype);
+  const std::size_t inputs = Operation(shape).operands().size() - 1;
+  const DeviceAddress out = plan.operand(inputs);
+  const DeviceAddress a = inputs > 0 ? plan.operand(0) : 0;
+  const DeviceAddress b = inputs > 1 ? plan.operand(1) : 0;
+  plan.add_filling(kernel, vectors_of(shape.count, shape.dtype), out, a, b,
+                   static_cast<std::uint64_t>(shape.count));
+}
+
+void plan_optimizer(KernelPlan& plan, const OptimizerStep& shape) {
+  const auto [name, states] = names_of(shape.kind);
+  OptimizerTensors tensors;
+  tensors.old_parameter = plan.operand(0);
+  tensors.gradient = plan.operand(1);
+  if (states > 0) tensors.old_first = plan.operand(2);
+  if (states > 1) tensors.old_second = plan.operand(3);
+  const std::size_t inputs = 2 + states;
+  tensors.parameter = plan.operand(inputs);
+  if (states > 0) tensors.first = plan.operand(inputs + 1);
+  if (states > 1) tensors.second = plan.operand(inputs + 2);
+  plan.add_filling(KernelName(KernelFile::optimizer, name, shape.dtype), vectors_of(shape.count, shape.dtype),
+                   tensors, static_cast<std::uint64_t>(shape.count));
+}
+
+void plan_bias_add(KernelPlan& plan, const BiasAdd& shape) {
+  const int per_vector = elements_of_vector(shape.dtype);
+  const ChannelShape channels =
+      ChannelShape::make(shape.n, shape.c, shape.h * shape.w, shape.layout == Layout::nhwc, per_vector);
+  plan.add_filling(KernelName(KernelFile::bias_add, "bias_add", shape.dtype),
+                   vectors_of(static_cast<std::int64_t>(channels.count), shape.dtype), plan.operand(2),
+                   plan.operand(0), plan.operand(1), channels);
+}
+
+void plan_embedding(KernelPlan& plan, const Embedding& shape) {
+  const std::int64_t elements = shape.count * shape.columns;
+  if (shape.pass != Pass::backward) {
+    const int per_vector = elements_of_vector(shape.dtype);
+    const bool whole = shape.columns % per_vector == 0;
+    const std::int64_t items = whole ? elements / per_vector : elements;
+    const FastDivisor by_groups(whole ? shape.columns / per_vector : shape.columns);
+    plan.add_filling(KernelName(KernelFile::embedding,
+                                whole ? "embedding_forward_vector" : "embedding_forward_single", shape.dtype),
+                     items, plan.operand(2), plan.operand(0), plan.operand(1),
+                     static_cast<std::uint64_t>(items), by_groups);
+    return;
+  }
+  // Sums of numbers of 16 bits are kept in f32 until all have arrived.
+  const std::int64_t table = shape.rows * shape.columns;
+  const Bytes sums_size(table * compute_size(shape.dtype).value());
+  const bool shorten = compute_size(shape.dtype) != element_size(shape.dtype);
+  const DeviceAddress sums = shorten ? plan.workspace(sums_size) : plan.operand(2);
+  plan.add_zero({sums, sums_size});
+  plan.add_filling(KernelName(KernelFile::embedding, "embedding_backward", shape.dtype), elements, sums,
+                   plan.operand(0), plan.operand(1), static_cast<std::uint64_t>(elements),
+                   FastDivisor(shape.columns));
+  if (!shorten) return;
+  plan.add_filling(KernelName(KernelFile::embedding, "embedding_shorten", shape.dtype),
+                   vectors_of(table, shape.dtype), plan.operand(2), sums, static_cast<std::uint64_t>(table));
+}
+
+}  // namespace jitterscope::cuda

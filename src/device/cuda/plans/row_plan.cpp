@@ -1,0 +1,146 @@
+// Softmax and layer normalization: a group of threads for each row, as small as holds the row.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+
+#include "device/cuda/kernel_plan.hpp"
+#include "device/cuda/kernels/row_slots.hpp"
+#include "device/cuda/kernels/sums_shape.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+/// `group` threads hold `slots` vectors of a row each.
+struct RowKernel {
+  unsigned group, slots, threads;
+  std::string name() const { return fmt::format("{}x{}", group, slots); }
+  std::int64_t rows_each() const { return threads / group; }
+};
+constexpr std::array kHeld = {RowKernel{8, 4, 256}, RowKernel{32, 4, 256}, RowKernel{256, 4, 256},
+                              RowKernel{512, 4, 512}};
+constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{128, 1, 128},
+                               RowKernel{256, 1, 256}, RowKernel{512, 1, 512}, RowKernel{512, 2, 512}};
+
+std::optional<RowKernel> smallest(std::span<const RowKernel> kernels, std::int64_t slots) {
+  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const RowKernel& kernel) {
+    return slots <= static_cast<std::int64_t>(kernel.group) * kernel.slots;
+  });
+  return found == kernels.end() ? std::nullopt : std::optional(*found);
+}
+
+/// A kernel that has a variant for each group, and one that streams rows too long for all of them.
+template <class... Arguments>
+void add_rows(KernelPlan& plan, KernelFile file, std::string_view base, DataType dtype, std::int64_t rows,
+              std::int64_t columns, Arguments... arguments) {
+  constexpr unsigned kStreamedThreads = 512;
+  if (const auto held = smallest(kHeld, most_slots(columns, elements_of_vector(dtype)))) {
+    plan.add(KernelName(file, fmt::format("{}_{}", base, held->name()), dtype),
+             (rows + held->rows_each() - 1) / held->rows_each(), held->threads, arguments...);
+  } else {
+    plan.add(KernelName(file, fmt::format("{}_streamed", base), dtype), rows, kStreamedThreads, arguments...);
+  }
+}
+
+struct NormForward {
+  DeviceAddress y, mean, deviation, x, weight, bias;
+};
+struct NormBackward {
+  DeviceAddress dx, dy, x, weight, mean, deviation, weight_sums, bias_sums;
+};
+struct WeightTerms {
+  DeviceAddress dy, x, mean, deviation;
+  std::uint64_t columns;
+};
+
+/// The partial sums of dweight and dbias: `parts` rows of each.
+struct WeightSums {
+  DeviceAddress weight, bias;
+  std::int64_t parts;
+
+  WeightSums(KernelPlan& plan, const LayerNorm& shape, std::int64_t count) : parts(count) {
+    const std::int64_t size = parts * shape.columns * compute_size(shape.dtype).value();
+    weight = plan.workspace(Bytes(2 * size));
+    bias = weight + static_cast<DeviceAddress>(size);
+  }
+  void finish(KernelPlan& plan, const LayerNorm& shape) const {
+    plan.add(KernelName(KernelFile::layer_norm_weights, "layer_norm_weights", shape.dtype),
+             (shape.columns + 31) / 32, 1024, plan.operand(6), plan.operand(7), weight, bias,
+             static_cast<std::uint32_t>(parts), static_cast<std::uint32_t>(shape.columns));
+  }
+};
+
+NormBackward backward_tensors(const KernelPlan& plan) {
+  return {plan.operand(5),
+          plan.operand(0),
+          plan.operand(1),
+          plan.operand(4),
+          plan.operand(2),
+          plan.operand(3),
+          0,
+          0};
+}
+
+void plan_fused(KernelPlan& plan, const LayerNorm& shape, const RowKernel& fused) {
+  const KernelName kernel(KernelFile::layer_norm_backward,
+                          fmt::format("layer_norm_backward_{}", fused.name()), shape.dtype);
+  const std::int64_t needed = (shape.rows + fused.rows_each() - 1) / fused.rows_each();
+  const std::int64_t blocks = std::min(needed, plan.resident_blocks(kernel, fused.threads));
+  const WeightSums sums(plan, shape, blocks);
+  NormBackward tensors = backward_tensors(plan);
+  tensors.weight_sums = sums.weight;
+  tensors.bias_sums = sums.bias;
+  plan.add(kernel, blocks, fused.threads, tensors, static_cast<std::uint64_t>(shape.rows),
+           static_cast<std::uint64_t>(shape.columns));
+  sums.finish(plan, shape);
+}
+
+void plan_separate(KernelPlan& plan, const LayerNorm& shape) {
+  plan.add(KernelName(KernelFile::layer_norm_backward, "layer_norm_backward_streamed", shape.dtype),
+           shape.rows, 256, backward_tensors(plan), static_cast<std::uint64_t>(shape.rows),
+           static_cast<std::uint64_t>(shape.columns));
+  const KernelName kernel(KernelFile::layer_norm_weights, "layer_norm_weight_sums", shape.dtype);
+  const auto columns = ColumnSumShape::make(shape.rows, shape.columns, 1,
+                                            plan.resident_blocks(kernel, static_cast<unsigned>(kSumThreads)));
+  const WeightSums sums(plan, shape, columns.row_blocks);
+  const WeightTerms terms{plan.operand(0), plan.operand(1), plan.operand(2), plan.operand(3),
+                          static_cast<std::uint64_t>(shape.columns)};
+  plan.add(kernel, columns.blocks(), static_cast<unsigned>(kSumThreads), sums.weight, sums.bias, terms,
+           columns);
+  sums.finish(plan, shape);
+}
+
+}  // namespace
+
+void plan_softmax(KernelPlan& plan, const Softmax& shape) {
+  const auto rows = static_cast<std::uint64_t>(shape.rows);
+  const auto columns = static_cast<std::uint64_t>(shape.columns);
+  if (shape.pass == Pass::backward) {
+    add_rows(plan, KernelFile::softmax, "softmax_backward", shape.dtype, shape.rows, shape.columns,
+             plan.operand(2), plan.operand(0), plan.operand(1), rows, columns, shape.logarithm);
+  } else {
+    add_rows(plan, KernelFile::softmax, "softmax_forward", shape.dtype, shape.rows, shape.columns,
+             plan.operand(1), plan.operand(0), rows, columns, shape.logarithm);
+  }
+}
+
+void plan_layer_norm(KernelPlan& plan, const LayerNorm& shape) {
+  if (shape.pass != Pass::backward) {
+    const NormForward tensors{plan.operand(3), plan.operand(4), plan.operand(5),
+                              plan.operand(0), plan.operand(1), plan.operand(2)};
+    add_rows(plan, KernelFile::layer_norm, "layer_norm_forward", shape.dtype, shape.rows, shape.columns,
+             tensors, static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns));
+    return;
+  }
+  const int per_vector = elements_of_vector(shape.dtype);
+  const auto fused = smallest(kFused, shape.columns / per_vector);
+  if (fused && shape.columns % per_vector == 0) {
+    plan_fused(plan, shape, *fused);
+  } else {
+    plan_separate(plan, shape);
+  }
+}
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,94 @@
+#include "emulated_gpu.hpp"
+
+#include <ucontext.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace emulation {
+namespace {
+
+struct Kernel {
+  unsigned largest_block;
+  Call call;
+};
+std::map<std::string, Kernel>& kernels() {
+  static std::map<std::string, Kernel> all;
+  return all;
+}
+
+constexpr std::size_t kStackBytes = 64 * 1024;
+
+/// The threads of one block, each with a stack of its own.
+class Block {
+ public:
+  Block(Call call, void** arguments, unsigned threads)
+      : call_(call), arguments_(arguments), fibers_(threads) {
+    running_ = this;
+    for (Fiber& fiber : fibers_) {
+      fiber.stack.resize(kStackBytes);
+      getcontext(&fiber.context);
+      fiber.context.uc_stack.ss_sp = fiber.stack.data();
+      fiber.context.uc_stack.ss_size = fiber.stack.size();
+      fiber.context.uc_link = &scheduler_;
+      makecontext(&fiber.context, &Block::run_thread, 0);
+    }
+  }
+
+  void run(unsigned index) {
+    block_index.x = index;
+    for (unsigned left = static_cast<unsigned>(fibers_.size()); left > 0;) {
+      for (thread_index.x = 0; thread_index.x < fibers_.size(); ++thread_index.x) {
+        Fiber& fiber = fibers_[thread_index.x];
+        if (fiber.ended) continue;
+        swapcontext(&scheduler_, &fiber.context);
+        if (fiber.ended) --left;
+      }
+    }
+  }
+  static void yield() {
+    const unsigned self = thread_index.x;
+    swapcontext(&running_->fibers_[self].context, &running_->scheduler_);
+  }
+
+ private:
+  struct Fiber {
+    ucontext_t context;
+    std::vector<char> stack;
+    bool ended = false;
+  };
+
+  static void run_thread() {
+    running_->call_(running_->arguments_);
+    running_->fibers_[thread_index.x].ended = true;
+  }
+
+  static inline Block* running_ = nullptr;
+  Call call_;
+  void** arguments_;
+  std::vector<Fiber> fibers_;
+  ucontext_t scheduler_;
+};
+
+}  // namespace
+
+Entry::Entry(const char* name, unsigned largest_block, Call call) { kernels()[name] = {largest_block, call}; }
+
+void wait_for_others() { Block::yield(); }
+
+void launch(const char* name, unsigned blocks, unsigned threads, void** arguments) {
+  const Kernel& kernel = kernels().at(name);
+  if (threads == 0 || threads > kernel.largest_block || blocks == 0) {
+    throw std::out_of_range(std::string(name) + ": no such grid");
+  }
+  block_size.x = threads;
+  grid_size.x = blocks;
+  for (unsigned index = 0; index < blocks; ++index) {
+    std::memset(exchanges, 0, sizeof exchanges);
+    Block(kernel.call, arguments, threads).run(index);
+  }
+}
+
+}  // namespace emulation

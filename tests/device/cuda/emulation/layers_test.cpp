@@ -1,0 +1,160 @@
+// The kernels of layers, run on the CPU, against the float64 reference: every kind, data type, layout and
+// pass.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "emulated_plan.hpp"
+#include "measure/verify.hpp"
+#include "operation/reference.hpp"
+
+namespace jitterscope {
+namespace {
+
+struct Planner {
+  cuda::KernelPlan& plan;
+  void operator()(const Elementwise& shape) { cuda::plan_elementwise(plan, shape); }
+  void operator()(const Pool2d& shape) { cuda::plan_pool(plan, shape); }
+  void operator()(const Softmax& shape) { cuda::plan_softmax(plan, shape); }
+  void operator()(const LayerNorm& shape) { cuda::plan_layer_norm(plan, shape); }
+  void operator()(const BatchNorm& shape) { cuda::plan_batch_norm(plan, shape); }
+  void operator()(const BiasAdd& shape) { cuda::plan_bias_add(plan, shape); }
+  void operator()(const Embedding& shape) { cuda::plan_embedding(plan, shape); }
+  void operator()(const OptimizerStep& shape) { cuda::plan_optimizer(plan, shape); }
+  template <class Shape>
+  void operator()(const Shape&) {
+    FAIL() << "no kernel of a layer";
+  }
+};
+
+// Few blocks at once, so that threads go from item to item.
+constexpr std::int64_t kResident = 2;
+
+/// The indices of a forward pass, for the backward pass of a maximum.
+void write_indices(emulation::EmulatedPlan& plan, Pool2d pool) {
+  pool.pass = Pass::forward;
+  emulation::EmulatedPlan forward(Operation(pool), kResident);
+  cuda::plan_pool(forward, pool);
+  forward.run();
+  plan.write(1, forward.read(2));
+}
+
+void expect_right(const Operation& operation) {
+  SCOPED_TRACE(operation.text());
+  emulation::EmulatedPlan plan(operation, kResident);
+  if (const auto* pool = std::get_if<Pool2d>(&operation.parameters())) {
+    if (pool->kind == PoolKind::max && pool->pass == Pass::backward) write_indices(plan, *pool);
+  }
+  std::visit(Planner{plan}, operation.parameters());
+  ASSERT_NO_THROW(plan.run());
+  const std::vector<Operand> operands = operation.operands();
+  std::vector<std::vector<double>> inputs;
+  for (std::size_t i = 0; operands[i].role == OperandRole::input; ++i) inputs.push_back(plan.read(i));
+  const auto reference = make_reference(operation, inputs);
+  for (std::size_t i = inputs.size(); i < operands.size(); ++i) {
+    const std::vector<double> output = plan.read(i);
+    double difference = 0.0, size = 0.0;
+    for (std::size_t j = 0; j < output.size(); ++j) {
+      const double expected = reference->element(i - inputs.size(), static_cast<std::int64_t>(j));
+      difference += (output[j] - expected) * (output[j] - expected);
+      size += expected * expected;
+    }
+    const double tolerance =
+        operands[i].dtype == DataType::i64 ? 0.0 : std::max(verification_tolerance(operation.dtype()), 1e-12);
+    EXPECT_LE(std::sqrt(difference / (size > 0.0 ? size : 1.0)), tolerance)
+        << operands[i].name << " by " << plan.steps().front().kernel.name;
+  }
+}
+
+void expect_right_in_each_type(const std::string& text) {
+  for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+    expect_right(Operation::parse(text + ",dtype=" + dtype));
+  }
+}
+
+void expect_right_in_each_layout(const std::string& text) {
+  for (const char* layout : {"nchw", "nhwc"}) expect_right_in_each_type(text + ",layout=" + layout);
+}
+
+// Less than a vector; vectors and a rest; more than the threads of two blocks take at once.
+TEST(LayerKernels, Elementwise) {
+  for (const char* kind :
+       {"fill", "add", "mul", "relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "relu_backward",
+        "relu6_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward"}) {
+    for (const char* count : {"1", "131", "9001"}) {
+      expect_right_in_each_type(std::string(kind) + ":count=" + count);
+    }
+  }
+}
+
+TEST(LayerKernels, OptimizerSteps) {
+  for (const char* kind : {"sgd", "momentum", "adam", "adamw"}) {
+    for (const char* count : {"3", "5003"}) {
+      expect_right_in_each_type(std::string(kind) + ":count=" + count);
+    }
+  }
+}
+
+// Whole vectors of channels and not; square windows that are unrolled, others, gaps between windows, padding.
+TEST(LayerKernels, Pools) {
+  for (const char* kind : {"max_pool", "avg_pool"}) {
+    for (const char* shape :
+         {"n=2,c=8,hw=9,window=3,stride=2,pad=1", "n=1,c=16,h=7,w=10,window=2,stride=2",
+          "n=2,c=3,h=11,w=6,window=3x2,stride=2x1,pad=1x0", "n=1,c=5,h=8,w=9,window=1x2,stride=3x4",
+          "n=1,c=8,hw=5,window=5,stride=1,pad=2", "n=1,c=2,hw=13,window=3,stride=3"}) {
+      for (const char* pass : {"forward", "backward"}) {
+        expect_right_in_each_layout(std::string(kind) + ":" + shape + ",pass=" + pass);
+      }
+    }
+  }
+}
+
+// One size for each group of threads, with rows that begin inside a vector, and rows that are streamed.
+TEST(LayerKernels, Softmax) {
+  for (const char* kind : {"softmax", "log_softmax"}) {
+    for (const char* shape : {"rows=37,columns=8", "rows=5,columns=31", "rows=11,columns=200",
+                              "rows=3,columns=1001", "rows=2,columns=4099", "rows=2,columns=40001"}) {
+      for (const char* pass : {"forward", "backward"}) {
+        expect_right_in_each_type(std::string(kind) + ":" + shape + ",pass=" + pass);
+      }
+    }
+  }
+}
+
+TEST(LayerKernels, LayerNorm) {
+  for (const char* shape :
+       {"rows=37,columns=8", "rows=5,columns=31", "rows=19,columns=256", "rows=21,columns=512",
+        "rows=9,columns=768", "rows=5,columns=2048", "rows=5,columns=4096", "rows=3,columns=8192",
+        "rows=3,columns=1001", "rows=2,columns=33000"}) {
+    for (const char* pass : {"forward", "backward"}) {
+      expect_right_in_each_type(std::string("layer_norm:") + shape + ",pass=" + pass);
+    }
+  }
+}
+
+TEST(LayerKernels, BatchNorm) {
+  for (const char* shape :
+       {"n=3,c=16,hw=4", "n=4,c=5,hw=3", "n=2,c=70,h=5,w=7", "n=2,c=3,h=30,w=31", "n=2,c=8,h=64,w=36"}) {
+    for (const char* pass : {"forward", "backward", "inference"}) {
+      expect_right_in_each_layout(std::string("batch_norm:") + shape + ",pass=" + pass);
+    }
+  }
+}
+
+TEST(LayerKernels, BiasAdd) {
+  for (const char* shape : {"n=2,c=16,hw=8", "n=3,c=5,h=3,w=7", "n=1,c=3,hw=1"}) {
+    expect_right_in_each_layout(std::string("bias_add:") + shape);
+  }
+}
+
+TEST(LayerKernels, Embedding) {
+  for (const char* shape : {"count=50,rows=20,columns=16", "count=300,rows=7,columns=5"}) {
+    for (const char* pass : {"forward", "backward"}) {
+      expect_right_in_each_type(std::string("embedding:") + shape + ",pass=" + pass);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,112 @@
+// The index arithmetic that kernels share with the host.
+#include <gtest/gtest.h>
+
+#include "device/cuda/kernels/channel_shape.hpp"
+#include "device/cuda/kernels/pool_shape.hpp"
+#include "device/cuda/kernels/row_slots.hpp"
+#include "device/cuda/kernels/sums_shape.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+TEST(FastDivisor, DividesAsTheProcessorDoes) {
+  constexpr std::int64_t kNear = std::int64_t{1} << 31, kFar = std::int64_t{1} << 32;
+  for (const std::int64_t by :
+       {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{5}, std::int64_t{7}, std::int64_t{56},
+        std::int64_t{64}, std::int64_t{641}, std::int64_t{3136}, std::int64_t{65537}, kNear - 1, kNear,
+        kNear + 1, kFar + 3}) {
+    const FastDivisor divisor(by);
+    for (const std::int64_t base : {std::int64_t{0}, by, 2 * by, 1000 * by, kNear, kFar, 9 * kFar}) {
+      for (std::int64_t n = base - 2; n <= base + 2; ++n) {
+        if (n < 0) continue;
+        EXPECT_EQ(divisor.quotient(static_cast<std::uint64_t>(n)), static_cast<std::uint64_t>(n / by))
+            << n << " / " << by;
+      }
+    }
+  }
+}
+
+TEST(FastDivisor, Splits) {
+  std::uint64_t n = 1234567;
+  EXPECT_EQ(FastDivisor(1000).split(n), 567u);
+  EXPECT_EQ(n, 1234u);
+}
+
+TEST(RowSlots, CoverEachColumnOnce) {
+  constexpr int kPerVector = 8;
+  for (std::int64_t columns = 1; columns < 40; ++columns) {
+    std::int64_t most = 0;
+    for (std::uint64_t row = 0; row < 20; ++row) {
+      const RowSlots slots(row, static_cast<std::uint64_t>(columns), kPerVector);
+      most = std::max(most, std::int64_t{slots.slots});
+      std::int64_t next = 0;
+      for (std::uint32_t slot = 0; slot < slots.slots; ++slot) {
+        for (int part = 0; part < kPerVector; ++part) {
+          const std::int64_t column = slots.column(slot, kPerVector, part);
+          if (column >= 0 && column < columns) EXPECT_EQ(column, next++);
+          if (slots.whole(slot, kPerVector, static_cast<std::uint64_t>(columns))) EXPECT_GE(column, 0);
+        }
+      }
+      EXPECT_EQ(next, columns);
+    }
+    EXPECT_LE(most, most_slots(columns, kPerVector));
+  }
+}
+
+TEST(PoolAxis, KnowsTheWindowsOverAnElement) {
+  for (std::int32_t window = 1; window <= 5; ++window) {
+    for (std::int32_t stride = 1; stride <= 6; ++stride) {
+      for (std::int32_t pad = 0; pad <= window / 2; ++pad) {
+        const std::int32_t size = 13, out = (size + 2 * pad - window) / stride + 1;
+        const PoolAxis axis{size, out, window, stride, pad, FastDivisor(stride)};
+        for (std::int32_t element = 0; element < size; ++element) {
+          const Range windows = axis.windows(element);
+          for (std::int32_t i = 0; i < out; ++i) {
+            const Range covered = axis.covered(i);
+            EXPECT_EQ(i >= windows.begin && i < windows.end,
+                      element >= covered.begin && element < covered.end)
+                << window << ' ' << stride << ' ' << pad << ' ' << element << ' ' << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PoolAxis, PutsTapsInThePaddingOnNeighboursInTheWindow) {
+  const PoolAxis axis{7, 4, 3, 2, 1, FastDivisor(2)};
+  for (std::int32_t i = 0; i < axis.out; ++i) {
+    for (std::int32_t tap = 0; tap < axis.window; ++tap) {
+      EXPECT_GE(axis.nearest(i, tap), axis.covered(i).begin);
+      EXPECT_LT(axis.nearest(i, tap), axis.covered(i).end);
+      if (axis.inside(i, tap)) EXPECT_EQ(axis.nearest(i, tap), i * axis.stride - axis.pad + tap);
+    }
+  }
+}
+
+TEST(ChannelShape, FindsChannelsInBothLayouts) {
+  const auto planes = ChannelShape::make(2, 3, 4, false, 4);
+  EXPECT_EQ(planes.channel(0), 0u);
+  EXPECT_EQ(planes.channel(11), 2u);
+  EXPECT_EQ(planes.channel(12), 0u);
+  EXPECT_EQ(planes.vectors, ChannelShape::kOneChannel);
+  const auto pixels = ChannelShape::make(2, 3, 4, true, 4);
+  EXPECT_EQ(pixels.channel(11), 2u);
+  EXPECT_EQ(pixels.channel(12), 0u);
+  EXPECT_EQ(pixels.vectors, ChannelShape::kMixed);
+  EXPECT_EQ(ChannelShape::make(2, 8, 5, true, 4).vectors, ChannelShape::kSideBySide);
+  EXPECT_EQ(ChannelShape::make(2, 8, 5, false, 4).vectors, ChannelShape::kMixed);
+}
+
+TEST(ColumnSumShape, GivesEachBlockWork) {
+  const auto small = ColumnSumShape::make(5, 3, 1, 1000);
+  EXPECT_EQ(small.across, 4);
+  EXPECT_EQ(small.row_blocks, 1);
+  const auto large = ColumnSumShape::make(1000000, 2048, 8, 1056);
+  EXPECT_EQ(large.across, 32);
+  EXPECT_EQ(large.column_blocks, 8);
+  EXPECT_EQ(large.row_blocks, 132);
+}
+
+}  // namespace
+}  // namespace jitterscope::cuda
