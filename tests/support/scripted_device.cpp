@@ -1,8 +1,10 @@
 #include "support/scripted_device.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "jitterscope/error.hpp"
+#include "measure/engine_choice.hpp"
 #include "support/scripted_operation.hpp"
 #include "support/scripted_queue.hpp"
 
@@ -37,6 +39,10 @@ DeviceDescription ScriptedDevice::describe() {
 std::unique_ptr<PreparedOperation> ScriptedDevice::prepare(const Operation& operation, const InputData&) {
   for (const DataType missing : state_.script.missing_types) {
     if (operation.dtype() == missing) throw UsageError("the scripted device lacks this data type");
+  }
+  const std::vector<std::string>& missing = state_.script.missing_engines;
+  if (std::find(missing.begin(), missing.end(), engine_of(operation)) != missing.end()) {
+    throw FailedError("the scripted device lacks this engine");
   }
   return std::make_unique<ScriptedOperation>(operation, state_);
 }

@@ -68,6 +68,8 @@ struct Script {
   bool can_trace = true;
   std::vector<Property> properties;
   std::vector<DataType> missing_types;
+  std::vector<EngineListing> engines;        ///< that list_engines gives
+  std::vector<std::string> missing_engines;  ///< of these, that prepare fails for
   /// Changes what an operation computed.
   std::function<void(std::vector<double>& output)> spoil = [](auto&) {};
   std::optional<Failure> failure;
@@ -110,6 +112,7 @@ class ScriptedDevice final : public Device {
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& input) override;
+  std::vector<EngineListing> list_engines(const Operation&) override { return state_.script.engines; }
   std::unique_ptr<Queue> make_queue() override;
   SensorReading read_sensors() override;
   std::vector<Check> check() override { return {}; }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <variant>
 
+#include "measure/engine_choice.hpp"
 #include "operation/reference.hpp"
 #include "support/scripted_device.hpp"
 #include "support/scripted_queue.hpp"
@@ -27,7 +28,12 @@ class ScriptedOperation final : public PreparedOperation {
 
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "builtin"; }
-  std::string algorithm() const override { return ""; }
+  /// The engine that it names, else the first that the device has.
+  std::string algorithm() const override {
+    const std::string engine = engine_of(operation_);
+    if (!engine.empty() || state_.script.engines.empty()) return engine;
+    return state_.script.engines.front().tag;
+  }
   void run(NativeQueue queue) override {
     static_cast<ScriptedQueue*>(queue)->enqueue(kernel_);
     poisoned_ = false;

@@ -1,0 +1,139 @@
+// What a record of another run, and loops of launches, give rise to.
+#include <gmock/gmock.h>
+
+#include "finding/sequence_reason.hpp"
+#include "finding/simulated.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+std::vector<Finding> about_engine(const std::string& operation, const std::string& algorithm, bool on_gpu) {
+  Result result;
+  result.operation = operation;
+  result.provider = "onednn";
+  result.algorithm = algorithm;
+  return simulated::with_id(find_all(result, simulated::context(on_gpu)), "engine_ignored");
+}
+
+TEST(EngineIgnored, AnotherEngineThanTheOneNamedIsSaid) {
+  const auto found = about_engine("conv2d:n=1,engine=ConvFwd_eng3_k1=2", "jit:avx2", false);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].sentence, HasSubstr("ConvFwd_eng3_k1=2 was asked for"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("ran jit:avx2"));
+}
+
+TEST(EngineIgnored, TheNamedOneAndAChoiceAreNone) {
+  EXPECT_THAT(about_engine("conv2d:n=1,engine=ConvFwd_eng3", "ConvFwd_eng3", true), IsEmpty());
+  EXPECT_THAT(about_engine("conv2d:n=1,engine=best", "ConvFwd_eng3", true), IsEmpty());
+  EXPECT_THAT(about_engine("conv2d:n=1", "ConvFwd_eng3", true), IsEmpty());
+  EXPECT_THAT(about_engine("conv2d:n=1,engine=best", "jit:avx2", false), SizeIs(1));
+}
+
+TEST(OtherCudnn, BothVersionsAreSaid) {
+  DeviceDescription device = simulated::device();
+  device.libraries = {{"cudnn", "9.19.0", "/lib/libcudnn.so.9", ""}};
+  FindingContext context = simulated::context();
+  const FindingContext here{device, context.calibration, context.ceilings, {}, {}, true, "9.10.2"};
+  const auto found = simulated::with_id(machine_findings(here), "other_cudnn");
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].sentence, HasSubstr("9.10.2"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("9.19.0"));
+  const FindingContext same{device, context.calibration, context.ceilings, {}, {}, true, "9.19.0"};
+  EXPECT_THAT(simulated::with_id(machine_findings(same), "other_cudnn"), IsEmpty());
+}
+
+IterationRun loop(std::int64_t count, double first_us, double rest_us) {
+  IterationRun run;
+  run.count = count;
+  run.first = microseconds(first_us);
+  run.maximum = std::max(run.first, microseconds(rest_us));
+  run.minimum = run.median = microseconds(count == 1 ? first_us : rest_us);
+  run.mean = microseconds((first_us + rest_us * static_cast<double>(count - 1)) / static_cast<double>(count));
+  run.first_on_host = run.first + microseconds(10);
+  run.host_time = run.mean;
+  return run;
+}
+
+std::string sentence_of(std::vector<IterationRun> runs) {
+  Result result;
+  result.operation = "conv2d:n=1";
+  result.iterations = std::move(runs);
+  const auto found = simulated::with_id(find_all(result, simulated::context()), "iteration_count");
+  return found.size() == 1 ? found[0].sentence : "";
+}
+
+TEST(IterationCount, OneTimeWorkIsTheFirstLoops) {
+  std::vector<IterationRun> runs = {loop(1, 80, 80), loop(1000, 80, 80)};
+  runs[0].first_on_host = milliseconds(120);
+  EXPECT_THAT(sentence_of(runs), HasSubstr("takes the host 120 ms"));
+}
+
+TEST(IterationCount, ColdCachesAreTheFirstLaunchs) {
+  const std::string sentence = sentence_of({loop(1, 120, 80), loop(1000, 120, 80)});
+  EXPECT_THAT(sentence, HasSubstr("depends on their number"));
+  EXPECT_THAT(sentence, HasSubstr("cold caches"));
+  EXPECT_THAT(sentence, Not(HasSubstr("takes the host")));
+}
+
+TEST(IterationCount, ARisingClockAndAPowerCapAreNamed) {
+  std::vector<IterationRun> runs = {loop(10, 100, 100), loop(1000, 100, 80)};
+  runs[1].clocks = {{1, megahertz(1200)}, {1000, megahertz(1700)}};
+  runs[1].throttled_power = runs[1].host_time * 300.0;
+  const std::string sentence = sentence_of(runs);
+  EXPECT_THAT(sentence, HasSubstr("rises from 1200 MHz to 1700 MHz"));
+  EXPECT_THAT(sentence, HasSubstr("power cap holds the clock down for 30 %"));
+}
+
+TEST(IterationCount, NoDependenceIsSaidToo) {
+  EXPECT_THAT(sentence_of({loop(10, 80, 80), loop(1000, 80, 80)}), HasSubstr("hardly depends"));
+  EXPECT_EQ(sentence_of({}), "");
+}
+
+Measurement alone(CacheState cache, double time_us, Hertz clock) {
+  Measurement measurement;
+  measurement.conditions.cache = cache;
+  measurement.time = {microseconds(time_us), microseconds(time_us), microseconds(time_us), 10};
+  measurement.clock = ClockEstimate{clock, clock, clock};
+  return measurement;
+}
+
+RunRecord in_sequence(double place_us, Hertz clock) {
+  RunRecord record;
+  Result result;
+  result.measurements = {alone(CacheState::warm, 100, megahertz(1800)),
+                         alone(CacheState::cold, 120, megahertz(1800))};
+  record.results = {result};
+  record.sequence = SequenceMeasurement();
+  record.sequence->clock = clock;
+  record.sequence->calls = {
+      {"a", 0, {microseconds(place_us), microseconds(place_us), microseconds(place_us), 10}, ""}};
+  return record;
+}
+
+TEST(SequenceReason, TheNearestCacheStateIsNamed) {
+  const auto layers = layers_in_sequence(in_sequence(119.9, megahertz(1800)));
+  ASSERT_THAT(layers, SizeIs(1));
+  EXPECT_EQ(layers[0].nearest->cache, CacheState::cold);
+  EXPECT_EQ(layers[0].reason, "as cold");
+}
+
+TEST(SequenceReason, ALowerClockExplainsItsShare) {
+  // 100 us at 1800 MHz are 112.5 us at 1600.
+  const auto layers = layers_in_sequence(in_sequence(112.5, megahertz(1600)));
+  EXPECT_EQ(layers[0].nearest->cache, CacheState::warm);
+  EXPECT_THAT(layers[0].reason, HasSubstr("clock 1600 MHz against 1800 MHz alone: +12.5 %"));
+  EXPECT_THAT(layers[0].reason, Not(HasSubstr("not explained")));
+}
+
+TEST(SequenceReason, WhatIsLeftIsSaidToBeUnexplained) {
+  const auto layers = layers_in_sequence(in_sequence(90, megahertz(1800)));
+  EXPECT_THAT(layers[0].reason, HasSubstr("not explained: -10.0 %"));
+}
+
+}  // namespace
+}  // namespace jitterscope

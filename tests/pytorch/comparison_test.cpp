@@ -1,0 +1,104 @@
+#include "pytorch/comparison.hpp"
+
+#include <gmock/gmock.h>
+
+#include "output/pytorch_table.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr const char* kConvolution =
+    "conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1,dtype=tf32,layout=nchw,direction=fprop";
+
+PytorchRecording recording() {
+  PytorchRecording recording;
+  Layer convolution{{"a", "b"}, Operation::parse(kConvolution)};
+  convolution.recorded_time = microseconds(200);
+  convolution.recorded_kernels = {"Memset (Device)", "_ZN5cudnn6kernelIfLi2EEEvPKf"};
+  Layer relu{{"c"}, Operation::parse("relu:count=1024")};
+  relu.source = "aten::relu";
+  relu.recorded_time = microseconds(5);
+  recording.trace.layers = {convolution, relu};
+  recording.plans.layers = {
+      {{"line 1"}, Operation::parse(std::string(kConvolution) + ",engine=ConvFwd_eng38_k2=1")}};
+  return recording;
+}
+
+Result here(const std::string& engine, const std::vector<std::string>& kernels) {
+  Result result;
+  result.provider = "cudnn";
+  result.algorithm = engine;
+  for (const std::string& name : kernels) {
+    result.kernels.push_back({name, microseconds(50), microseconds(49), microseconds(51)});
+  }
+  return result;
+}
+
+TEST(PytorchComparison, LibraryCallsAreComparedAndTheRestIsNamed) {
+  const auto references = reference_layers(recording());
+  ASSERT_THAT(references, SizeIs(1));
+  EXPECT_EQ(references[0].engine, "ConvFwd_eng38_k2=1");
+  EXPECT_EQ(references[0].count, 2);
+  EXPECT_EQ(*references[0].time, microseconds(100));
+  const auto others = other_operators(recording());
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_EQ(others[0].name, "aten::relu");
+}
+
+TEST(PytorchComparison, EqualEnginesAndKernelsInAnyOrder) {
+  const ComparedLayer layer =
+      compare_layer(reference_layers(recording())[0],
+                    here("ConvFwd_eng38_k2=1", {"void cudnn::kernel<float, 2>(float const*)", "memset"}));
+  EXPECT_EQ(layer.engine, Verdict::equal);
+  EXPECT_EQ(layer.kernels, Verdict::equal);
+  EXPECT_DOUBLE_EQ(*layer.time_ratio, 1.0);
+}
+
+TEST(PytorchComparison, AnotherEngineOrKernelDiffers) {
+  const ReferenceLayer reference = reference_layers(recording())[0];
+  const ComparedLayer layer = compare_layer(reference, here("ConvFwd_eng0", {"memset"}));
+  EXPECT_EQ(layer.engine, Verdict::differs);
+  EXPECT_EQ(layer.kernels, Verdict::differs);
+  PytorchComparison comparison;
+  comparison.layers = {layer};
+  EXPECT_FALSE(comparison.is_equal());
+  // The same kernel twice is not the same as once.
+  const std::string kernel = "void cudnn::kernel<float, 2>(float const*)";
+  EXPECT_EQ(compare_layer(reference, here("", {"memset", kernel, kernel})).kernels, Verdict::differs);
+}
+
+TEST(PytorchComparison, WhatIsNotKnownIsNoDifference) {
+  ReferenceLayer reference = reference_layers(recording())[0];
+  reference.engine.clear();
+  reference.kernels.clear();
+  const ComparedLayer layer = compare_layer(reference, here("ConvFwd_eng0", {"memset"}));
+  EXPECT_EQ(layer.engine, Verdict::unknown);
+  EXPECT_EQ(layer.kernels, Verdict::unknown);
+  PytorchComparison comparison;
+  comparison.layers = {layer};
+  EXPECT_TRUE(comparison.is_equal());
+  comparison.layers[0].here.failure = "out of memory";
+  EXPECT_FALSE(comparison.is_equal());
+}
+
+TEST(PytorchTable, DifferencesAreSpeltOut) {
+  PytorchRecord record;
+  record.device.name = "NVIDIA H200";
+  record.comparison.model = "tiny";
+  record.comparison.layers = {
+      compare_layer(reference_layers(recording())[0], here("ConvFwd_eng0", {"memset"}))};
+  record.comparison.not_compared = other_operators(recording());
+  record.comparison.recorded_gpu_time = microseconds(205);
+  const std::string text = pytorch_table(record);
+  EXPECT_THAT(text, HasSubstr("engine: PyTorch ConvFwd_eng38_k2=1, here ConvFwd_eng0"));
+  EXPECT_THAT(text, HasSubstr("Equal engines: 0 of 1. Equal kernels: 0 of 1."));
+  EXPECT_THAT(text, HasSubstr("| aten::relu |     1 |"));
+  EXPECT_THAT(text, HasSubstr("2.4 %"));
+}
+
+}  // namespace
+}  // namespace jitterscope
