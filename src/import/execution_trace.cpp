@@ -69,13 +69,13 @@ Trace read_trace(const simdjson::padded_string& text, std::string_view file_name
       if (key != "nodes") continue;
       has_nodes = true;
       for (simdjson::ondemand::value node : field.value().get_array()) {
-        const std::string_view raw = node.get_object().raw_json();
+        simdjson::ondemand::object object = node.get_object();
+        const std::string_view raw = object.raw_json();
         trace.nodes.push_back(read_head(part_parser, raw, trace.nodes.size(), file_name));
       }
     }
   } catch (const simdjson::simdjson_error& error) {
-    fail_json(text, file_name, error,
-              document.is_alive() ? document.current_location().value_unsafe() : nullptr);
+    fail_json(text, file_name, error, document);
   }
   if (!has_nodes) throw UsageError(fmt::format("{}: an execution trace has a list 'nodes'", file_name));
   const auto earlier = [](const TraceNode& a, const TraceNode& b) { return a.id < b.id; };

@@ -39,14 +39,11 @@ Attention attention_of(const Arguments& arguments, ConversionContext& context) {
 
 Converted convert_attention(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
-  return {{attention_of(arguments, context),
-           std::nullopt,
-           "",
-           {{"q", arguments.identity("query")},
-            {"k", arguments.identity("key")},
-            {"v", arguments.identity("value")},
-            {"y", arguments.output_identity(0)},
-            {"logsumexp", arguments.output_identity(1)}}}};
+  return {as_operation(attention_of(arguments, context), {{"q", arguments.identity("query")},
+                                                          {"k", arguments.identity("key")},
+                                                          {"v", arguments.identity("value")},
+                                                          {"y", arguments.output_identity(0)},
+                                                          {"logsumexp", arguments.output_identity(1)}})};
 }
 
 Converted convert_attention_backward(const RecordedOperator& recorded, ConversionContext& context) {
@@ -54,18 +51,15 @@ Converted convert_attention_backward(const RecordedOperator& recorded, Conversio
   Attention attention = attention_of(arguments, context);
   attention.pass = Pass::backward;
   const std::string_view dy = arguments.has_tensor("grad_out_") ? "grad_out_" : "grad_out";
-  return {{attention,
-           std::nullopt,
-           "",
-           {{"dy", arguments.identity(dy)},
-            {"q", arguments.identity("query")},
-            {"k", arguments.identity("key")},
-            {"v", arguments.identity("value")},
-            {"y", arguments.identity("out")},
-            {"logsumexp", arguments.identity("logsumexp")},
-            {"dq", arguments.output_identity(0)},
-            {"dk", arguments.output_identity(1)},
-            {"dv", arguments.output_identity(2)}}}};
+  return {as_operation(attention, {{"dy", arguments.identity(dy)},
+                                   {"q", arguments.identity("query")},
+                                   {"k", arguments.identity("key")},
+                                   {"v", arguments.identity("value")},
+                                   {"y", arguments.identity("out")},
+                                   {"logsumexp", arguments.identity("logsumexp")},
+                                   {"dq", arguments.output_identity(0)},
+                                   {"dk", arguments.output_identity(1)},
+                                   {"dv", arguments.output_identity(2)}})};
 }
 
 }  // namespace jitterscope

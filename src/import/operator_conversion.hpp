@@ -10,14 +10,21 @@
 
 namespace jitterscope {
 
+using OperandTensor = std::pair<std::string_view, std::optional<TensorIdentity>>;
+
 /// One of the operations that an operator is timed as.
 struct ConvertedOperation {
   Operation operation;
   std::optional<Operation> aten = {};  ///< the operator itself; nothing where it cannot be written down
   std::string part = {};               ///< of an operator that is several operations: dgrad, wgrad
   /// Which tensor each operand is, by the name that Operation::operands() gives it.
-  std::vector<std::pair<std::string_view, std::optional<TensorIdentity>>> tensors = {};
+  std::vector<OperandTensor> tensors = {};
 };
+
+inline ConvertedOperation as_operation(Operation::Parameters parameters,
+                                       std::vector<OperandTensor> tensors = {}) {
+  return {std::move(parameters), std::nullopt, "", std::move(tensors)};
+}
 
 /// What one operator must know of others of its record.
 struct ConversionContext {

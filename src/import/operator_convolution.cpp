@@ -100,20 +100,20 @@ Gradients read_gradients(const Arguments& arguments) {
 }
 
 // The operator with one gradient wanted: each is timed alone.
-Aten with_mask(const RecordedOperator& recorded, std::size_t wanted) {
+Operation with_mask(const RecordedOperator& recorded, std::size_t wanted) {
   Aten aten = aten_of(recorded);
   const std::vector<std::string>& names = recorded.argument_names;
   const auto index = std::find(names.begin(), names.end(), "output_mask") - names.begin();
   std::vector<AtenArgument>& mask = aten.arguments.at(static_cast<std::size_t>(index)).elements;
   for (std::size_t i = 0; i < mask.size(); ++i) mask[i].boolean = i == wanted;
-  return aten;
+  return Operation(std::move(aten));
 }
 
 ConvertedOperation input_gradient(const Gradients& gradients, const RecordedOperator& recorded) {
   const Arguments arguments(recorded);
   Conv2d conv = gradients.problem;
   conv.direction = gradients.transposed ? Direction::fprop : Direction::dgrad;
-  ConvertedOperation result{conv, with_mask(recorded, 0), "dgrad"};
+  ConvertedOperation result{Operation(conv), with_mask(recorded, 0), "dgrad"};
   const auto dy = arguments.identity("grad_output"), w = arguments.identity("weight");
   const auto dx = arguments.output_identity(0);
   if (gradients.transposed) {
@@ -128,7 +128,7 @@ ConvertedOperation weight_gradient(const Gradients& gradients, const RecordedOpe
   const Arguments arguments(recorded);
   Conv2d conv = gradients.problem;
   conv.direction = Direction::wgrad;
-  ConvertedOperation result{conv, with_mask(recorded, 1), "wgrad"};
+  ConvertedOperation result{Operation(conv), with_mask(recorded, 1), "wgrad"};
   const std::string_view x = gradients.transposed ? "grad_output" : "input";
   const std::string_view dy = gradients.transposed ? "input" : "grad_output";
   result.tensors = {
@@ -145,12 +145,9 @@ Converted convert_convolution(const RecordedOperator& recorded, ConversionContex
   Conv2d conv = problem_of(input.shape, weight, arguments);
   conv.dtype = convolution_type(input, context);
   conv.layout = convolution_layout(input, weight);
-  return {{conv,
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("self")},
-            {"w", arguments.identity("weight")},
-            {"y", arguments.output_identity(0)}}}};
+  return {as_operation(conv, {{"x", arguments.identity("self")},
+                              {"w", arguments.identity("weight")},
+                              {"y", arguments.output_identity(0)}})};
 }
 
 Converted convert_transposed_convolution(const RecordedOperator& recorded, ConversionContext& context) {
@@ -172,12 +169,9 @@ Converted convert_transposed_convolution(const RecordedOperator& recorded, Conve
   conv.dtype = convolution_type(input, context);
   conv.layout = convolution_layout(input, weight);
   conv.direction = Direction::dgrad;
-  return {{conv,
-           std::nullopt,
-           "",
-           {{"dy", arguments.identity("self")},
-            {"w", arguments.identity("weight")},
-            {"dx", arguments.output_identity(0)}}}};
+  return {as_operation(conv, {{"dy", arguments.identity("self")},
+                              {"w", arguments.identity("weight")},
+                              {"dx", arguments.output_identity(0)}})};
 }
 
 Converted convert_convolution_backward(const RecordedOperator& recorded, ConversionContext& context) {

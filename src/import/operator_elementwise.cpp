@@ -13,7 +13,7 @@ ConvertedOperation elementwise(ElementwiseKind kind, const AtenArgument& tensor)
   result.kind = kind;
   result.count = element_count(tensor);
   result.dtype = native_type(tensor);
-  return {result};
+  return as_operation(result);
 }
 
 bool are_alike(const AtenArgument& a, const AtenArgument& b) {
@@ -30,7 +30,7 @@ ConvertedOperation bias_add(const AtenArgument& x, const AtenArgument& bias) {
   add.n = x.shape[0], add.c = x.shape[1], add.h = x.shape[2], add.w = x.shape[3];
   add.dtype = native_type(x);
   add.layout = *layout;
-  return {add};
+  return as_operation(add);
 }
 
 std::string_view without_namespace_and_place(std::string_view name) {
@@ -136,7 +136,7 @@ Converted convert_copy(const RecordedOperator& recorded, ConversionContext&) {
   // Where the record does not say between which devices, it may be a copy from or to the host.
   require_native(!target->device.empty() && target->device == source->device);
   const Copy copy{element_count(to) * element_size(native_type(to)).value()};
-  return {{copy, std::nullopt, "", {{"x", arguments.identity("src")}, {"y", arguments.output_identity(0)}}}};
+  return {as_operation(copy, {{"x", arguments.identity("src")}, {"y", arguments.output_identity(0)}})};
 }
 
 }  // namespace jitterscope

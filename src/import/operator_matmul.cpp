@@ -37,12 +37,10 @@ Matmul product(const AtenArgument& a, const AtenArgument& b) {
 
 Converted matmul_of(const Matmul& matmul, const Arguments& arguments, std::string_view a, std::string_view b,
                     std::string_view bias) {
-  ConvertedOperation result{matmul};
-  result.tensors = {{"a", arguments.identity(a)},
-                    {"b", arguments.identity(b)},
-                    {"bias", arguments.identity(bias)},
-                    {"c", arguments.output_identity(0)}};
-  return {result};
+  return {as_operation(matmul, {{"a", arguments.identity(a)},
+                                {"b", arguments.identity(b)},
+                                {"bias", arguments.identity(bias)},
+                                {"c", arguments.output_identity(0)}})};
 }
 
 bool is_bias_of(const AtenArgument& bias, std::int64_t columns) {
@@ -62,13 +60,10 @@ Converted convert_linear(const RecordedOperator& recorded, ConversionContext&) {
   linear.n = element_count(x) / linear.in;
   linear.bias = arguments.has_tensor("bias");
   linear.dtype = native_type(x);
-  return {{linear,
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("input")},
-            {"w", arguments.identity("weight")},
-            {"bias", arguments.identity("bias")},
-            {"y", arguments.output_identity(0)}}}};
+  return {as_operation(linear, {{"x", arguments.identity("input")},
+                                {"w", arguments.identity("weight")},
+                                {"bias", arguments.identity("bias")},
+                                {"y", arguments.output_identity(0)}})};
 }
 
 Converted convert_addmm(const RecordedOperator& recorded, ConversionContext&) {
@@ -83,13 +78,10 @@ Converted convert_addmm(const RecordedOperator& recorded, ConversionContext&) {
   }
   Linear linear;
   linear.n = matmul.m, linear.in = matmul.k, linear.out = matmul.n, linear.dtype = matmul.dtype;
-  return {{linear,
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("mat1")},
-            {"w", arguments.identity("mat2")},
-            {"bias", arguments.identity("self")},
-            {"y", arguments.output_identity(0)}}}};
+  return {as_operation(linear, {{"x", arguments.identity("mat1")},
+                                {"w", arguments.identity("mat2")},
+                                {"bias", arguments.identity("self")},
+                                {"y", arguments.output_identity(0)}})};
 }
 
 Converted convert_mm(const RecordedOperator& recorded, ConversionContext&) {

@@ -58,17 +58,14 @@ Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext
   BatchNorm norm = batch_norm_of(arguments.tensor("input"));
   require_native(arguments.has_tensor("weight") && arguments.has_tensor("bias"));
   norm.pass = arguments.boolean("training") ? Pass::forward : Pass::inference;
-  return {{norm,
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("input")},
-            {"weight", arguments.identity("weight")},
-            {"bias", arguments.identity("bias")},
-            {"mean",
-             norm.pass == Pass::forward ? arguments.output_identity(1) : arguments.identity("running_mean")},
-            {"variance", arguments.identity("running_var")},
-            {"y", arguments.output_identity(0)},
-            {"deviation", arguments.output_identity(2)}}}};
+  return {as_operation(norm, {{"x", arguments.identity("input")},
+                              {"weight", arguments.identity("weight")},
+                              {"bias", arguments.identity("bias")},
+                              {"mean", norm.pass == Pass::forward ? arguments.output_identity(1)
+                                                                  : arguments.identity("running_mean")},
+                              {"variance", arguments.identity("running_var")},
+                              {"y", arguments.output_identity(0)},
+                              {"deviation", arguments.output_identity(2)}})};
 }
 
 Converted convert_batch_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
@@ -78,30 +75,24 @@ Converted convert_batch_norm_backward(const RecordedOperator& recorded, Conversi
   require_native(arguments.boolean_or("train", true) && arguments.has_tensor("weight"));
   norm.pass = Pass::backward;
   const bool cudnn = arguments.find("save_var") != nullptr;
-  return {{norm,
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("input")},
-            {"dy", arguments.identity(cudnn ? "grad_output" : "grad_out")},
-            {"weight", arguments.identity("weight")},
-            {"mean", arguments.identity("save_mean")},
-            {"deviation", arguments.identity(cudnn ? "save_var" : "save_invstd")},
-            {"dx", arguments.output_identity(0)},
-            {"dweight", arguments.output_identity(1)},
-            {"dbias", arguments.output_identity(2)}}}};
+  return {as_operation(norm, {{"x", arguments.identity("input")},
+                              {"dy", arguments.identity(cudnn ? "grad_output" : "grad_out")},
+                              {"weight", arguments.identity("weight")},
+                              {"mean", arguments.identity("save_mean")},
+                              {"deviation", arguments.identity(cudnn ? "save_var" : "save_invstd")},
+                              {"dx", arguments.output_identity(0)},
+                              {"dweight", arguments.output_identity(1)},
+                              {"dbias", arguments.output_identity(2)}})};
 }
 
 Converted convert_layer_norm(const RecordedOperator& recorded, ConversionContext&) {
   const Arguments arguments(recorded);
-  return {{layer_norm_of(arguments),
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("input")},
-            {"weight", arguments.identity("weight")},
-            {"bias", arguments.identity("bias")},
-            {"y", arguments.output_identity(0)},
-            {"mean", arguments.output_identity(1)},
-            {"deviation", arguments.output_identity(2)}}}};
+  return {as_operation(layer_norm_of(arguments), {{"x", arguments.identity("input")},
+                                                  {"weight", arguments.identity("weight")},
+                                                  {"bias", arguments.identity("bias")},
+                                                  {"y", arguments.output_identity(0)},
+                                                  {"mean", arguments.output_identity(1)},
+                                                  {"deviation", arguments.output_identity(2)}})};
 }
 
 Converted convert_layer_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
@@ -109,26 +100,21 @@ Converted convert_layer_norm_backward(const RecordedOperator& recorded, Conversi
   LayerNorm norm = layer_norm_of(arguments);
   require_native(arguments.booleans("output_mask") == std::vector<bool>(3, true));
   norm.pass = Pass::backward;
-  return {{norm,
-           std::nullopt,
-           "",
-           {{"dy", arguments.identity("grad_out")},
-            {"x", arguments.identity("input")},
-            {"mean", arguments.identity("mean")},
-            {"deviation", arguments.identity("rstd")},
-            {"weight", arguments.identity("weight")},
-            {"dx", arguments.output_identity(0)},
-            {"dweight", arguments.output_identity(1)},
-            {"dbias", arguments.output_identity(2)}}}};
+  return {as_operation(norm, {{"dy", arguments.identity("grad_out")},
+                              {"x", arguments.identity("input")},
+                              {"mean", arguments.identity("mean")},
+                              {"deviation", arguments.identity("rstd")},
+                              {"weight", arguments.identity("weight")},
+                              {"dx", arguments.output_identity(0)},
+                              {"dweight", arguments.output_identity(1)},
+                              {"dbias", arguments.output_identity(2)}})};
 }
 
 Converted convert_softmax(const RecordedOperator& recorded, ConversionContext&) {
   const Arguments arguments(recorded);
   require_native(!arguments.boolean("half_to_float"));
-  return {{softmax_of(arguments.tensor("self"), arguments, recorded.name),
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("self")}, {"y", arguments.output_identity(0)}}}};
+  return {as_operation(softmax_of(arguments.tensor("self"), arguments, recorded.name),
+                       {{"x", arguments.identity("self")}, {"y", arguments.output_identity(0)}})};
 }
 
 Converted convert_softmax_backward(const RecordedOperator& recorded, ConversionContext&) {
@@ -137,12 +123,9 @@ Converted convert_softmax_backward(const RecordedOperator& recorded, ConversionC
   require_native(dy.shape == y.shape && dy.text == y.text && is_dense_row_major(dy));
   Softmax softmax = softmax_of(y, arguments, recorded.name);
   softmax.pass = Pass::backward;
-  return {{softmax,
-           std::nullopt,
-           "",
-           {{"dy", arguments.identity("grad_output")},
-            {"y", arguments.identity("output")},
-            {"dx", arguments.output_identity(0)}}}};
+  return {as_operation(softmax, {{"dy", arguments.identity("grad_output")},
+                                 {"y", arguments.identity("output")},
+                                 {"dx", arguments.output_identity(0)}})};
 }
 
 }  // namespace jitterscope

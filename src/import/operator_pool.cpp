@@ -57,22 +57,16 @@ Pool2d adaptive_pool_of(const AtenArgument& input, std::int64_t out_h, std::int6
 }
 
 Converted forward(const Pool2d& pool, const Arguments& arguments) {
-  return {{pool,
-           std::nullopt,
-           "",
-           {{"x", arguments.identity("self")},
-            {"y", arguments.output_identity(0)},
-            {"indices", arguments.output_identity(1)}}}};
+  return {as_operation(pool, {{"x", arguments.identity("self")},
+                              {"y", arguments.output_identity(0)},
+                              {"indices", arguments.output_identity(1)}})};
 }
 
 Converted backward(Pool2d pool, const Arguments& arguments) {
   pool.pass = Pass::backward;
-  return {{pool,
-           std::nullopt,
-           "",
-           {{"dy", arguments.identity("grad_output")},
-            {"indices", arguments.identity("indices")},
-            {"dx", arguments.output_identity(0)}}}};
+  return {as_operation(pool, {{"dy", arguments.identity("grad_output")},
+                              {"indices", arguments.identity("indices")},
+                              {"dx", arguments.output_identity(0)}})};
 }
 
 }  // namespace

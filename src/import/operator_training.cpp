@@ -49,12 +49,9 @@ Converted convert_embedding(const RecordedOperator& recorded, ConversionContext&
   embedding.count = element_count(indices);
   embedding.rows = weight.shape[0], embedding.columns = weight.shape[1];
   embedding.dtype = native_type(weight);
-  return {{embedding,
-           std::nullopt,
-           "",
-           {{"indices", arguments.identity("indices")},
-            {"table", arguments.identity("weight")},
-            {"y", arguments.output_identity(0)}}}};
+  return {as_operation(embedding, {{"indices", arguments.identity("indices")},
+                                   {"table", arguments.identity("weight")},
+                                   {"y", arguments.output_identity(0)}})};
 }
 
 Converted convert_embedding_backward(const RecordedOperator& recorded, ConversionContext&) {
@@ -67,17 +64,14 @@ Converted convert_embedding_backward(const RecordedOperator& recorded, Conversio
   embedding.rows = arguments.integer("num_weights"), embedding.columns = gradient.shape.back();
   embedding.dtype = native_type(gradient);
   embedding.pass = Pass::backward;
-  return {{embedding,
-           std::nullopt,
-           "",
-           {{"dy", arguments.identity("grad_output")},
-            {"indices", arguments.identity("indices")},
-            {"dtable", arguments.output_identity(0)}}}};
+  return {as_operation(embedding, {{"dy", arguments.identity("grad_output")},
+                                   {"indices", arguments.identity("indices")},
+                                   {"dtable", arguments.output_identity(0)}})};
 }
 
 Converted convert_optimizer(const RecordedOperator& recorded, ConversionContext&) {
   const Arguments arguments(recorded);
-  return {{step_over(list(arguments, "self"), optimizer_kind(recorded, arguments))}};
+  return {as_operation(step_over(list(arguments, "self"), optimizer_kind(recorded, arguments)))};
 }
 
 }  // namespace jitterscope

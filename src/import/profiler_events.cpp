@@ -248,9 +248,7 @@ ProfilerEvents read_profiler_events(ondemand::parser& parser, const simdjson::pa
     document = parser.iterate(text).value();
     reader.read(document);
   } catch (const simdjson::simdjson_error& error) {
-    const char* location = nullptr;
-    if (document.is_alive()) document.current_location().get(location);
-    fail_json(text, file_name, error, location);
+    fail_json(text, file_name, error, document);
   }
   if (!reader.has_events()) {
     throw UsageError(fmt::format("{}: a profiler trace has a list 'traceEvents'", file_name));

@@ -72,14 +72,16 @@ simdjson::dom::element field(simdjson::dom::object object, std::string_view name
 }  // namespace
 
 void fail_json(std::string_view text, std::string_view file_name, const simdjson::simdjson_error& error,
-               const char* location) {
+               simdjson::ondemand::document& document) {
   if (!ends_whole(text)) {
     throw UsageError(fmt::format(
         "{}: the file ends early, in the middle of its JSON; was the program stopped while it wrote it?",
         file_name));
   }
   std::string place;
-  if (location != nullptr && location >= text.data() && location < text.data() + text.size()) {
+  const char* location = nullptr;
+  const bool located = document.is_alive() && document.current_location().get(location) == simdjson::SUCCESS;
+  if (located && location >= text.data() && location < text.data() + text.size()) {
     place = fmt::format("line {}: ", 1 + std::count(text.data(), location, '\n'));
   }
   throw UsageError(fmt::format("{}: {}not valid JSON: {}", file_name, place, error.what()));

@@ -14,7 +14,7 @@ namespace jitterscope {
 
 /// Throws UsageError: the file ends early, or where it is no JSON.
 [[noreturn]] void fail_json(std::string_view text, std::string_view file_name,
-                            const simdjson::simdjson_error& error, const char* location);
+                            const simdjson::simdjson_error& error, simdjson::ondemand::document& document);
 
 /// A part of a text that is read, with what follows it readable. Its numbers may be inf and nan, which
 /// PyTorch writes although JSON has none; these become strings. Throws simdjson_error.
