@@ -108,9 +108,10 @@ class Importer {
   }
 
   // Conversions by the arguments' text: a network runs the same operators in each step.
-  const std::vector<ConvertedOperation>& converted(const CalledOperator& called) {
+  const std::vector<ConvertedOperation>& converted(const CalledOperator& called, bool copies_on_device) {
     // The forward convolutions say how the gradients are computed, so that this is a part of the question.
     std::string key = std::string(called.name) + (context_.allow_tf32 ? "+" : "-");
+    if (copies_on_device) key += "=";
     const std::string_view arguments = called.arguments;
     const std::size_t begin = std::min(arguments.find("\"Concrete Inputs\""), arguments.find("\"Input"));
     const std::size_t end = arguments.rfind(']');
@@ -118,7 +119,10 @@ class Importer {
     const auto [place, is_new] = known_.try_emplace(std::move(key));
     if (is_new) {
       simdjson::dom::object object = parse_part(parser_, called.arguments);
-      const RecordedOperator recorded = read_event(called.name, object);
+      RecordedOperator recorded = read_event(called.name, object);
+      if (copies_on_device) {
+        for (RecordedArgument& argument : recorded.arguments) argument.device = "cuda";
+      }
       try {
         place->second.operations = convert(recorded, context_);
       } catch (const UsageError& error) {
@@ -131,10 +135,16 @@ class Importer {
     return place->second.operations;
   }
 
+  // What the profiler calls a copy that stays on the GPU; the tensors' devices are not recorded.
+  bool copies_on_device(std::size_t index) const {
+    const Works& works = work_[index];
+    return works.size() == 1 && works.front()->name.starts_with("Memcpy DtoD");
+  }
+
   void add(std::size_t index, std::optional<Nanoseconds> time) {
     const CalledOperator& called = events_.operators[index];
     try {
-      const std::vector<ConvertedOperation>& operations = converted(called);
+      const std::vector<ConvertedOperation>& operations = converted(called, copies_on_device(index));
       const std::vector<Works> parts = split(index, operations.size());
       for (std::size_t i = 0; i < operations.size(); ++i) {
         const std::string part = operations[i].part.empty() ? "" : "." + operations[i].part;
