@@ -110,6 +110,29 @@ TEST(CudnnFrontendLog, AutotunedWinnersAreTheFastestOfTheirCandidates) {
   EXPECT_THAT(notes_of(model), HasSubstr("86 more executions"));
 }
 
+TEST(CudnnFrontendLog, OfEqualTimesTheFirstPlanWins) {
+  const std::string plan = "[cudnn_frontend] CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR : ConvFwd_eng";
+  const std::string rest = ", numeric_notes:[] behavior_notes:[] workSpaceSize: 0\n";
+  const std::string pack = "[cudnn_frontend] CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR : has 3 data pointers\n";
+  std::string text = forward().substr(0, forward().find("[cudnn_frontend] CUDNN_BACKEND_EXECUTION_PLAN"));
+  for (const char* engine : {"0", "1", "2"}) text += plan + engine + rest;
+  text += "[cudnn_frontend] Filtered plans count 3\n" + pack;
+  for (const char* time : {"0 took 0.02", "1 took 1e-2", "2 took 0.01"}) {
+    text += "[cudnn_frontend] Plan ConvFwd_eng" + std::string(time) + "\n";
+  }
+  const std::string autotuned = text + "[cudnn_frontend] Auto-tuning returns 3 plans.\n" + pack;
+  const Model model = import(autotuned);
+  ASSERT_EQ(model.calls.size(), 1u);
+  EXPECT_EQ(conv_of(model.layers[0]).engine, "ConvFwd_eng1");
+  EXPECT_EQ(model.layers[0].recorded_time, milliseconds(0.01));
+  // Two calls, one of which has a time: no sum.
+  const std::string heuristic = replaced(forward(), kForwardTag, "ConvFwd_eng1");
+  const Model both = import(autotuned + replaced(heuristic, "CUDNN_NUMERICAL_NOTE_TENSOR_CORE,", ""));
+  ASSERT_EQ(both.layers.size(), 1u);
+  EXPECT_EQ(both.layers[0].count(), 2);
+  EXPECT_FALSE(both.layers[0].recorded_time);
+}
+
 TEST(CudnnFrontendLog, TheSameProblemOfTwoThreadsIsOneLayer) {
   const Model model = import(forward() + forward());
   ASSERT_EQ(model.layers.size(), 1u);
