@@ -71,7 +71,9 @@ class Import {
 
  private:
   std::set<std::string> weight_names() const;
-  void define_inputs(const ModelOptions& options);
+  void define_inputs();
+  std::int64_t input_size(const OnnxValueInfo& input, std::size_t place, bool is_batch,
+                          std::vector<std::string>& missing);
   std::optional<std::int64_t> size_of(const OnnxDimension& dimension, std::size_t place) const;
   void check_axes() const;
 
