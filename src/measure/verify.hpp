@@ -10,8 +10,9 @@ namespace jitterscope {
 /// for sums in another order. f64 1e-12, f32 1e-5, tf32 1e-3, f16 2e-3, bf16 1e-2.
 double verification_tolerance(DataType);
 
-/// Poisons the outputs, launches once and compares with a float64 reference computed from the operands as
-/// they are on the device. Large outputs are compared at random elements (about 2e8 multiply-adds in all);
+/// Poisons the outputs, launches once and compares each with a float64 reference computed from the operands
+/// as they are on the device; the error is that of the output nearest to its limit, and indices must be
+/// exact. Large outputs are compared at random elements (about 2e8 multiply-adds in all);
 /// all of them are searched for poison. Spin has nothing to compare: throws UsageError.
 Verification verify(Queue& queue, PreparedOperation& prepared);
 

@@ -55,6 +55,28 @@ TEST(Verify, UnwrittenElementsAreCounted) {
   EXPECT_EQ(verification.unwritten, 2);
 }
 
+TEST(Verify, EveryOutputIsCompared) {
+  const Operation adam(OptimizerStep{.kind = OptimizerKind::momentum, .count = 20});
+  const Verification right = verify_with(adam);
+  EXPECT_TRUE(right.passed);
+  EXPECT_EQ(right.checked, 40);
+  EXPECT_EQ(right.total, 40);
+  const Verification wrong = verify_with(adam, [](std::vector<double>& output) { output[3] += 1.0; });
+  EXPECT_FALSE(wrong.passed);
+  EXPECT_GT(wrong.relative_error, wrong.tolerance);
+}
+
+TEST(Verify, IndicesHaveToBeExact) {
+  const Operation pool(Pool2d{.h = 400, .w = 400, .window_h = 2, .window_w = 2});
+  EXPECT_TRUE(verify_with(pool).passed);
+  const Verification wrong = verify_with(pool, [](std::vector<double>& output) { output[1521] += 1.0; });
+  EXPECT_FALSE(wrong.passed);
+  EXPECT_EQ(wrong.tolerance, 0.0);
+  EXPECT_LT(wrong.relative_error, verification_tolerance(DataType::f32)) << "far below what values may have";
+  const Verification unwritten = verify_with(pool, [](std::vector<double>& output) { output[7] = -1.0; });
+  EXPECT_EQ(unwritten.unwritten, 1);
+}
+
 // 2,500 outputs of a million terms each: comparing all of them would take minutes.
 const Operation kLong(Matmul{.m = 50, .n = 50, .k = 1'000'000});
 

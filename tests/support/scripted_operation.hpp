@@ -37,24 +37,23 @@ class ScriptedOperation final : public PreparedOperation {
   std::vector<double> read_operand(std::size_t index) override {
     const std::vector<Operand> operands = operation_.operands();
     const auto count = static_cast<std::size_t>(operands[index].count);
-    if (index + 1 < operands.size()) return input(index, count);
+    if (operands[index].role == OperandRole::input) return input(operands, index);
     std::vector<double> output(count, std::numeric_limits<double>::quiet_NaN());
     if (poisoned_) return output;
     std::vector<std::vector<double>> inputs;
-    for (std::size_t i = 0; i + 1 < operands.size(); ++i) {
-      inputs.push_back(input(i, static_cast<std::size_t>(operands[i].count)));
-    }
+    for (std::size_t i = 0; operands[i].role == OperandRole::input; ++i) inputs.push_back(input(operands, i));
     for (std::size_t i = 0; i < count; ++i) {
-      output[i] = reference_element(operation_, inputs, static_cast<std::int64_t>(i));
+      output[i] = reference_element(operation_, inputs, static_cast<std::int64_t>(i), index - inputs.size());
     }
-    state_.script.spoil(output);
+    // Of several outputs the last one is spoilt.
+    if (index + 1 == operands.size()) state_.script.spoil(output);
     return output;
   }
 
  private:
-  static std::vector<double> input(std::size_t index, std::size_t count) {
+  static std::vector<double> input(const std::vector<Operand>& operands, std::size_t index) {
     std::vector<double> values;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands[index].count); ++i) {
       values.push_back(static_cast<double>((i * 7 + index * 3) % 11) - 5.0);
     }
     return values;

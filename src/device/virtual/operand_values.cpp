@@ -63,16 +63,23 @@ std::vector<double> input_values(const Operand& operand, std::size_t index, cons
   return values;
 }
 
-std::vector<double> output_values(const Operation& operation, const InputData& data) {
-  const std::vector<Operand> operands = operation.operands();
+std::vector<double> output_values(const Operation& operation, std::size_t output, const InputData& data) {
+  std::vector<Operand> outputs;
   std::vector<std::vector<double>> inputs;
-  for (std::size_t i = 0; i + 1 < operands.size(); ++i) inputs.push_back(input_values(operands[i], i, data));
-  std::vector<double> output(static_cast<std::size_t>(operands.back().count));
-  for (const std::int64_t index : reference_sample(operation)) {
-    output[static_cast<std::size_t>(index)] =
-        rounded_to(operands.back().dtype, reference_element(operation, inputs, index));
+  for (const Operand& operand : operation.operands()) {
+    if (operand.role == OperandRole::output) {
+      outputs.push_back(operand);
+    } else {
+      inputs.push_back(input_values(operand, inputs.size(), data));
+    }
   }
-  return output;
+  std::vector<double> values(static_cast<std::size_t>(outputs.at(output).count));
+  const std::unique_ptr<Reference> reference = make_reference(operation, inputs);
+  for (const std::int64_t index : reference_sample(operation, output)) {
+    values[static_cast<std::size_t>(index)] =
+        rounded_to(outputs[output].dtype, reference->element(output, index));
+  }
+  return values;
 }
 
 }  // namespace jitterscope::virtual_gpu

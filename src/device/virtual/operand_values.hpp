@@ -10,11 +10,11 @@ namespace jitterscope::virtual_gpu {
 
 double rounded_to(DataType dtype, double value);
 
-/// Operand `index` of an operation; the same for the same kind and seed.
+/// Operand `index` of an operation; the same for the same kind and seed. Indices are random for any kind.
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data);
 
-/// The output that follows from the inputs. Where computing all of it would take minutes, only the elements
-/// that a check looks at (reference_sample) are computed, and the others are zero.
-std::vector<double> output_values(const Operation& operation, const InputData& data);
+/// The output, counted from 0, that follows from the inputs. Where computing all of it would take minutes,
+/// only the elements that a check looks at (reference_sample) are computed, and the others are zero.
+std::vector<double> output_values(const Operation& operation, std::size_t output, const InputData& data);
 
 }  // namespace jitterscope::virtual_gpu

@@ -89,7 +89,11 @@ std::vector<double> VirtualOperation::read_operand(std::size_t index) {
   timeline_.synchronize();
   const Operand& operand = operands_.at(index);
   if (operand.role == OperandRole::input) return input_values(operand, index, data_);
-  if (kernel_->has_run) return output_values(operation_, data_);
+  const auto inputs =
+      static_cast<std::size_t>(std::count_if(operands_.begin(), operands_.end(), [](const Operand& each) {
+        return each.role == OperandRole::input;
+      }));
+  if (kernel_->has_run) return output_values(operation_, index - inputs, data_);
   return std::vector<double>(static_cast<std::size_t>(operand.count),
                              std::numeric_limits<double>::quiet_NaN());
 }

@@ -19,15 +19,23 @@ TEST_P(VirtualValues, AreVerified) {
   EXPECT_GT(result.checked, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, VirtualValues,
-                         testing::Values("conv2d:n=2,c=8,hw=7,k=8,rs=3,pad=1,dtype=f16,layout=nhwc",
-                                         "conv2d:n=2,c=8,hw=7,k=8,rs=3,pad=1,direction=dgrad",
-                                         "conv2d:n=2,c=8,hw=7,k=8,rs=3,pad=1,dtype=bf16,direction=wgrad",
-                                         "matmul:m=33,n=17,k=65,dtype=f16,bias=1",
-                                         "linear:n=5,in=30,out=7,dtype=f64", "copy:bytes=4096",
-                                         "copy:bytes=4096,kind=h2d", "fill:count=100",
-                                         "add:count=100000,dtype=bf16", "relu:count=100",
-                                         "matmul:m=2048,n=2048,k=512,dtype=bf16"));
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, VirtualValues,
+    testing::Values("conv2d:n=2,c=8,hw=7,k=8,rs=3,pad=1,dtype=f16,layout=nhwc",
+                    "conv2d:n=2,c=8,hw=7,k=8,rs=3,pad=1,direction=dgrad",
+                    "conv2d:n=2,c=8,hw=7,k=8,rs=3,pad=1,dtype=bf16,direction=wgrad",
+                    "matmul:m=33,n=17,k=65,dtype=f16,bias=1", "linear:n=5,in=30,out=7,dtype=f64",
+                    "copy:bytes=4096", "copy:bytes=4096,kind=h2d", "fill:count=100",
+                    "add:count=100000,dtype=bf16", "relu:count=100", "matmul:m=2048,n=2048,k=512,dtype=bf16",
+                    "gelu:count=100,dtype=f16", "batch_norm:n=2,c=3,hw=9,dtype=f16",
+                    "batch_norm:n=2,c=3,hw=9,dtype=f16,pass=backward",
+                    "batch_norm:n=2,c=3,hw=9,pass=inference",
+                    "max_pool:n=2,c=3,hw=8,window=3,stride=2,pad=1,dtype=f16",
+                    "max_pool:n=2,c=3,hw=8,window=2,dtype=f16,pass=backward",
+                    "embedding:count=20,rows=9,columns=8,pass=backward", "adamw:count=100,dtype=bf16",
+                    "attention:batch=1,heads=2,queries=20,dim=8,dtype=bf16",
+                    "attention:batch=1,heads=2,queries=20,dim=8,dtype=f64",
+                    "attention:batch=1,heads=2,queries=9,dim=8,dtype=f16,pass=backward"));
 
 TEST(VirtualOperation, OutputsAreNanUntilALaunchHasRun) {
   Bench bench;

@@ -20,29 +20,50 @@ std::unique_ptr<PreparedOperation> prepare_layer(const Operation& operation, con
       fmt::format("the cpu has no {} for {}: try dtype=f32", to_string(operation.dtype()), operation.kind()));
 }
 
-struct Preparer {
-  const Operation& operation;
-  const InputTable& inputs;
+class Preparer {
+ public:
+  Preparer(const Operation& operation, const InputTable& inputs) : operation_(operation), inputs_(inputs) {}
 
-  std::unique_ptr<PreparedOperation> operator()(const Conv2d&) { return prepare_layer(operation, inputs); }
-  std::unique_ptr<PreparedOperation> operator()(const Matmul&) { return prepare_layer(operation, inputs); }
-  std::unique_ptr<PreparedOperation> operator()(const Linear&) { return prepare_layer(operation, inputs); }
-  std::unique_ptr<PreparedOperation> operator()(const Copy&) { return prepare_copy(operation, inputs); }
-  std::unique_ptr<PreparedOperation> operator()(const Elementwise&) {
-    return prepare_elementwise(operation, inputs);
+  std::unique_ptr<PreparedOperation> operator()(const Conv2d&) { return prepare_layer(operation_, inputs_); }
+  std::unique_ptr<PreparedOperation> operator()(const Matmul&) { return prepare_layer(operation_, inputs_); }
+  std::unique_ptr<PreparedOperation> operator()(const Linear&) { return prepare_layer(operation_, inputs_); }
+  std::unique_ptr<PreparedOperation> operator()(const Copy&) { return prepare_copy(operation_, inputs_); }
+  std::unique_ptr<PreparedOperation> operator()(const Elementwise&) { return layer(prepare_elementwise); }
+  std::unique_ptr<PreparedOperation> operator()(const BatchNorm&) { return layer(prepare_batch_norm_loops); }
+  std::unique_ptr<PreparedOperation> operator()(const Pool2d&) { return layer(prepare_pool_loops); }
+  std::unique_ptr<PreparedOperation> operator()(const Softmax&) { return layer(prepare_softmax_loops); }
+  std::unique_ptr<PreparedOperation> operator()(const LayerNorm&) { return layer(prepare_layer_norm_loops); }
+  std::unique_ptr<PreparedOperation> operator()(const BiasAdd&) {
+    return prepare_bias_add(operation_, inputs_);
   }
-  std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation, inputs); }
-  template <class Shape>
-  std::unique_ptr<PreparedOperation> operator()(const Shape&) {
-    throw UsageError(fmt::format("the cpu has no {}", operation.kind()));
+  std::unique_ptr<PreparedOperation> operator()(const Embedding&) {
+    return prepare_embedding(operation_, inputs_);
   }
+  std::unique_ptr<PreparedOperation> operator()(const OptimizerStep&) {
+    return prepare_optimizer_step(operation_, inputs_);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Attention&) {
+    return prepare_attention(operation_, inputs_);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation_, inputs_); }
+
+ private:
+  using Loops = std::unique_ptr<PreparedOperation> (*)(const Operation&, const InputTable&);
+
+  std::unique_ptr<PreparedOperation> layer(Loops loops) {
+    std::unique_ptr<PreparedOperation> primitive = prepare_onednn_layer(operation_, inputs_);
+    return primitive ? std::move(primitive) : loops(operation_, inputs_);
+  }
+
+  const Operation& operation_;
+  const InputTable& inputs_;
 };
 
 }  // namespace
 
 std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputTable& inputs) {
   require_memory(operand_memory(operation), operation.text());
-  return std::visit(Preparer{operation, inputs}, operation.parameters());
+  return std::visit(Preparer(operation, inputs), operation.parameters());
 }
 
 }  // namespace jitterscope::cpu

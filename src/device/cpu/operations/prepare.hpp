@@ -12,7 +12,22 @@ std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const Inp
 /// Own loops in double precision, for checking.
 std::unique_ptr<PreparedOperation> prepare_double(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, const InputTable& inputs);
+/// Activations, pooling, softmax and normalization; nothing where oneDNN has no primitive for the type or
+/// for the operands as they lie.
+std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operation, const InputTable& inputs);
+
+/// Own loops, for every type but tf32.
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Operation& operation, const InputTable& inputs);
+std::unique_ptr<PreparedOperation> prepare_bias_add(const Operation& operation, const InputTable& inputs);
+std::unique_ptr<PreparedOperation> prepare_batch_norm_loops(const Operation&, const InputTable&);
+std::unique_ptr<PreparedOperation> prepare_layer_norm_loops(const Operation&, const InputTable&);
+std::unique_ptr<PreparedOperation> prepare_pool_loops(const Operation& operation, const InputTable& inputs);
+std::unique_ptr<PreparedOperation> prepare_softmax_loops(const Operation& operation,
+                                                         const InputTable& inputs);
+std::unique_ptr<PreparedOperation> prepare_embedding(const Operation& operation, const InputTable& inputs);
+std::unique_ptr<PreparedOperation> prepare_optimizer_step(const Operation&, const InputTable&);
+std::unique_ptr<PreparedOperation> prepare_attention(const Operation& operation, const InputTable& inputs);
+
 std::unique_ptr<PreparedOperation> prepare_copy(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_spin(const Operation& operation, const InputTable& inputs);
 

@@ -1,6 +1,7 @@
 #include "device/cpu/operations/prepared.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/random.hpp"
@@ -18,7 +19,9 @@ constexpr std::int64_t kTableSize = 1 << 20;
 constexpr std::int64_t kRun = 4096;
 
 template <class Format>
-void fill_runs(std::byte* memory, std::int64_t count, const std::vector<double>& table, std::uint64_t seed) {
+void fill_runs(std::byte* memory, const Operand& operand, const std::vector<double>& table,
+               std::uint64_t seed) {
+  const std::int64_t count = operand.count;
   auto* elements = reinterpret_cast<typename Format::Stored*>(memory);
 #pragma omp parallel for schedule(static) if (count > 16 * kRun)
   for (std::int64_t first = 0; first < count; first += kRun) {
@@ -26,7 +29,19 @@ void fill_runs(std::byte* memory, std::int64_t count, const std::vector<double>&
     const double* values = table.data() + random.below(kTableSize - kRun);
     const std::int64_t length = std::min(kRun, count - first);
     for (std::int64_t i = 0; i < length; ++i) {
-      elements[first + i] = Format::write(static_cast<typename Format::Value>(values[i]));
+      const double value = operand.non_negative ? std::abs(values[i]) : values[i];
+      elements[first + i] = Format::write(static_cast<typename Format::Value>(value));
+    }
+  }
+}
+
+void fill_indices(std::byte* memory, const Operand& operand, std::uint64_t seed) {
+  auto* indices = reinterpret_cast<std::int64_t*>(memory);
+#pragma omp parallel for schedule(static) if (operand.count > 16 * kRun)
+  for (std::int64_t first = 0; first < operand.count; first += kRun) {
+    Random random(seed + static_cast<std::uint64_t>(first));
+    for (std::int64_t i = first; i < std::min(first + kRun, operand.count); ++i) {
+      indices[i] = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(operand.index_limit)));
     }
   }
 }
@@ -34,7 +49,7 @@ void fill_runs(std::byte* memory, std::int64_t count, const std::vector<double>&
 template <class Format>
 void read_all(std::vector<double>& values, const std::byte* memory) {
   const auto* elements = reinterpret_cast<const typename Format::Stored*>(memory);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Format::read(elements[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(Format::read(elements[i]));
 }
 
 // Calls the function with the format of a type, as in function(Half()).
@@ -57,9 +72,11 @@ InputTable::InputTable(const InputData& data) : seed_(data.seed), values_(kTable
   for (double& value : values_) value = draw_value(data.kind, random);
 }
 
-void InputTable::fill(std::byte* memory, std::int64_t count, DataType dtype, std::uint64_t stream) const {
+void InputTable::fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const {
   const std::uint64_t seed = Random(seed_ ^ (stream << 48)).next();
-  with_format(dtype, [&]<class Format>(Format) { fill_runs<Format>(memory, count, values_, seed); });
+  if (operand.dtype == DataType::i64) return fill_indices(memory, operand, seed);
+  with_format(operand.dtype,
+              [&]<class Format>(Format) { fill_runs<Format>(memory, operand, values_, seed); });
 }
 
 Bytes operand_memory(const Operation& operation) {
@@ -74,7 +91,7 @@ CpuOperation::CpuOperation(const Operation& operation, const InputTable& inputs)
   for (const Operand& operand : operands_) {
     AlignedMemory& memory = memory_.emplace_back(operand.bytes());
     const std::uint64_t stream = memory_.size();
-    if (operand.role == OperandRole::input) inputs.fill(memory.data(), operand.count, operand.dtype, stream);
+    if (operand.role == OperandRole::input) inputs.fill(memory.data(), operand, stream);
   }
   CpuOperation::poison_outputs();
 }

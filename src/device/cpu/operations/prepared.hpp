@@ -12,8 +12,8 @@ namespace jitterscope::cpu {
 class InputTable {
  public:
   explicit InputTable(const InputData& data);
-  /// Fills `count` elements; another `stream` gives other values.
-  void fill(std::byte* memory, std::int64_t count, DataType dtype, std::uint64_t stream) const;
+  /// Fills an operand; another `stream` gives other values. Indices are random for any kind of data.
+  void fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const;
 
  private:
   std::uint64_t seed_;

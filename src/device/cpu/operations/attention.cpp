@@ -1,0 +1,132 @@
+// Attention by own loops: a query, or in the gradients of keys and values a key, at a time. Scores of one row
+// are kept, never the whole matrix.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "device/cpu/operations/loops.hpp"
+#include "device/cpu/operations/prepare.hpp"
+
+namespace jitterscope::cpu {
+namespace {
+
+template <class Format>
+class AttentionLoops final : public CpuOperation {
+ public:
+  AttentionLoops(const Operation& operation, const InputTable& inputs)
+      : CpuOperation(operation, inputs),
+        attention_(std::get<Attention>(operation.parameters())),
+        scale_(Value(1.0 / std::sqrt(static_cast<double>(attention_.dim)))) {}
+
+  void run(NativeQueue) override {
+    const std::int64_t heads = attention_.batch * attention_.heads;
+    const bool backward = attention_.pass == Pass::backward;
+#pragma omp parallel
+    {
+      std::vector<Value> weights(static_cast<std::size_t>(std::max(attention_.keys, attention_.queries)));
+      std::vector<Value> sums(static_cast<std::size_t>(attention_.dim)), more(sums.size());
+#pragma omp for schedule(dynamic, 16)
+      for (std::int64_t query = 0; query < heads * attention_.queries; ++query) {
+        backward ? query_gradient(query, sums) : forward(query, weights, sums);
+      }
+#pragma omp for schedule(dynamic, 16)
+      for (std::int64_t key = 0; key < (backward ? heads * attention_.keys : 0); ++key) {
+        key_gradients(key, sums, more);
+      }
+    }
+  }
+
+ private:
+  using Stored = typename Format::Stored;
+  using Value = typename Format::Value;
+
+  const Stored* row(std::size_t operand, std::int64_t index) const {
+    return data<const Stored>(operand) + index * attention_.dim;
+  }
+  // Keys that the query sees: the first ones.
+  std::int64_t seen(std::int64_t query) const {
+    const std::int64_t position = query % attention_.queries;
+    return attention_.causal ? std::min(position + 1, attention_.keys) : attention_.keys;
+  }
+  std::int64_t first_key(std::int64_t query) const { return query / attention_.queries * attention_.keys; }
+
+  Value dot(const Stored* a, const Stored* b) const {
+    Value sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < attention_.dim; ++i) sum += Format::read(a[i]) * Format::read(b[i]);
+    return sum;
+  }
+  void add(std::vector<Value>& sums, Value weight, const Stored* values) const {
+    Value* sum = sums.data();
+#pragma omp simd
+    for (std::int64_t i = 0; i < attention_.dim; ++i) sum[i] += weight * Format::read(values[i]);
+  }
+  void write(std::size_t operand, std::int64_t index, const std::vector<Value>& sums) const {
+    auto* out = data<Stored>(operand) + index * attention_.dim;
+    for (std::size_t i = 0; i < sums.size(); ++i) out[i] = Format::write(sums[i]);
+  }
+
+  void forward(std::int64_t query, std::vector<Value>& weights, std::vector<Value>& sums) const {
+    const std::int64_t keys = seen(query), first = first_key(query);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      weights[static_cast<std::size_t>(j)] = scale_ * dot(row(0, query), row(1, first + j));
+    }
+    const Value largest = *std::max_element(weights.begin(), weights.begin() + keys);
+    double total = 0.0;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      Value& weight = weights[static_cast<std::size_t>(j)];
+      weight = std::exp(weight - largest);
+      total += static_cast<double>(weight);
+    }
+    std::fill(sums.begin(), sums.end(), Value(0));
+    for (std::int64_t j = 0; j < keys; ++j) {
+      add(sums, weights[static_cast<std::size_t>(j)] / Value(total), row(2, first + j));
+    }
+    write(3, query, sums);
+    data<float>(4)[query] = static_cast<float>(static_cast<double>(largest) + std::log(total));
+  }
+
+  // Backward's operands: dy, q, k, v, y, logsumexp.
+  Value weight(std::int64_t query, std::int64_t key) const {
+    return std::exp(scale_ * dot(row(1, query), row(2, key)) - Value(data<const float>(5)[query]));
+  }
+  Value score_gradient(std::int64_t query, std::int64_t key, Value weight, Value along) const {
+    return weight * (dot(row(0, query), row(3, key)) - along) * scale_;
+  }
+
+  void query_gradient(std::int64_t query, std::vector<Value>& sums) const {
+    const std::int64_t first = first_key(query);
+    const Value along = dot(row(0, query), row(4, query));
+    std::fill(sums.begin(), sums.end(), Value(0));
+    for (std::int64_t key = first; key < first + seen(query); ++key) {
+      add(sums, score_gradient(query, key, weight(query, key), along), row(2, key));
+    }
+    write(6, query, sums);
+  }
+
+  void key_gradients(std::int64_t key, std::vector<Value>& dk, std::vector<Value>& dv) const {
+    std::fill(dk.begin(), dk.end(), Value(0));
+    std::fill(dv.begin(), dv.end(), Value(0));
+    const std::int64_t first = key / attention_.keys * attention_.queries;
+    for (std::int64_t query = first; query < first + attention_.queries; ++query) {
+      if (key % attention_.keys >= seen(query)) continue;
+      const Value share = weight(query, key);
+      const Value along = dot(row(0, query), row(4, query));
+      add(dk, score_gradient(query, key, share, along), row(1, query));
+      add(dv, share, row(0, query));
+    }
+    write(7, key, dk);
+    write(8, key, dv);
+  }
+
+  Attention attention_;
+  Value scale_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedOperation> prepare_attention(const Operation& operation, const InputTable& inputs) {
+  return prepare_loops<AttentionLoops>(operation, inputs);
+}
+
+}  // namespace jitterscope::cpu

@@ -1,0 +1,47 @@
+// What makes a primitive of its parts, in oneDNN 2.6 and in 3.x.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "device/cpu/operations/onednn_primitives.hpp"
+
+namespace jitterscope::cpu {
+
+/// The scratchpad is ours, so that its size is known and its lines can be flushed.
+inline dnnl::primitive_attr attributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+/// Version 2 makes a description first, version 3 passes its parts straight to the primitive description.
+template <class Kind, class... Parts>
+auto describe(const dnnl::engine& engine, const Parts&... parts) {
+#if DNNL_VERSION_MAJOR >= 3
+  return typename Kind::primitive_desc(engine, parts..., attributes());
+#else
+  return typename Kind::primitive_desc(typename Kind::desc(parts...), attributes(), engine);
+#endif
+}
+
+/// A gradient names the forward primitive that it belongs to, last before the attributes in version 3.
+template <class Kind, class Forward, class... Parts>
+auto describe_gradient(const dnnl::engine& engine, const Forward& forward, const Parts&... parts) {
+#if DNNL_VERSION_MAJOR >= 3
+  return typename Kind::primitive_desc(engine, parts..., forward, attributes());
+#else
+  return typename Kind::primitive_desc(typename Kind::desc(parts...), attributes(), engine, forward);
+#endif
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved from, which is not seen in a template
+template <class Kind, class Description>
+Primitive primitive_of(const Description& description, std::vector<Primitive::Argument> arguments) {
+  return {.primitive = Kind(description),
+          .implementation = description.impl_info_str(),
+          .arguments = std::move(arguments),
+          .scratchpad = description.scratchpad_desc()};
+}
+
+}  // namespace jitterscope::cpu

@@ -1,0 +1,32 @@
+// Primitives of layers besides convolutions and products, whose arguments follow the operands. A variance
+// stands where the operand is its deviation.
+#pragma once
+
+#include "device/cpu/operations/onednn_primitives.hpp"
+
+namespace jitterscope::cpu {
+
+struct Activation {
+  dnnl::algorithm algorithm{};
+  float alpha = 0, beta = 0;
+  bool backward = false, keeps_output = false;  ///< backward: it is given y, else x
+};
+
+struct AverageShape {
+  dnnl::memory::desc x, y;
+  dnnl::memory::dims window, stride, padding;
+};
+
+/// Throw dnnl::error where oneDNN cannot.
+Primitive activation_primitive(const dnnl::engine& engine, const Activation& activation,
+                               const dnnl::memory::desc& tensor);
+Primitive average_primitive(const dnnl::engine& engine, const AverageShape& shape, Pass pass);
+Primitive softmax_primitive(const dnnl::engine& engine, bool logarithm, const dnnl::memory::desc& matrix,
+                            Pass pass);
+Primitive batch_norm_primitive(const dnnl::engine& engine, const dnnl::memory::desc& tensor,
+                               const dnnl::memory::desc& statistic, Pass pass);
+/// `rows` and `columns`: the statistics, and the weights.
+Primitive layer_norm_primitive(const dnnl::engine& engine, const dnnl::memory::desc& matrix,
+                               const dnnl::memory::desc& rows, const dnnl::memory::desc& columns, Pass pass);
+
+}  // namespace jitterscope::cpu

@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <unordered_map>
+
+#include "device/cpu/operations/onednn_layer_primitives.hpp"
+#include "device/cpu/operations/prepare.hpp"
+#include "device/cpu/operations/shapes.hpp"
+
+namespace jitterscope::cpu {
+namespace {
+
+using dnnl::memory;
+
+constexpr float kEpsilon = 1e-5f;
+
+// oneDNN keeps variances where the operands are deviations, 1/sqrt(variance + eps): converted within each
+// launch, one number for each channel or row.
+class OnednnLayer final : public CpuOperation {
+ public:
+  OnednnLayer(const Operation& operation, const InputTable& inputs, const dnnl::engine& engine,
+              const Primitive& primitive)
+      : CpuOperation(operation, inputs),
+        stream_(engine),
+        primitive_(primitive.primitive),
+        algorithm_(primitive.implementation),
+        scratchpad_(Bytes(static_cast<std::int64_t>(primitive.scratchpad.get_size()))) {
+    const std::vector<Operand> operands = operation.operands();
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Primitive::Argument& argument = primitive.arguments[i];
+      void* place = operands[i].name == "deviation" ? place_of_variance(operands[i], i) : data(i);
+      arguments_.emplace(argument.id, dnnl::memory(argument.desc, engine, place));
+    }
+    // Asked for beside its gradient, though nothing depends on it: any vector of its length will do.
+    if (arguments_.count(DNNL_ARG_DIFF_SHIFT) == 1) {
+      arguments_.emplace(DNNL_ARG_SHIFT, arguments_.at(DNNL_ARG_SCALE));
+    }
+    if (scratchpad_.size() > Bytes(0)) {
+      arguments_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(primitive.scratchpad, engine, scratchpad_.data()));
+    }
+  }
+
+  std::string provider() const override { return "onednn"; }
+  std::string algorithm() const override { return algorithm_; }
+  Bytes workspace() const override { return scratchpad_.size() + variance_.size(); }
+
+  void run(NativeQueue) override {
+    float* deviation = deviation_ ? data<float>(*deviation_) : nullptr;
+    if (deviation != nullptr && !is_output_) {
+      auto* variance = reinterpret_cast<float*>(variance_.data());
+      std::transform(deviation, deviation + count_, variance,
+                     [](float value) { return 1.0f / (value * value) - kEpsilon; });
+    }
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
+    if (deviation != nullptr && is_output_) {
+      std::transform(deviation, deviation + count_, deviation,
+                     [](float value) { return 1.0f / std::sqrt(value + kEpsilon); });
+    }
+  }
+
+  std::vector<MemoryRegion> memory() const override {
+    std::vector<MemoryRegion> regions = CpuOperation::memory();
+    for (const AlignedMemory* own : {&scratchpad_, &variance_}) {
+      if (own->size() > Bytes(0)) regions.push_back({own->data(), own->size()});
+    }
+    return regions;
+  }
+
+ private:
+  void* place_of_variance(const Operand& operand, std::size_t index) {
+    deviation_ = index;
+    count_ = operand.count;
+    is_output_ = operand.role == OperandRole::output;
+    if (is_output_) return data(index);
+    variance_ = AlignedMemory(operand.bytes());
+    return variance_.data();
+  }
+
+  dnnl::stream stream_;
+  dnnl::primitive primitive_;
+  std::string algorithm_;
+  AlignedMemory scratchpad_, variance_;
+  std::optional<std::size_t> deviation_;
+  std::int64_t count_ = 0;
+  bool is_output_ = false;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+memory::data_type onednn_type(DataType dtype) {
+  return dtype == DataType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+memory::desc vector_of(std::int64_t count, DataType dtype) {
+  return {{count}, onednn_type(dtype), memory::dims{1}};
+}
+memory::desc matrix_of(std::int64_t rows, std::int64_t columns, DataType dtype) {
+  return {{rows, columns}, onednn_type(dtype), memory::dims{columns, 1}};
+}
+template <class Shape>
+memory::desc tensor_of(const Shape& shape, std::int64_t h, std::int64_t w) {
+  const Strides steps = strides(shape.c, h, w, shape.layout);
+  return {
+      {shape.n, shape.c, h, w}, onednn_type(shape.dtype), memory::dims{steps.n, steps.c, steps.h, steps.w}};
+}
+
+std::optional<Activation> activation_of(ElementwiseKind kind) {
+  using dnnl::algorithm;
+  switch (kind) {
+    case ElementwiseKind::relu6: return Activation{algorithm::eltwise_clip_v2, 0, 6};
+    case ElementwiseKind::sigmoid: return Activation{algorithm::eltwise_logistic};
+    case ElementwiseKind::tanh: return Activation{algorithm::eltwise_tanh};
+    case ElementwiseKind::silu: return Activation{algorithm::eltwise_swish, 1};
+    case ElementwiseKind::gelu: return Activation{algorithm::eltwise_gelu_erf};
+    case ElementwiseKind::relu6_backward: return Activation{algorithm::eltwise_clip_v2, 0, 6, true};
+    case ElementwiseKind::sigmoid_backward:
+      return Activation{algorithm::eltwise_logistic_use_dst_for_bwd, 0, 0, true, true};
+    case ElementwiseKind::tanh_backward:
+      return Activation{algorithm::eltwise_tanh_use_dst_for_bwd, 0, 0, true, true};
+    case ElementwiseKind::silu_backward: return Activation{algorithm::eltwise_swish, 1, 0, true};
+    case ElementwiseKind::gelu_backward: return Activation{algorithm::eltwise_gelu_erf, 0, 0, true};
+    default: return std::nullopt;  // one instruction for each element: own loops are as fast as memory
+  }
+}
+
+class Planner {
+ public:
+  explicit Planner(const dnnl::engine& engine) : engine_(engine) {}
+
+  std::optional<Primitive> operator()(const Elementwise& shape) const {
+    const std::optional<Activation> activation = activation_of(shape.kind);
+    if (!activation) return std::nullopt;
+    return activation_primitive(engine_, *activation, vector_of(shape.count, shape.dtype));
+  }
+  // oneDNN's max pooling keeps places within the window, PyTorch's within the plane.
+  std::optional<Primitive> operator()(const Pool2d& pool) const {
+    if (pool.kind == PoolKind::max) return std::nullopt;
+    const AverageShape shape{.x = tensor_of(pool, pool.h, pool.w),
+                             .y = tensor_of(pool, pool.out_h(), pool.out_w()),
+                             .window = {pool.window_h, pool.window_w},
+                             .stride = {pool.stride_h, pool.stride_w},
+                             .padding = {pool.pad_h, pool.pad_w}};
+    return average_primitive(engine_, shape, pool.pass);
+  }
+  std::optional<Primitive> operator()(const Softmax& softmax) const {
+    const memory::desc matrix = matrix_of(softmax.rows, softmax.columns, softmax.dtype);
+    return softmax_primitive(engine_, softmax.logarithm, matrix, softmax.pass);
+  }
+  std::optional<Primitive> operator()(const BatchNorm& norm) const {
+    return batch_norm_primitive(engine_, tensor_of(norm, norm.h, norm.w), vector_of(norm.c, DataType::f32),
+                                norm.pass);
+  }
+  // Version 2 has no weights in bf16.
+  std::optional<Primitive> operator()(const LayerNorm& norm) const {
+    if (norm.dtype != DataType::f32) return std::nullopt;
+    return layer_norm_primitive(engine_, matrix_of(norm.rows, norm.columns, norm.dtype),
+                                vector_of(norm.rows, DataType::f32), vector_of(norm.columns, DataType::f32),
+                                norm.pass);
+  }
+  template <class Shape>
+  std::optional<Primitive> operator()(const Shape&) const {
+    return std::nullopt;
+  }
+
+ private:
+  const dnnl::engine& engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operation,
+                                                        const InputTable& inputs) {
+  if (operation.dtype() != DataType::f32 && operation.dtype() != DataType::bf16) return nullptr;
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  try {
+    const std::optional<Primitive> primitive = std::visit(Planner(engine), operation.parameters());
+    if (!primitive) return nullptr;
+    return std::make_unique<OnednnLayer>(operation, inputs, engine, *primitive);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+}  // namespace jitterscope::cpu

@@ -1,0 +1,237 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "operation/brute_force_layers.hpp"
+#include "operation/random_operation.hpp"
+#include "operation/reference.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::Tensors;
+
+Tensors outputs_of(const Operation& operation, const Tensors& inputs) {
+  const std::unique_ptr<Reference> reference = make_reference(operation, inputs);
+  Tensors outputs;
+  for (const Operand& operand : operation.operands()) {
+    if (operand.role == OperandRole::input) continue;
+    std::vector<double>& output = outputs.emplace_back();
+    for (std::int64_t i = 0; i < operand.count; ++i) {
+      output.push_back(reference->element(outputs.size() - 1, i));
+    }
+  }
+  return outputs;
+}
+
+std::vector<double> random_values(const Operand& operand, testing::RandomOperation& random) {
+  std::vector<double> values(static_cast<std::size_t>(operand.count));
+  for (double& value : values) {
+    value = operand.dtype == DataType::i64 ? static_cast<double>(random.number(operand.index_limit) - 1)
+                                           : random.normal();
+    if (operand.non_negative) value = std::abs(value);
+  }
+  return values;
+}
+
+Tensors random_inputs(const Operation& operation, testing::RandomOperation& random) {
+  Tensors inputs;
+  for (const Operand& operand : operation.operands()) {
+    if (operand.role == OperandRole::input) inputs.push_back(random_values(operand, random));
+  }
+  return inputs;
+}
+
+void expect_near(const Tensors& actual, const Tensors& expected, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  for (std::size_t output = 0; output < actual.size(); ++output) {
+    ASSERT_EQ(actual[output].size(), expected[output].size()) << what << " output " << output;
+    for (std::size_t i = 0; i < actual[output].size(); ++i) {
+      const double room = 1e-9 * std::max(1.0, std::abs(expected[output][i]));
+      ASSERT_NEAR(actual[output][i], expected[output][i], room)
+          << what << " output " << output << " at " << i;
+    }
+  }
+}
+
+template <class Make>
+void expect_brute_force(std::uint64_t seed, const Make& make) {
+  testing::RandomOperation random(seed);
+  for (int i = 0; i < 200; ++i) {
+    const auto shape = make(random);
+    const Operation operation(shape);
+    const Tensors inputs = random_inputs(operation, random);
+    expect_near(outputs_of(operation, inputs), testing::brute_force(shape, inputs), operation.text());
+  }
+}
+
+TEST(LayerReference, BatchNormalizationAgreesWithItsJacobian) {
+  expect_brute_force(3, [](auto& random) {
+    BatchNorm norm = random.batch_norm(4);
+    norm.h += 1;  // one element alone has no variance, and its square less its square is noise
+    return norm;
+  });
+}
+TEST(LayerReference, LayerNormalizationAgreesWithItsJacobian) {
+  expect_brute_force(5, [](auto& random) {
+    return LayerNorm{random.number(6), 1 + random.number(6), DataType::f64, random.training_pass()};
+  });
+}
+TEST(LayerReference, SoftmaxAgreesWithItsJacobian) {
+  expect_brute_force(7, [](auto& random) {
+    return Softmax{random.flag(), random.number(6), random.number(6), DataType::f64, random.training_pass()};
+  });
+}
+TEST(LayerReference, PoolingAgreesWithTheScatterForm) {
+  expect_brute_force(11, [](auto& random) { return random.pool2d(4); });
+}
+TEST(LayerReference, BiasesAgreeWithTheirStrides) {
+  expect_brute_force(13, [](auto& random) { return random.bias_add(4); });
+}
+TEST(LayerReference, EmbeddingsAgreeWithTheScatterForm) {
+  expect_brute_force(17, [](auto& random) {
+    return Embedding{random.number(9), random.number(9), random.number(4), DataType::f64,
+                     random.training_pass()};
+  });
+}
+TEST(LayerReference, OptimizersAgreeWithTheirPapers) {
+  expect_brute_force(19, [](auto& random) {
+    return OptimizerStep{random.optimizer_kind(), random.number(20), DataType::f64};
+  });
+}
+TEST(LayerReference, AttentionAgreesWithWholeMatrices) {
+  expect_brute_force(23, [](auto& random) { return random.attention(6); });
+}
+
+// A layer, forward and backward: what a backward operand is called says where it comes from.
+struct Layer {
+  Operation forward, backward;
+};
+
+// dL/d(input) of L = sum of dy times y, by central differences.
+std::vector<double> differences(const Operation& forward, Tensors inputs, std::size_t input,
+                                const std::vector<double>& dy) {
+  constexpr double kStep = 1e-5;
+  const auto loss = [&] {
+    const Tensors outputs = outputs_of(forward, inputs);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < dy.size(); ++i) sum += dy[i] * outputs[0][i];
+    return sum;
+  };
+  std::vector<double> result;
+  for (double& value : inputs[input]) {
+    const double before = value;
+    value = before + kStep;
+    const double above = loss();
+    value = before - kStep;
+    result.push_back((above - loss()) / (2.0 * kStep));
+    value = before;
+  }
+  return result;
+}
+
+void expect_gradients(const Layer& layer, testing::RandomOperation& random) {
+  const Tensors inputs = random_inputs(layer.forward, random);
+  const Tensors outputs = outputs_of(layer.forward, inputs);
+  std::map<std::string, std::vector<double>> known;
+  std::map<std::string, std::size_t> places;
+  std::size_t input = 0, output = 0;
+  for (const Operand& operand : layer.forward.operands()) {
+    if (operand.role == OperandRole::input) places[operand.name] = input;
+    known[operand.name] = operand.role == OperandRole::input ? inputs[input++] : outputs[output++];
+  }
+  Tensors backward_inputs;
+  for (const Operand& operand : layer.backward.operands()) {
+    if (operand.name == "dy") known["dy"] = random_values(operand, random);
+    if (operand.role == OperandRole::input) backward_inputs.push_back(known.at(operand.name));
+  }
+  const Tensors gradients = outputs_of(layer.backward, backward_inputs);
+  output = 0;
+  for (const Operand& operand : layer.backward.operands()) {
+    if (operand.role == OperandRole::input) continue;
+    const std::vector<double> expected =
+        differences(layer.forward, inputs, places.at(operand.name.substr(1)), known["dy"]);
+    const std::vector<double>& actual = gradients[output++];
+    ASSERT_EQ(actual.size(), expected.size());
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      // Rounding of the loss over the step 1e-11, curvature 1e-10 times third derivatives.
+      EXPECT_NEAR(actual[i], expected[i], 1e-6)
+          << layer.backward.text() << " " << operand.name << " at " << i;
+    }
+  }
+}
+
+class Gradients : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Gradients, AreThoseOfFiniteDifferences) {
+  const std::string text = GetParam();
+  testing::RandomOperation random(29);
+  for (int i = 0; i < 5; ++i) {
+    expect_gradients({Operation::parse(text), Operation::parse(text + ",pass=backward")}, random);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, Gradients,
+    ::testing::Values("batch_norm:n=2,c=3,h=4,w=3,dtype=f64", "batch_norm:n=2,c=3,hw=3,layout=nhwc,dtype=f64",
+                      "layer_norm:rows=3,columns=7,dtype=f64", "softmax:rows=3,columns=5,dtype=f64",
+                      "log_softmax:rows=3,columns=5,dtype=f64",
+                      "max_pool:n=2,c=2,h=6,w=7,window=3,stride=2,pad=1,dtype=f64",
+                      "max_pool:n=1,c=2,hw=6,window=2x3,stride=1,layout=nhwc,dtype=f64",
+                      "avg_pool:n=2,c=2,h=6,w=7,window=3x2,stride=2,pad=1,dtype=f64",
+                      "embedding:count=6,rows=4,columns=3,dtype=f64",
+                      "attention:batch=2,heads=2,queries=4,keys=5,dim=3,dtype=f64",
+                      "attention:batch=1,heads=2,queries=5,keys=4,dim=3,causal=1,dtype=f64"));
+
+TEST(ActivationGradients, AreThoseOfFiniteDifferences) {
+  testing::RandomOperation random(31);
+  for (const char* kind : {"relu", "relu6", "sigmoid", "tanh", "silu", "gelu"}) {
+    expect_gradients({Operation::parse(std::string(kind) + ":count=40,dtype=f64"),
+                      Operation::parse(std::string(kind) + "_backward:count=40,dtype=f64")},
+                     random);
+  }
+}
+
+TEST(ActivationReference, ByHand) {
+  const auto value = [](const char* text, const Tensors& inputs) {
+    return outputs_of(Operation::parse(text), inputs)[0][0];
+  };
+  EXPECT_EQ(value("mul:count=1", {{3}, {-2}}), -6.0);
+  EXPECT_EQ(value("relu6:count=1", {{7}}), 6.0);
+  EXPECT_EQ(value("relu6:count=1", {{-7}}), 0.0);
+  EXPECT_EQ(value("relu6_backward:count=1", {{5}, {6}}), 0.0);
+  EXPECT_EQ(value("relu6_backward:count=1", {{5}, {5.9}}), 5.0);
+  EXPECT_EQ(value("relu_backward:count=1", {{5}, {0}}), 0.0);
+  EXPECT_EQ(value("sigmoid:count=1", {{0}}), 0.5);
+  EXPECT_DOUBLE_EQ(value("tanh:count=1", {{1}}), 0.76159415595576488812);
+  EXPECT_DOUBLE_EQ(value("silu:count=1", {{1}}), 0.73105857863000487925);
+  EXPECT_DOUBLE_EQ(value("gelu:count=1", {{1}}), 0.84134474606854294859);
+  EXPECT_TRUE(std::isnan(value("relu6:count=1", {{std::nan("")}})));
+}
+
+TEST(LayerReference, TheFirstOfEqualElementsIsTheLargest) {
+  const Tensors outputs =
+      outputs_of(Operation::parse("max_pool:n=1,c=1,hw=3,window=3"), {{1, 2, 2, 2, 1, 2, 0, 0, 0}});
+  EXPECT_EQ(outputs, (Tensors{{2}, {1}}));
+}
+
+TEST(LayerReference, PaddingCountsInTheAverage) {
+  const Tensors outputs =
+      outputs_of(Operation::parse("avg_pool:n=1,c=1,hw=2,window=2,pad=1"), {{4, 8, 12, 16}});
+  EXPECT_EQ(outputs, (Tensors{{1, 2, 3, 4}}));
+}
+
+TEST(LayerReference, LargeLayersAreSampledSmallOnesCheckedWhole) {
+  const Operation small = Operation::parse("batch_norm:n=32,c=64,hw=56");
+  EXPECT_EQ(std::ssize(reference_sample(small)), 32 * 64 * 56 * 56);
+  EXPECT_EQ(std::ssize(reference_sample(small, 1)), 64);
+  const Operation large = Operation::parse("attention:batch=8,heads=16,queries=2048,dim=64");
+  EXPECT_LT(std::ssize(reference_sample(large)), 4000);
+  EXPECT_GT(std::ssize(reference_sample(large)), 1000);
+  for (const std::int64_t index : reference_sample(large, 1)) ASSERT_LT(index, 8 * 16 * 2048);
+}
+
+}  // namespace
+}  // namespace jitterscope
