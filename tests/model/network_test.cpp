@@ -48,8 +48,8 @@ TEST(Network, BackwardGoesInReverseAndAddsGradientsThatMeet) {
   network.loss("loss", network.add("sum", Elementwise{ElementwiseKind::add, 256}, {left, right}), "");
   const Model model = network.to_model({});
   EXPECT_THAT(names(model), ElementsAre("first.fprop", "left.fprop", "right.fprop", "sum.forward",
-                                        "right.dgrad", "right.wgrad", "left.dgrad",
-                                        "left.wgrad", "left.accumulate.backward", "first.wgrad"));
+                                        "right.dgrad", "right.wgrad", "left.dgrad", "left.wgrad",
+                                        "left.accumulate.backward", "first.wgrad"));
 }
 
 TEST(Network, AGradientIsAddedAsSoonAsItsNodeIsDone) {
