@@ -59,6 +59,11 @@ std::int64_t count_of(const Shape& shape) {
   return count;
 }
 
+std::optional<Shape> not_empty(Shape shape) {
+  const bool empty = std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; });
+  return empty ? std::nullopt : std::optional(std::move(shape));
+}
+
 std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size) return std::nullopt;
@@ -103,7 +108,7 @@ Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOpti
     for (const std::string& input : node.inputs) readers_[input].push_back(&node);
   }
   for (const OnnxTensor& weight : file.weights)
-    values_[weight.name] = {weight.shape, weight.values, std::nullopt, true};
+    values_[weight.name] = {not_empty(weight.shape), weight.values, std::nullopt, true};
   define_inputs();
 }
 
@@ -218,7 +223,7 @@ std::string Import::step_name(const OnnxNode& node) const {
 
 void Import::run(const OnnxNode& node, const std::string& name, const Operation::Parameters& operation,
                  const std::vector<Tensor>& inputs, Shape output) {
-  const Tensor result = network_.add(name, operation, inputs);
+  const Tensor result = network_.add(name, operation, inputs, printable(node.operator_name, 60));
   if (!node.outputs.empty()) define(node.outputs.front(), std::move(output), result);
 }
 

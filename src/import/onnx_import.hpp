@@ -26,6 +26,8 @@ struct Value {
 
 /// The product; past 2^50 it stays there.
 std::int64_t count_of(const Shape& shape);
+/// Nothing where an axis has no elements, which no operator that is timed takes.
+std::optional<Shape> not_empty(Shape shape);
 /// Negative axes count from the end. Nothing where there is no such axis.
 std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank);
 /// Nothing where the numbers are no whole ones that a shape could have.
@@ -103,6 +105,12 @@ const Importers& view_importers();
 
 /// Computes with the numbers of shapes. False where not all of them are known.
 bool fold(Import& import, const OnnxNode& node);
+
+/// Whether a node begins what exporters write for torch.nn.GELU or torch.nn.LayerNorm in operators from
+/// before ONNX had them (opsets 20 and 17). Then it stands for all of them, and runs as the one that PyTorch
+/// runs.
+bool is_gelu(Import& import, const OnnxNode& division);
+bool is_layer_norm(Import& import, const OnnxNode& mean);
 
 inline constexpr const char* kUnknownShape = "the shape of its input is not known";
 

@@ -71,7 +71,7 @@ std::optional<Tensor> find(const Named& tensors, std::string_view name) {
 // Reads what is known by its operands' names; gives what it writes.
 std::vector<Tensor> Backward::run_call(std::string name, const Operation& operation, Role role,
                                        const Named& known) {
-  GraphCall call{std::move(name), operation, role, {}};
+  GraphCall call{std::move(name), operation, role, {}, {}};
   std::vector<Tensor> written;
   for (const Operand& operand : operation.operands()) {
     const auto source = operand.role == OperandRole::input ? find(known, operand.name) : std::nullopt;

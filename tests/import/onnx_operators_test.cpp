@@ -124,6 +124,27 @@ TEST(OnnxOperators, OnlyTheLimitsOfRelu6) {
   EXPECT_THAT(works(graph), ElementsAre("relu6:count=864,dtype=f32"));
 }
 
+// As torch.onnx writes them for opsets before 20 and 17.
+TEST(OnnxOperators, LayersThatAreWrittenAsSeveralOperators) {
+  OnnxGraph gelu =
+      OnnxGraph(14).input("x", {2, 3, 4}).weight("root", {}).weight("one", {}).weight("half", {});
+  gelu.node("Div", {"x", "root"}, "a").node("Erf", {"a"}, "b").node("Add", {"b", "one"}, "c");
+  gelu.node("Mul", {"x", "c"}, "d").node("Mul", {"d", "half"}, "e").node("Relu", {"e"}, "f");
+  EXPECT_THAT(works(gelu), ElementsAre("gelu:count=24,dtype=f32", HasSubstr("relu")));
+  EXPECT_THAT(imported(gelu).untimed, IsEmpty());
+  OnnxGraph norm = OnnxGraph(14).input("x", {2, 3, 4}).weight("two", {}).weight("eps", {});
+  norm.weight("ln.weight", {4}).weight("ln.bias", {4}).node("ReduceMean", {"x"}, "m").integers("axes", {-1});
+  norm.node("Sub", {"x", "m"}, "s").node("Pow", {"s", "two"}, "p").node("ReduceMean", {"p"}, "v");
+  norm.integers("axes", {-1})
+      .node("Add", {"v", "eps"}, "e")
+      .node("Sqrt", {"e"}, "q")
+      .node("Div", {"s", "q"}, "d");
+  norm.node("Mul", {"d", "ln.weight"}, "w").node("Add", {"w", "ln.bias"}, "y").node("Tanh", {"y"}, "t");
+  EXPECT_THAT(works(norm), ElementsAre("layer_norm:rows=6,columns=4,dtype=f32", HasSubstr("tanh")));
+  EXPECT_THAT(imported(norm).untimed, IsEmpty());
+  EXPECT_EQ(imported(norm).calls.at(0).name, "ln.forward");
+}
+
 // What torch.onnx writes for x.view(x.shape[0], -1) and for heads of attention.
 TEST(OnnxOperators, ShapesAreComputed) {
   OnnxGraph graph = maps().numbers("zero", {0}).numbers("axes", {0}).numbers("rest", {-1});

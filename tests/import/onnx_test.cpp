@@ -73,7 +73,8 @@ OnnxGraph small_network() {
 TEST(Onnx, RunsWhatPyTorchWould) {
   const Model model = imported(small_network());
   EXPECT_EQ(model.name, "m");
-  EXPECT_EQ(model.format, "ONNX");
+  EXPECT_EQ(model.format, "ONNX model");
+  EXPECT_EQ(model.layers[0].source, "Conv");
   EXPECT_THAT(
       works(model),
       ElementsAre("conv.fprop conv2d:n=1,c=3,hw=8,k=4,rs=3,pad=1,dtype=tf32,layout=nchw,direction=fprop",
