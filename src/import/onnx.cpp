@@ -102,12 +102,6 @@ void begin_backward(Import& import) {
 
 }  // namespace
 
-bool looks_like_onnx(std::string_view bytes) {
-  // ModelProto.ir_version, which exporters write first: field 1, a small number; then field 2 to 8.
-  return bytes.size() > 3 && bytes[0] == '\x08' && bytes[1] > 0 && bytes[1] < 100 && (bytes[2] & 7) <= 2 &&
-         (bytes[2] >> 3) >= 2 && (bytes[2] >> 3) <= 8;
-}
-
 Model import_onnx(std::string_view bytes, std::string_view file_name, const ModelOptions& options) {
   const OnnxFile file = read_onnx_file(bytes, file_name);
   Import import(file, file_name, options);
@@ -126,7 +120,7 @@ Model import_onnx(std::string_view bytes, std::string_view file_name, const Mode
     throw UsageError(fmt::format("{}: none of its {} operators can be timed: {}", file_name,
                                  file.nodes.size(),
                                  model.untimed.empty() ? "" : model.untimed.front().reason));
-  model.format = "ONNX";
+  model.format = "ONNX model";
   return model;
 }
 

@@ -8,9 +8,6 @@
 
 namespace jitterscope {
 
-/// Whether this may be an ONNX file: it begins as its exporters write it.
-bool looks_like_onnx(std::string_view bytes);
-
 /// Weights may be absent. Forward only, as in inference, unless a direction or `direction=training` is asked
 /// for. Throws UsageError that names the file where it is damaged, has no graph or one with a cycle, or where
 /// an axis needs a size: `file.onnx:batch=8,seq=128`.

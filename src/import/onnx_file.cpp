@@ -141,7 +141,6 @@ OnnxFile read_onnx_file(std::string_view bytes, std::string_view file_name) {
   }
   file.producer = model.producer_name();
   const onnx::GraphProto& graph = model.graph();
-  file.graph_name = graph.name();
   for (const onnx::NodeProto& node : graph.node()) file.nodes.push_back(read_node(node));
   for (const onnx::TensorProto& weight : graph.initializer()) file.weights.push_back(read_tensor(weight));
   file.inputs = read_values(graph.input());

@@ -54,7 +54,7 @@ struct OnnxNode {
 
 struct OnnxFile {
   std::int64_t opset = 0;  ///< of ONNX's own operators; 0: not given
-  std::string producer, graph_name;
+  std::string producer;
   std::vector<OnnxNode> nodes;
   std::vector<OnnxTensor> weights;
   std::vector<OnnxValueInfo> inputs, outputs, values;

@@ -13,7 +13,7 @@ constexpr std::size_t kMostNumbers = 64;
 
 bool give(Import& import, const OnnxNode& node, Shape shape, std::optional<Numbers> numbers) {
   if (!numbers || numbers->size() > kMostNumbers || node.outputs.empty()) return false;
-  import.value(node.outputs.front()) = {std::move(shape), std::move(numbers), std::nullopt, false};
+  import.value(node.outputs.front()) = {not_empty(std::move(shape)), std::move(numbers), std::nullopt, false};
   return true;
 }
 
@@ -27,7 +27,7 @@ bool constant(Import& import, const OnnxNode& node) {
     if (attribute.tensor) {
       if (node.outputs.empty()) return false;
       const OnnxTensor& tensor = *attribute.tensor;
-      import.value(node.outputs.front()) = {tensor.shape, tensor.values, std::nullopt, true};
+      import.value(node.outputs.front()) = {not_empty(tensor.shape), tensor.values, std::nullopt, true};
       return true;
     }
     if (name == "value_int" && attribute.integer)

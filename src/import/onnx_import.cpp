@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
@@ -58,6 +59,11 @@ std::int64_t count_of(const Shape& shape) {
   return count;
 }
 
+std::optional<Shape> not_empty(Shape shape) {
+  const bool empty = std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; });
+  return empty ? std::nullopt : std::optional(std::move(shape));
+}
+
 std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size) return std::nullopt;
@@ -94,8 +100,7 @@ Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOpti
       types_(data_types_of(options_)),
       layout_(options.layout.value_or(Layout::nchw)),
       training_(options.training_asked || (options.direction && options.direction != Direction::fprop)),
-      network_(file.graph_name.empty() ? "onnx" : printable(file.graph_name, 60),
-               description(file, training_)) {
+      network_(std::filesystem::path(file_name_).stem().string(), description(file, training_)) {
   for (const auto* values : {&file.values, &file.outputs, &file.inputs}) {
     for (const OnnxValueInfo& recorded : *values) recorded_[recorded.name] = &recorded;
   }
@@ -103,9 +108,8 @@ Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOpti
     for (const std::string& input : node.inputs) readers_[input].push_back(&node);
   }
   for (const OnnxTensor& weight : file.weights)
-    values_[weight.name] = {weight.shape, weight.values, std::nullopt, true};
-  define_inputs(options);
-  check_axes();
+    values_[weight.name] = {not_empty(weight.shape), weight.values, std::nullopt, true};
+  define_inputs();
 }
 
 std::set<std::string> Import::weight_names() const {
@@ -119,7 +123,7 @@ std::set<std::string> Import::weight_names() const {
   return names;
 }
 
-void Import::define_inputs(const ModelOptions& options) {
+void Import::define_inputs() {
   const std::set<std::string> weights = weight_names();
   std::vector<std::string> missing;
   for (const OnnxValueInfo& input : file_.inputs) {
@@ -127,38 +131,36 @@ void Import::define_inputs(const ModelOptions& options) {
     const bool is_weight = weights.contains(input.name);
     if (!is_weight && !input.shape->empty()) {
       const OnnxDimension& first = input.shape->front();
-      if (!exported_batch_ && first.size) exported_batch_ = first.size;
+      if (!exported_batch_) exported_batch_ = first.size;
       if (batch_axis_.empty()) batch_axis_ = first.name;
     }
     Shape shape;
-    for (std::size_t place = 0; place < input.shape->size(); ++place) {
-      const OnnxDimension& dimension = (*input.shape)[place];
-      if (!dimension.name.empty()) open_axes_.insert(dimension.name);
-      std::optional<std::int64_t> size = dimension.size;
-      if (!is_weight && place == 0 && options.batch) size = options.batch;
-      if (!size) size = size_of(dimension, place);
-      if (!size) {
-        const std::string axis =
-            dimension.name.empty() ? fmt::format("{}_{}", input.name, place) : dimension.name;
-        const std::string asked = place == 0 && !is_weight ? "batch" : printable(axis, 40);
-        open_axes_.insert(axis);
-        const auto given = options.axes.find(axis);
-        if (given != options.axes.end()) {
-          size = given->second;
-        } else if (std::find(missing.begin(), missing.end(), asked) == missing.end()) {
-          missing.push_back(asked);
-        }
-      }
-      if (size && (*size < 1 || *size > kLargestDimension))
-        throw UsageError(
-            fmt::format("{}: the input {} has an axis of {}", file_name_, in_quotes(input.name), *size));
-      shape.push_back(size.value_or(1));
-    }
+    for (std::size_t place = 0; place < input.shape->size(); ++place)
+      shape.push_back(input_size(input, place, !is_weight && place == 0, missing));
     values_[input.name] = {std::move(shape), std::nullopt, std::nullopt, is_weight};
   }
+  check_axes();
   if (missing.empty()) return;
   throw UsageError(fmt::format("{}: the size of {} is left open; say it: {}:{}=…", file_name_,
                                joined(missing, " and of "), file_name_, joined(missing, "=…,")));
+}
+
+std::int64_t Import::input_size(const OnnxValueInfo& input, std::size_t place, bool is_batch,
+                                std::vector<std::string>& missing) {
+  OnnxDimension dimension = (*input.shape)[place];
+  if (!dimension.size && dimension.name.empty()) dimension.name = fmt::format("{}_{}", input.name, place);
+  if (!dimension.size) open_axes_.insert(dimension.name);
+  const std::optional<std::int64_t> size =
+      is_batch && options_.batch ? options_.batch : size_of(dimension, place);
+  if (!size) {
+    const std::string asked = is_batch ? "batch" : printable(dimension.name, 40);
+    if (std::find(missing.begin(), missing.end(), asked) == missing.end()) missing.push_back(asked);
+    return 1;
+  }
+  if (*size < 1 || *size > kLargestDimension)
+    throw UsageError(
+        fmt::format("{}: the input {} has an axis of {}", file_name_, in_quotes(input.name), *size));
+  return *size;
 }
 
 std::optional<std::int64_t> Import::size_of(const OnnxDimension& dimension, std::size_t place) const {
@@ -221,7 +223,7 @@ std::string Import::step_name(const OnnxNode& node) const {
 
 void Import::run(const OnnxNode& node, const std::string& name, const Operation::Parameters& operation,
                  const std::vector<Tensor>& inputs, Shape output) {
-  const Tensor result = network_.add(name, operation, inputs);
+  const Tensor result = network_.add(name, operation, inputs, printable(node.operator_name, 60));
   if (!node.outputs.empty()) define(node.outputs.front(), std::move(output), result);
 }
 

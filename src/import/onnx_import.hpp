@@ -26,6 +26,8 @@ struct Value {
 
 /// The product; past 2^50 it stays there.
 std::int64_t count_of(const Shape& shape);
+/// Nothing where an axis has no elements, which no operator that is timed takes.
+std::optional<Shape> not_empty(Shape shape);
 /// Negative axes count from the end. Nothing where there is no such axis.
 std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank);
 /// Nothing where the numbers are no whole ones that a shape could have.
@@ -71,7 +73,9 @@ class Import {
 
  private:
   std::set<std::string> weight_names() const;
-  void define_inputs(const ModelOptions& options);
+  void define_inputs();
+  std::int64_t input_size(const OnnxValueInfo& input, std::size_t place, bool is_batch,
+                          std::vector<std::string>& missing);
   std::optional<std::int64_t> size_of(const OnnxDimension& dimension, std::size_t place) const;
   void check_axes() const;
 
@@ -101,6 +105,12 @@ const Importers& view_importers();
 
 /// Computes with the numbers of shapes. False where not all of them are known.
 bool fold(Import& import, const OnnxNode& node);
+
+/// Whether a node begins what exporters write for torch.nn.GELU or torch.nn.LayerNorm in operators from
+/// before ONNX had them (opsets 20 and 17). Then it stands for all of them, and runs as the one that PyTorch
+/// runs.
+bool is_gelu(Import& import, const OnnxNode& division);
+bool is_layer_norm(Import& import, const OnnxNode& mean);
 
 inline constexpr const char* kUnknownShape = "the shape of its input is not known";
 

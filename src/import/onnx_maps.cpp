@@ -79,6 +79,7 @@ std::string global_average(Import& import, const OnnxNode& node) {
 std::string mean(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0));
   if (!x) return kUnknownShape;
+  if (is_layer_norm(import, node)) return "";
   std::optional<Shape> axes = whole_numbers(import.value(node.input(1)).numbers);
   if (!axes) axes = node.integers("axes");
   std::vector<std::size_t> places;
@@ -173,6 +174,10 @@ std::string add(Import& import, const OnnxNode& node) {
   return "";
 }
 
+std::string divide(Import& import, const OnnxNode& node) {
+  return is_gelu(import, node) ? "" : "division has no kind of operation";
+}
+
 std::string multiply(Import& import, const OnnxNode& node) {
   if (!import.shape(node.input(0)) || !import.shape(node.input(1))) return kUnknownShape;
   if (import.shape(node.input(0)) != import.shape(node.input(1)))
@@ -194,6 +199,7 @@ const Importers& map_importers() {
                                       {"Sigmoid", sigmoid},
                                       {"Clip", clip},
                                       {"Add", add},
+                                      {"Div", divide},
                                       {"Mul", multiply}};
   return importers;
 }

@@ -17,7 +17,10 @@ class Backward {
 
   void run() {
     for (const Tensor loss : graph_.losses) gradients_[loss] = unwritten(loss);
-    for (auto step = graph_.steps.rbegin(); step != graph_.steps.rend(); ++step) undo(*step);
+    for (auto step = graph_.steps.rbegin(); step != graph_.steps.rend(); ++step) {
+      undo(*step);
+      add_up(step->name);
+    }
   }
 
  private:
@@ -32,9 +35,11 @@ class Backward {
   void sum_of_bias();
 
   std::vector<Tensor> run_call(std::string name, const Operation& operation, Role role, const Named& known);
-  void give(const Step& step, Tensor target, Tensor gradient);
-  void give_all(const Step& step, const Operation& backward, const Named& forward,
-                const std::vector<Tensor>& written);
+  void give(Tensor target, Tensor gradient) {
+    if (wants(target)) given_.emplace_back(target, gradient);
+  }
+  void give_all(const Operation& backward, const Named& forward, const std::vector<Tensor>& written);
+  void add_up(const std::string& step);
 
   bool wants(Tensor tensor) const { return graph_.tensors[tensor].needs_gradient; }
   Tensor unwritten(Tensor like) {
@@ -43,6 +48,7 @@ class Backward {
 
   Graph& graph_;
   std::vector<std::optional<Tensor>> gradients_;  // of forward's tensors
+  std::vector<std::pair<Tensor, Tensor>> given_;  // by the step that is undone: target, gradient
 };
 
 Named named_tensors(const Step& step) {
@@ -65,7 +71,7 @@ std::optional<Tensor> find(const Named& tensors, std::string_view name) {
 // Reads what is known by its operands' names; gives what it writes.
 std::vector<Tensor> Backward::run_call(std::string name, const Operation& operation, Role role,
                                        const Named& known) {
-  GraphCall call{std::move(name), operation, role, {}};
+  GraphCall call{std::move(name), operation, role, {}, {}};
   std::vector<Tensor> written;
   for (const Operand& operand : operation.operands()) {
     const auto source = operand.role == OperandRole::input ? find(known, operand.name) : std::nullopt;
@@ -76,26 +82,27 @@ std::vector<Tensor> Backward::run_call(std::string name, const Operation& operat
   return written;
 }
 
-void Backward::give(const Step& step, Tensor target, Tensor gradient) {
-  if (!wants(target)) return;
-  if (!gradients_[target]) {
-    gradients_[target] = gradient;
-    return;
+void Backward::add_up(const std::string& step) {
+  for (const auto& [target, gradient] : given_) {
+    std::optional<Tensor>& sum = gradients_[target];
+    if (sum) {
+      const TensorFacts& facts = graph_.tensors[target];
+      const Operation add(Elementwise{ElementwiseKind::add, facts.count, stored_type(facts.dtype)});
+      const Named known = {{"a", *sum}, {"b", gradient}};
+      sum = run_call(step + ".accumulate.backward", add, Role::input_gradient, known).front();
+    } else {
+      sum = gradient;
+    }
   }
-  const TensorFacts facts = graph_.tensors[target];
-  const Operation sum(Elementwise{ElementwiseKind::add, facts.count, stored_type(facts.dtype)});
-  gradients_[target] = run_call(step.name + ".accumulate.backward", sum, Role::input_gradient,
-                                {{"a", *gradients_[target]}, {"b", gradient}})
-                           .front();
+  given_.clear();
 }
 
 // An output `dx` is the gradient of the forward operand `x`.
-void Backward::give_all(const Step& step, const Operation& backward, const Named& forward,
-                        const std::vector<Tensor>& written) {
+void Backward::give_all(const Operation& backward, const Named& forward, const std::vector<Tensor>& written) {
   auto tensor = written.begin();
   for (const Operand& operand : backward.operands()) {
     if (operand.role != OperandRole::output) continue;
-    if (const auto target = find(forward, operand.name.substr(1))) give(step, *target, *tensor);
+    if (const auto target = find(forward, operand.name.substr(1))) give(*target, *tensor);
     ++tensor;
   }
 }
@@ -115,7 +122,7 @@ void Backward::undo_in_one_call(const Step& step, Shape shape, Tensor dy) {
   known.emplace_back("dy", dy);
   const Role role = std::is_same_v<Shape, Embedding> ? Role::weight_gradient : Role::input_gradient;
   const std::string name = call_name(step.name, *step.operation, role);
-  give_all(step, backward, forward, run_call(name, backward, role, known));
+  give_all(backward, forward, run_call(name, backward, role, known));
 }
 
 void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy) {
@@ -132,10 +139,10 @@ void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy)
   if (wants(data)) {
     const Named known = {{transposed ? "x" : "dy", dy}, {"w", weight}};
     const Direction direction = transposed ? Direction::fprop : Direction::dgrad;
-    give(step, data, gradient(direction, Role::input_gradient, known));
+    give(data, gradient(direction, Role::input_gradient, known));
   }
   const Named known = {{"x", transposed ? dy : data}, {"dy", transposed ? data : dy}};
-  if (wants(weight)) give(step, weight, gradient(Direction::wgrad, Role::weight_gradient, known));
+  if (wants(weight)) give(weight, gradient(Direction::wgrad, Role::weight_gradient, known));
 }
 
 // As torch/csrc/autograd's mm_mat1_backward and mm_mat2_backward: a gradient is stored as its matrix is, so
@@ -155,14 +162,14 @@ void Backward::undo_product(const Step& step, const Matmul& product, Tensor dy) 
     if (!wants(a)) return;
     const Tensor da = ta ? gradient({k, m, n, 1, tb, true}, Role::input_gradient, b, dy)
                          : gradient({m, k, n, 1, false, !tb}, Role::input_gradient, dy, b);
-    give(step, a, da);
+    give(a, da);
   };
   // The backward pass of addmm goes from mat1 to mat2, that of mm and bmm from mat2 to self.
   if (product.bias) undo_left();
   if (wants(b)) {
     const Tensor db = tb ? gradient({n, k, m, 1, true, ta}, Role::weight_gradient, dy, a)
                          : gradient({k, n, m, 1, !ta, false}, Role::weight_gradient, a, dy);
-    give(step, b, db);
+    give(b, db);
   }
   if (!product.bias) undo_left();
   if (product.bias) sum_of_bias();
@@ -174,19 +181,18 @@ void Backward::undo_elementwise(const Step& step, const Elementwise& forward, Te
     Named known = named_tensors(step);
     known.emplace_back("dy", dy);
     const std::string name = call_name(step.name, *step.operation, Role::input_gradient);
-    give(step, step.inputs[0], run_call(name, backward, Role::input_gradient, known).front());
+    give(step.inputs[0], run_call(name, backward, Role::input_gradient, known).front());
   };
   switch (forward.kind) {
     case ElementwiseKind::add:
-      for (const Tensor input : step.inputs) give(step, input, dy);
+      for (const Tensor input : step.inputs) give(input, dy);
       return;
     case ElementwiseKind::mul:
       for (const std::size_t side : {1u, 0u}) {  // as MulBackward0: other, then self
         if (!wants(step.inputs[side])) continue;
         const std::string name = step.name + (side == 0 ? ".a" : ".b") + ".backward";
         const Named known = {{"a", dy}, {"b", step.inputs[1 - side]}};
-        give(step, step.inputs[side],
-             run_call(name, Operation(forward), Role::input_gradient, known).front());
+        give(step.inputs[side], run_call(name, Operation(forward), Role::input_gradient, known).front());
       }
       return;
     case ElementwiseKind::relu: return in_one_call(ElementwiseKind::relu_backward);
@@ -212,11 +218,11 @@ void Backward::undo_timed(const Step& step, Tensor dy) {
         } else if constexpr (std::is_same_v<Shape, Elementwise>) {
           undo_elementwise(step, shape, dy);
         } else if constexpr (std::is_same_v<Shape, BiasAdd>) {
-          give(step, step.inputs[0], dy);
+          give(step.inputs[0], dy);
           sum_of_bias();
-          give(step, step.inputs[1], unwritten(step.inputs[1]));
+          give(step.inputs[1], unwritten(step.inputs[1]));
         } else if constexpr (std::is_same_v<Shape, Copy>) {
-          give(step, step.inputs[0], dy);
+          give(step.inputs[0], dy);
         } else if constexpr (requires { shape.pass; }) {
           undo_in_one_call(step, shape, dy);
         }
@@ -229,7 +235,7 @@ void Backward::undo_untimed(const Step& step) {
                                        [&](Tensor output) { return gradients_[output].has_value(); });
   for (const Tensor input : step.inputs) {
     for (int i = 0; wants(input) && i < (step.adds_gradients ? gradients : 1); ++i)
-      give(step, input, unwritten(input));
+      give(input, unwritten(input));
   }
 }
 

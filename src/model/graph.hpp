@@ -27,6 +27,7 @@ struct GraphCall {
   Operation operation;
   Role role = Role::forward;
   std::vector<Tensor> tensors;  ///< of each operand, as Operation::operands() counts
+  std::string source = {};      ///< what it was made from, as Layer::source
 };
 
 /// What backward has to undo, in forward's order.

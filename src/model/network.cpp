@@ -38,7 +38,7 @@ class ModelWriter {
   ModelWriter(const Graph& graph, Model& model) : graph_(graph), model_(model) {}
 
   void add(const GraphCall& call) {
-    Call result{layer_of(call.operation), unused(call.name), {}};
+    Call result{layer_of(call), unused(call.name), {}};
     const std::vector<Operand> operands = call.operation.operands();
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i].role == OperandRole::output) {
@@ -52,9 +52,9 @@ class ModelWriter {
   }
 
  private:
-  std::size_t layer_of(const Operation& operation) {
-    const auto [found, is_new] = layers_.try_emplace(operation.text(), model_.layers.size());
-    if (is_new) model_.layers.push_back({{}, operation});
+  std::size_t layer_of(const GraphCall& call) {
+    const auto [found, is_new] = layers_.try_emplace(call.operation.text(), model_.layers.size());
+    if (is_new) model_.layers.push_back({{}, call.operation, call.source});
     return found->second;
   }
   std::string unused(const std::string& wanted) {
@@ -106,7 +106,7 @@ Tensor Network::parameter(std::int64_t count, DataType dtype) {
 }
 
 Tensor Network::add(const std::string& name, const Operation::Parameters& parameters,
-                    const std::vector<Tensor>& inputs) {
+                    const std::vector<Tensor>& inputs, const std::string& source) {
   const Operation operation = checked(name, parameters);
   Step step{name, operation, inputs, {}};
   const std::vector<Operand> operands = operation.operands();
@@ -118,7 +118,7 @@ Tensor Network::add(const std::string& name, const Operation::Parameters& parame
       step.inputs.push_back(parameter(operand.count, operand.dtype));
     }
   }
-  GraphCall call{call_name(name, operation, Role::forward), operation, Role::forward, step.inputs};
+  GraphCall call{call_name(name, operation, Role::forward), operation, Role::forward, step.inputs, source};
   call.tensors.insert(call.tensors.end(), step.outputs.begin(), step.outputs.end());
   graph_.calls.push_back(std::move(call));
   graph_.steps.push_back(step);

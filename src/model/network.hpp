@@ -31,7 +31,7 @@ class Network {
   /// Runs a forward pass. `inputs` are those of the first operands; the further ones are its weights. Gives
   /// what it writes first: y. Throws UsageError that names the call where the shape is impossible.
   Tensor add(const std::string& name, const Operation::Parameters& operation,
-             const std::vector<Tensor>& inputs);
+             const std::vector<Tensor>& inputs, const std::string& source = {});
 
   /// An operator without a kind of operation. It gives one tensor of `count` elements. Empty `backward`: its
   /// backward pass runs nothing.

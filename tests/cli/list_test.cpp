@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -9,6 +13,7 @@ namespace jitterscope {
 namespace {
 
 using nlohmann::json;
+namespace fs = std::filesystem;
 using test::Outcome;
 using test::run_tool;
 using testing::HasSubstr;
@@ -25,7 +30,7 @@ TEST(List, ShowsOneSection) {
   const Outcome outcome = run_tool("list models");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.output, HasSubstr("| resnet18 |"));
-  EXPECT_THAT(outcome.output, testing::Not(HasSubstr("## Operations")));
+  EXPECT_THAT(outcome.output, testing::testing::Not(HasSubstr("## Operations")));
   const json document = json::parse(run_tool("list providers --json -").output);
   EXPECT_EQ(document.at("providers").at(0).at("name"), "onednn");
   EXPECT_FALSE(document.contains("models"));
@@ -35,12 +40,40 @@ TEST(List, LayersOfAModelReadBackAsOperations) {
   const Outcome outcome = run_tool("list resnet18 --json -");
   EXPECT_EQ(outcome.exit_code, 0);
   const json layers = json::parse(outcome.output).at("layers");
-  ASSERT_EQ(layers.size(), 35u);
+  ASSERT_GT(layers.size(), 60u);
   for (const json& layer : layers) {
     const std::string text = layer.at("operation");
     EXPECT_EQ(Operation::parse(text).text(), text);
     EXPECT_EQ(layer.at("names").size(), layer.at("count").get<std::size_t>());
   }
+}
+
+TEST(List, ANetworkTakesOptions) {
+  const Outcome outcome = run_tool("list resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop --json -");
+  EXPECT_EQ(outcome.exit_code, 0);
+  const json layers = json::parse(outcome.output).at("layers");
+  EXPECT_EQ(layers.at(0).at("operation"),
+            "conv2d:n=64,c=3,hw=224,k=64,rs=7,stride=2,pad=3,dtype=f16,layout=nhwc,direction=fprop");
+  for (const json& layer : layers)
+    EXPECT_THAT(layer.at("operation").get<std::string>(), testing::Not(HasSubstr("=dgrad")));
+  const Outcome wrong = run_tool("list resnet50:bach=64");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.errors, "jitterscope: resnet50 has no option 'bach' (did you mean 'batch'?)\n");
+}
+
+TEST(List, AModelFileIsKnownByItsNameAndTakesNoOptions) {
+  const fs::path folder = fs::temp_directory_path() / ("jitterscope-list-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  std::ofstream(folder / "mine.json") << R"({"format": "jitterscope-model", "version": 1, "name": "mine",
+    "description": "d", "layers": [{"operation": "spin:ns=1", "names": ["a"]}]})";
+  setenv("JITTERSCOPE_MODELS", folder.c_str(), 1);
+  EXPECT_THAT(run_tool("list models").output, HasSubstr("| mine "));
+  EXPECT_EQ(run_tool("list mine").exit_code, 0);
+  const Outcome outcome = run_tool("list mine:batch=2");
+  unsetenv("JITTERSCOPE_MODELS");
+  fs::remove_all(folder);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("takes no options"));
 }
 
 TEST(List, AnUnknownNameIsAnsweredByTheNearest) {

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <map>
 
 #include "operation/usage_message.hpp"
 
@@ -126,59 +125,7 @@ TEST_F(ModelFolders, TheEnvironmentComesFirst) {
   EXPECT_EQ(find_model("second/mine"), std::nullopt);
   EXPECT_EQ(find_model("none"), std::nullopt);
   EXPECT_EQ(find_model(""), std::nullopt);
-  EXPECT_THAT(model_names(), AllOf(Contains("mine"), Contains("resnet18").Times(1), Contains("resnet50")));
-}
-
-Model shipped(std::string_view name) {
-  const auto file = find_model(name);
-  return file ? load_model(*file) : Model{};
-}
-
-TEST(ShippedModels, AreInTheNormalForm) {
-  for (const char* name : {"resnet18", "resnet50"}) {
-    const auto file = find_model(name);
-    ASSERT_TRUE(file) << name;
-    std::ifstream stream(*file);
-    const std::string text((std::istreambuf_iterator<char>(stream)), {});
-    for (const Layer& layer : load_model(*file).layers) {
-      EXPECT_THAT(text, HasSubstr("\"" + layer.operation.text() + "\"")) << name;
-    }
-  }
-}
-
-// Multiply-adds of one image, forward, as published for torchvision's models (convolutions and fc).
-TEST(ShippedModels, HaveThePublishedNumberOfOperations) {
-  const std::pair<const char*, double> published[] = {{"resnet18", 1.814e9}, {"resnet50", 4.089e9}};
-  for (const auto& [name, multiply_adds] : published) {
-    double total = 0.0, batch = 0.0;
-    for (const Layer& layer : shipped(name).layers) {
-      const auto* conv = std::get_if<Conv2d>(&layer.operation.parameters());
-      const bool gradient =
-          layer.operation.kind() == "matmul" || (conv && conv->direction != Direction::fprop);
-      if (!gradient) total += layer.operation.flops() / 2.0 * static_cast<double>(layer.count());
-      if (conv) batch = static_cast<double>(conv->n);
-    }
-    EXPECT_NEAR(total / batch, multiply_adds, 0.001e9) << name;
-  }
-}
-
-TEST(ShippedModels, HaveAllGradientsButTheFirstByTheData) {
-  const std::pair<const char*, std::int64_t> convolutions[] = {{"resnet18", 20}, {"resnet50", 53}};
-  for (const auto& [name, count] : convolutions) {
-    std::map<Direction, std::int64_t> directions;
-    std::int64_t linear = 0, matmul = 0;
-    for (const Layer& layer : shipped(name).layers) {
-      const auto* conv = std::get_if<Conv2d>(&layer.operation.parameters());
-      if (conv) directions[conv->direction] += layer.count();
-      linear += layer.operation.kind() == "linear" ? layer.count() : 0;
-      matmul += layer.operation.kind() == "matmul" ? layer.count() : 0;
-    }
-    EXPECT_EQ(directions[Direction::fprop], count);
-    EXPECT_EQ(directions[Direction::dgrad], count - 1);
-    EXPECT_EQ(directions[Direction::wgrad], count);
-    EXPECT_EQ(linear, 1);
-    EXPECT_EQ(matmul, 2);
-  }
+  EXPECT_THAT(model_names(), AllOf(Contains("mine"), Contains("resnet18").Times(1)));
 }
 
 }  // namespace

@@ -1,0 +1,182 @@
+#include <gmock/gmock.h>
+
+#include "import/onnx.hpp"
+#include "import/onnx_graph.hpp"
+
+namespace jitterscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::OnnxGraph;
+
+Model imported(const OnnxGraph& graph, const std::string& options = "") {
+  return import_onnx(graph.bytes(), "m.onnx", parse_model_options(options, "m.onnx"));
+}
+std::vector<std::string> works(const OnnxGraph& graph, const std::string& options = "") {
+  const Model model = imported(graph, options);
+  std::vector<std::string> result;
+  for (const Call& call : model.calls) result.push_back(model.layers[call.layer].operation.text());
+  return result;
+}
+OnnxGraph maps() { return OnnxGraph().input("x", {2, 6, 9, 8}); }
+
+TEST(OnnxOperators, ConvolutionsWithUnevenWindows) {
+  OnnxGraph graph = maps().weight("w", {4, 3, 3, 2});
+  graph.node("Conv", {"x", "w"}, "y")
+      .integer("group", 2)
+      .integers("strides", {2, 1})
+      .integers("pads", {1, 0, 1, 0});
+  EXPECT_THAT(works(graph),
+              ElementsAre("conv2d:n=2,c=6,h=9,w=8,k=4,r=3,s=2,stride=2x1,pad=1x0,groups=2,dtype=tf32,"
+                          "layout=nchw,direction=fprop"));
+}
+
+TEST(OnnxOperators, PaddingThatIsUnevenOrChosenByRule) {
+  OnnxGraph uneven = maps().weight("w", {4, 6, 3, 3});
+  uneven.node("Conv", {"x", "w"}, "y").integers("pads", {0, 0, 1, 1});
+  EXPECT_THAT(works(uneven), ElementsAre(HasSubstr("h=10,w=9,k=4,rs=3,dtype")));
+  EXPECT_EQ(imported(uneven).untimed.at(0).name, "Pad");
+  OnnxGraph same = maps().weight("w", {4, 6, 3, 3});
+  same.node("Conv", {"x", "w"}, "y").text("auto_pad", "SAME_UPPER");
+  EXPECT_THAT(works(same), ElementsAre(HasSubstr("h=9,w=8,k=4,rs=3,pad=1,")));
+}
+
+TEST(OnnxOperators, OneDimensionIsAHeightOfOne) {
+  OnnxGraph graph = OnnxGraph().input("x", {2, 6, 9}).weight("w", {4, 6, 3});
+  graph.node("Conv", {"x", "w"}, "c").integers("pads", {1, 1}).node("Relu", {"c"}, "y");
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("h=1,w=9,k=4,r=1,s=3,pad=0x1,"), HasSubstr("count=72")));
+}
+
+TEST(OnnxOperators, TransposedConvolutionsAreDataGradients) {
+  OnnxGraph graph = maps().weight("w", {6, 4, 2, 2});
+  graph.node("ConvTranspose", {"x", "w"}, "c").integers("strides", {2, 2}).node("Relu", {"c"}, "y");
+  EXPECT_THAT(works(graph),
+              ElementsAre("conv2d:n=2,c=4,h=18,w=16,k=6,rs=2,stride=2,dtype=tf32,layout=nchw,direction=dgrad",
+                          HasSubstr("count=2304")));
+}
+
+TEST(OnnxOperators, ProductsWithAndWithoutBias) {
+  OnnxGraph linear = OnnxGraph().input("x", {2, 5, 8}).weight("w", {8, 3}).weight("b", {3});
+  linear.node("MatMul", {"x", "w"}, "m").node("Add", {"b", "m"}, "y").node("Relu", {"y"}, "r");
+  EXPECT_THAT(works(linear), ElementsAre("linear:n=10,in=8,out=3,dtype=f32", HasSubstr("count=30")));
+  OnnxGraph batched = OnnxGraph().input("a", {2, 3, 4, 5}).input("b", {2, 3, 5, 6});
+  batched.node("MatMul", {"a", "b"}, "y");
+  EXPECT_THAT(works(batched), ElementsAre("matmul:m=4,n=6,k=5,batch=6,dtype=f32"));
+  OnnxGraph gemm = OnnxGraph().input("x", {8, 2}).weight("w", {8, 3}).node("Gemm", {"x", "w"}, "y");
+  gemm.integer("transA", 1);
+  EXPECT_THAT(works(gemm), ElementsAre("matmul:m=2,n=3,k=8,ta=1,dtype=f32"));
+}
+
+TEST(OnnxOperators, BatchNormsAreThoseOfInferenceUnlessTrained) {
+  OnnxGraph graph = maps();
+  for (const char* name : {"s", "b", "m", "v"}) graph.weight(name, {6});
+  graph.node("BatchNormalization", {"x", "s", "b", "m", "v"}, "y").output("y");
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("pass=inference")));
+  EXPECT_THAT(works(graph, "direction=training"),
+              ElementsAre(EndsWith("layout=nchw"), EndsWith("pass=backward")));
+}
+
+TEST(OnnxOperators, Pools) {
+  OnnxGraph graph = maps();
+  graph.node("MaxPool", {"x"}, "m").integers("kernel_shape", {3, 2}).integers("strides", {2, 2});
+  graph.integers("pads", {1, 0, 1, 0})
+      .node("ReduceMean", {"m"}, "y")
+      .integers("axes", {-1, -2})
+      .integer("keepdims", 0);
+  graph.weight("w", {6, 3}).node("MatMul", {"y", "w"}, "z");
+  EXPECT_THAT(works(graph),
+              ElementsAre(HasSubstr("max_pool:n=2,c=6,h=9,w=8,window=3x2,stride=2,pad=1x0"),
+                          HasSubstr("avg_pool:n=2,c=6,h=5,w=4,window=5x4"), HasSubstr("m=2,n=3,k=6")));
+  OnnxGraph overhanging = maps().node("MaxPool", {"x"}, "m").integers("kernel_shape", {2, 2});
+  overhanging.integers("strides", {2, 2}).integer("ceil_mode", 1).node("Relu", {"x"}, "r");
+  EXPECT_THAT(imported(overhanging).untimed.at(0).reason, HasSubstr("ceil_mode"));
+}
+
+TEST(OnnxOperators, RowsOfSoftmaxAndLayerNorm) {
+  OnnxGraph graph = OnnxGraph().input("x", {2, 3, 4}).weight("w", {4});
+  graph.node("LayerNormalization", {"x", "w"}, "n")
+      .node("Softmax", {"n"}, "s")
+      .node("LogSoftmax", {"s"}, "y");
+  EXPECT_THAT(works(graph),
+              ElementsAre(HasSubstr("layer_norm:rows=6,columns=4"), HasSubstr("softmax:rows=6,columns=4"),
+                          HasSubstr("log_softmax:rows=6,columns=4")));
+  OnnxGraph old = OnnxGraph(11).input("x", {2, 3, 4}).node("Softmax", {"x"}, "y");
+  EXPECT_THAT(works(old), ElementsAre(HasSubstr("rows=2,columns=12")));
+}
+
+TEST(OnnxOperators, Elementwise) {
+  OnnxGraph graph = maps().input("z", {2, 6, 9, 8}).weight("c", {6, 1, 1}).weight("row", {8});
+  graph.node("Add", {"x", "z"}, "a").node("Mul", {"a", "z"}, "b").node("Add", {"c", "b"}, "d");
+  graph.node("Add", {"d", "row"}, "e").node("Sigmoid", {"e"}, "f").node("Mul", {"f", "e"}, "g");
+  graph.node("Sigmoid", {"g"}, "h").node("Gelu", {"h"}, "i");
+  EXPECT_THAT(works(graph),
+              ElementsAre("add:count=864,dtype=f32", "mul:count=864,dtype=f32",
+                          HasSubstr("bias_add:n=2,c=6,h=9,w=8"), HasSubstr("bias_add:n=108,c=8,hw=1"),
+                          HasSubstr("silu"), HasSubstr("sigmoid"), HasSubstr("gelu")));
+}
+
+TEST(OnnxOperators, OnlyTheLimitsOfRelu6) {
+  OnnxGraph graph = maps().numbers("low", {0}).numbers("high", {6}).numbers("nine", {9});
+  graph.node("Clip", {"x", "low", "high"}, "a").node("Clip", {"a", "low", "nine"}, "b");
+  EXPECT_THAT(works(graph), ElementsAre("relu6:count=864,dtype=f32"));
+}
+
+// As torch.onnx writes them for opsets before 20 and 17.
+TEST(OnnxOperators, LayersThatAreWrittenAsSeveralOperators) {
+  OnnxGraph gelu =
+      OnnxGraph(14).input("x", {2, 3, 4}).weight("root", {}).weight("one", {}).weight("half", {});
+  gelu.node("Div", {"x", "root"}, "a").node("Erf", {"a"}, "b").node("Add", {"b", "one"}, "c");
+  gelu.node("Mul", {"x", "c"}, "d").node("Mul", {"d", "half"}, "e").node("Relu", {"e"}, "f");
+  EXPECT_THAT(works(gelu), ElementsAre("gelu:count=24,dtype=f32", HasSubstr("relu")));
+  EXPECT_THAT(imported(gelu).untimed, IsEmpty());
+  OnnxGraph norm = OnnxGraph(14).input("x", {2, 3, 4}).weight("two", {}).weight("eps", {});
+  norm.weight("ln.weight", {4}).weight("ln.bias", {4}).node("ReduceMean", {"x"}, "m").integers("axes", {-1});
+  norm.node("Sub", {"x", "m"}, "s").node("Pow", {"s", "two"}, "p").node("ReduceMean", {"p"}, "v");
+  norm.integers("axes", {-1})
+      .node("Add", {"v", "eps"}, "e")
+      .node("Sqrt", {"e"}, "q")
+      .node("Div", {"s", "q"}, "d");
+  norm.node("Mul", {"d", "ln.weight"}, "w").node("Add", {"w", "ln.bias"}, "y").node("Tanh", {"y"}, "t");
+  EXPECT_THAT(works(norm), ElementsAre("layer_norm:rows=6,columns=4,dtype=f32", HasSubstr("tanh")));
+  EXPECT_THAT(imported(norm).untimed, IsEmpty());
+  EXPECT_EQ(imported(norm).calls.at(0).name, "ln.forward");
+}
+
+// What torch.onnx writes for x.view(x.shape[0], -1) and for heads of attention.
+TEST(OnnxOperators, ShapesAreComputed) {
+  OnnxGraph graph = maps().numbers("zero", {0}).numbers("axes", {0}).numbers("rest", {-1});
+  graph.node("Shape", {"x"}, "s").node("Gather", {"s", "zero"}, "g").node("Concat", {"g", "rest"}, "to");
+  graph.integer("axis", 0)
+      .node("Reshape", {"x", "to"}, "f")
+      .weight("w", {432, 3})
+      .node("MatMul", {"f", "w"}, "y");
+  EXPECT_THAT(works(graph, "batch=5"), ElementsAre("matmul:m=5,n=3,k=432,dtype=f32"));
+}
+
+TEST(OnnxOperators, ViewsMoveNothing) {
+  OnnxGraph graph = OnnxGraph().input("x", {2, 1, 12}).numbers("at", {1}).numbers("to", {2, 3, -1});
+  graph.node("Relu", {"x"}, "r").node("Squeeze", {"r", "at"}, "s").node("Unsqueeze", {"s", "at"}, "u");
+  graph.node("Reshape", {"u", "to"}, "v").node("Transpose", {"v"}, "t").integers("perm", {0, 2, 1});
+  graph.node("Identity", {"t"}, "i").node("Dropout", {"i"}, "d").node("Softmax", {"d"}, "y");
+  const Model model = imported(graph);
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("relu"), HasSubstr("rows=8,columns=3")));
+  EXPECT_EQ(model.calls[1].inputs.at(0).call, 0u);
+  EXPECT_THAT(model.untimed, IsEmpty());
+}
+
+TEST(OnnxOperators, PartsOfATensor) {
+  OnnxGraph graph =
+      OnnxGraph().input("x", {2, 12}).numbers("from", {-8}).numbers("end", {1 << 30}).numbers("one", {1});
+  graph.node("Split", {"x"}, "a").integer("axis", 1);
+  graph.last_node().add_output("b");
+  graph.node("Relu", {"b"}, "r").node("Slice", {"x", "from", "end", "one"}, "s").node("Tanh", {"s"}, "t");
+  graph.node("Concat", {"r", "t"}, "c").integer("axis", 1).node("Gelu", {"c"}, "y");
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("relu:count=12"), HasSubstr("tanh:count=16"),
+                                        HasSubstr("gelu:count=28")));
+}
+
+}  // namespace
+}  // namespace jitterscope

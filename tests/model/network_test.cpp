@@ -1,0 +1,213 @@
+#include "model/network.hpp"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "base/random.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/reference.hpp"
+#include "operation/usage_message.hpp"
+
+namespace jitterscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using testing::usage_message;
+using Numbers = std::vector<double>;
+
+std::vector<std::string> names(const Model& model) {
+  std::vector<std::string> result;
+  for (const Call& call : model.calls) result.push_back(call.name);
+  return result;
+}
+
+const Operation& operation(const Model& model, const Call& call) {
+  return model.layers[call.layer].operation;
+}
+
+const Call& call_named(const Model& model, const std::string& name) {
+  for (const Call& call : model.calls) {
+    if (call.name == name) return call;
+  }
+  throw std::runtime_error("no call " + name);
+}
+
+Conv2d convolution(std::int64_t c, std::int64_t k) { return {.n = 2, .c = c, .h = 4, .w = 4, .k = k}; }
+Elementwise relu(std::int64_t count) { return {ElementwiseKind::relu, count}; }
+
+TEST(Network, BackwardGoesInReverseAndAddsGradientsThatMeet) {
+  Network network("n", "");
+  const Tensor x = network.add("first", convolution(3, 8), {network.input(96, DataType::f32)});
+  const Tensor left = network.add("left", convolution(8, 8), {x});
+  const Tensor right = network.add("right", convolution(8, 8), {x});
+  network.loss("loss", network.add("sum", Elementwise{ElementwiseKind::add, 256}, {left, right}), "");
+  const Model model = network.to_model({});
+  EXPECT_THAT(names(model), ElementsAre("first.fprop", "left.fprop", "right.fprop", "sum.forward",
+                                        "right.dgrad", "right.wgrad", "left.dgrad", "left.wgrad",
+                                        "left.accumulate.backward", "first.wgrad"));
+}
+
+TEST(Network, AGradientIsAddedAsSoonAsItsNodeIsDone) {
+  Network network("n", "");
+  const Tensor x = network.add("first", convolution(3, 8), {network.input(96, DataType::f32)});
+  network.loss("loss", network.add("twice", Elementwise{ElementwiseKind::add, 256}, {x, x}), "");
+  EXPECT_THAT(names(network.to_model({})),
+              ElementsAre("first.fprop", "twice.forward", "twice.accumulate.backward", "first.wgrad"));
+}
+
+TEST(Network, CallsSayWhichEarlierOneWroteTheirInputs) {
+  Network network("n", "");
+  const Tensor x = network.add("conv", convolution(3, 8), {network.input(96, DataType::f32)});
+  network.loss("loss", network.add("relu", relu(256), {x}), "");
+  const Model model = network.to_model({});
+  ASSERT_THAT(names(model), ElementsAre("conv.fprop", "relu.forward", "relu.backward", "conv.wgrad"));
+  EXPECT_THAT(model.calls[0].inputs, IsEmpty());
+  ASSERT_THAT(model.calls[1].inputs, SizeIs(1));
+  EXPECT_EQ(model.calls[1].inputs[0].call, 0u);
+  EXPECT_EQ(model.calls[1].inputs[0].source_operand, 2u);  // x, w -> y
+  const OperandSource& dy = model.calls[3].inputs.at(0);   // x is the network's input
+  EXPECT_EQ(operation(model, model.calls[3]).operands()[dy.operand].name, "dy");
+  EXPECT_EQ(dy.call, 2u);
+}
+
+TEST(Network, NoOperationIsListedTwiceAndNoNameUsedTwice) {
+  Network network("n", "");
+  Tensor x = network.input(256, DataType::f32);
+  for (int i = 0; i < 3; ++i) x = network.add("relu", relu(256), {x});
+  const Model model = network.to_model({});
+  ASSERT_THAT(model.layers, SizeIs(1));
+  EXPECT_THAT(model.layers[0].names, ElementsAre("relu.forward", "relu.forward_2", "relu.forward_3"));
+}
+
+TEST(Network, AWeightThatIsUsedTwiceHasOneGradient) {
+  Network network("n", "");
+  const Tensor table = network.parameter(40, DataType::f32);
+  const Tensor x = network.add("table", Embedding{3, 10, 4}, {network.input(3, DataType::i64), table});
+  Matmul head{3, 10, 4};
+  head.transpose_b = true;
+  network.loss("loss", network.add("head", head, {x, table}), "");
+  EXPECT_THAT(names(network.to_model({})),
+              ElementsAre("table.forward", "head.fprop", "head.wgrad", "head.dgrad", "table.backward",
+                          "table.accumulate.backward"));
+}
+
+TEST(Network, TheDirectionPicksCalls) {
+  Network network("n", "");
+  const Tensor x = network.add("conv", convolution(3, 8), {network.input(96, DataType::f32)});
+  const Tensor y = network.add("relu", relu(256), {x});
+  network.loss("loss", network.add("last", convolution(8, 8), {y}), "");
+  const auto part = [&](Direction direction) {
+    ModelOptions options;
+    options.direction = direction;
+    return names(network.to_model(options));
+  };
+  EXPECT_THAT(part(Direction::fprop), ElementsAre("conv.fprop", "relu.forward", "last.fprop"));
+  EXPECT_THAT(part(Direction::dgrad), ElementsAre("last.dgrad", "relu.backward"));
+  EXPECT_THAT(part(Direction::wgrad), ElementsAre("last.wgrad", "conv.wgrad"));
+}
+
+TEST(Network, WhatIsNotTimedIsCounted) {
+  Network network("n", "");
+  Tensor x = network.add("fc", Linear{2, 3, 4}, {network.input(6, DataType::f32)});
+  const Network::UntimedStep copy{"aten::cat", "aten::slice_backward", "copies"};
+  x = network.add_untimed("cat", copy, {x, x}, 16);
+  network.loss("aten::nll_loss", x, "none");
+  std::vector<std::string> untimed;
+  const Model model = network.to_model({});
+  for (const UntimedOperator& entry : model.untimed) {
+    untimed.push_back(entry.name);
+    EXPECT_EQ(entry.count, 1) << entry.name;
+    EXPECT_NE(entry.reason, "");
+  }
+  EXPECT_THAT(untimed, ElementsAre("aten::cat", "aten::slice_backward", "aten::nll_loss_forward",
+                                   "aten::nll_loss_backward", "aten::sum"));
+  EXPECT_THAT(names(model), ElementsAre("fc.fprop", "cat.accumulate.backward", "fc.wgrad"));
+}
+
+TEST(Network, AnImpossibleShapeNamesTheCall) {
+  Network network("n", "");
+  const auto add = [&] { network.add("conv1", convolution(0, 8), {network.input(1, DataType::f32)}); };
+  EXPECT_THAT(usage_message(add), AllOf(HasSubstr("conv1:"), HasSubstr("c=0")));
+}
+
+// Of a function that is linear in each of its two inputs, dy·f(a, b) is a·da and b·db: computed with the
+// reference of each call, so that a wrong transpose or direction shows.
+class Gradients : public ::testing::Test {
+ protected:
+  void expect_adjoint(const Operation::Parameters& forward) {
+    const Model model = network_of(forward);
+    const Operation shape(forward);
+    const std::vector<Operand> operands = shape.operands();
+    const Numbers a = random(operands[0].count), b = random(operands[1].count),
+                  dy = random(operands[2].count);
+    values_ = {{0, a}, {1, b}};
+    const double expected = dot(dy, computed(shape, {a, b}));
+    for (const auto& [name, primal] : {std::pair{"f.dgrad", a}, {"f.wgrad", b}}) {
+      const Call& call = call_named(model, name);
+      EXPECT_NEAR(dot(primal, computed(operation(model, call), inputs_of(model, call, dy))), expected, 1e-9)
+          << shape.text() << " " << operation(model, call).text();
+    }
+  }
+
+ private:
+  static Model network_of(const Operation::Parameters& forward) {
+    Network network("n", "");
+    std::vector<Tensor> inputs;
+    const std::vector<Operand> operands = Operation(forward).operands();
+    for (int i : {0, 1}) {
+      const std::int64_t count = operands[static_cast<std::size_t>(i)].count;
+      inputs.push_back(network.add("copy" + std::to_string(i), Copy{4 * count, CopyKind::d2d},
+                                   {network.parameter(count, DataType::f32)}));
+    }
+    network.loss("loss", network.add("f", forward, inputs), "");
+    return network.to_model({});
+  }
+  Numbers random(std::int64_t count) {
+    Numbers numbers(static_cast<std::size_t>(count));
+    for (double& number : numbers) number = generator_.normal();
+    return numbers;
+  }
+  static double dot(const Numbers& a, const Numbers& b) {
+    EXPECT_EQ(a.size(), b.size());
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  }
+  static Numbers computed(const Operation& operation, const std::vector<Numbers>& inputs) {
+    Numbers result;
+    for (std::int64_t i = 0; i < operation.operands().back().count; ++i)
+      result.push_back(reference_element(operation, inputs, i));
+    return result;
+  }
+  // Inputs without a source are the gradient that backward begins with.
+  std::vector<Numbers> inputs_of(const Model& model, const Call& call, const Numbers& dy) {
+    std::vector<Numbers> inputs(operation(model, call).operands().size() - 1, dy);
+    for (const OperandSource& source : call.inputs) inputs[source.operand] = values_.at(source.call);
+    return inputs;
+  }
+
+  std::map<std::size_t, Numbers> values_;
+  Random generator_{7};
+};
+
+TEST_F(Gradients, OfProductsFitTheirTransposes) {
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) expect_adjoint(Matmul{3, 4, 5, 2, ta, tb});
+  }
+}
+
+TEST_F(Gradients, OfConvolutionsAndTransposedOnes) {
+  Conv2d conv{.n = 2, .c = 4, .h = 7, .w = 6, .k = 6, .r = 3, .s = 2};
+  conv.stride_h = 2;
+  conv.pad_w = 1;
+  conv.groups = 2;
+  expect_adjoint(conv);
+  conv.direction = Direction::dgrad;
+  expect_adjoint(conv);
+}
+
+}  // namespace
+}  // namespace jitterscope
