@@ -11,7 +11,7 @@
 namespace jitterscope {
 namespace {
 
-std::string quoted(std::string_view field) {
+std::string csv_quoted(std::string_view field) {
   if (field.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(field);
   std::string text = "\"";
   for (const char c : field) {
@@ -44,7 +44,7 @@ std::string run_csv(const RunRecord& record) {
       "operation,layer,cache,load,data,queue,instrument,round,launch,seconds,clock_hertz,"
       "round_start_seconds,settled\r\n";
   for (const Result& result : record.results) {
-    const std::string name = quoted(result.operation) + ',' + quoted(joined(result.layers, ";"));
+    const std::string name = csv_quoted(result.operation) + ',' + csv_quoted(joined(result.layers, ";"));
     for (const Measurement& measurement : result.measurements) {
       const Conditions& conditions = measurement.conditions;
       const std::string prefix = fmt::format("{},{},{},{},{},{}", name, to_string(conditions.cache),

@@ -91,18 +91,15 @@ std::vector<UntimedOperator> other_operators(const PytorchRecording& recording) 
 }
 
 ComparedLayer compare_layer(ReferenceLayer reference, Result here) {
-  ComparedLayer compared;
-  compared.engine = verdict(!reference.engine.empty(), reference.engine == here.algorithm);
-  const std::vector<std::string> there = identities(reference.kernels),
-                                 ours = identities(names_of(here.kernels));
-  compared.kernels = verdict(!there.empty() && !ours.empty(), there == ours);
+  ComparedLayer compared{.reference = std::move(reference), .here = std::move(here), .time_ratio = {}};
+  const ReferenceLayer& there = compared.reference;
+  compared.engine = verdict(!there.engine.empty(), there.engine == compared.here.algorithm);
+  const std::vector<std::string> theirs = identities(there.kernels);
+  const std::vector<std::string> ours = identities(names_of(compared.here.kernels));
+  compared.kernels = verdict(!theirs.empty() && !ours.empty(), theirs == ours);
   Nanoseconds sum;
-  for (const LaunchKernel& kernel : here.kernels) sum += kernel.median;
-  if (reference.time && reference.time->value() > 0 && sum.value() > 0) {
-    compared.time_ratio = sum / *reference.time;
-  }
-  compared.reference = std::move(reference);
-  compared.here = std::move(here);
+  for (const LaunchKernel& kernel : compared.here.kernels) sum += kernel.median;
+  if (there.time && there.time->value() > 0 && sum.value() > 0) compared.time_ratio = sum / *there.time;
   return compared;
 }
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "jitterscope/error.hpp"
 #include "base/subprocess.hpp"
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::selftest {
 namespace {
