@@ -87,12 +87,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Attention, NetworkLayer,
-    ::testing::Values(Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19", "builtin"},
-                      Case{"attention:batch=1,heads=3,queries=17,keys=33,dim=16,causal=1", "builtin"},
-                      Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1", "builtin"},
-                      Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19,pass=backward", "builtin"},
+    ::testing::Values(Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19", "onednn"},
+                      Case{"attention:batch=1,heads=3,queries=17,keys=33,dim=16,causal=1", "onednn"},
+                      Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1", "onednn"},
+                      Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19,pass=backward", "onednn"},
                       Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1,pass=backward",
-                           "builtin"}));
+                           "onednn"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Activations, NetworkLayer,

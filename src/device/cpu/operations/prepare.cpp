@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "jitterscope/error.hpp"
+#include "operation/limits.hpp"
 
 namespace jitterscope::cpu {
 namespace {
@@ -19,6 +20,9 @@ std::unique_ptr<PreparedOperation> prepare_layer(const Operation& operation, con
   throw UsageError(
       fmt::format("the cpu has no {} for {}: try dtype=f32", to_string(operation.dtype()), operation.kind()));
 }
+
+// Of one head, as a whole matrix: 1 GiB in f32. Own loops keep one row of them.
+constexpr std::int64_t kLargestScores = 1 << 28;
 
 class Preparer {
  public:
@@ -42,8 +46,10 @@ class Preparer {
   std::unique_ptr<PreparedOperation> operator()(const OptimizerStep&) {
     return prepare_optimizer_step(operation_, inputs_);
   }
-  std::unique_ptr<PreparedOperation> operator()(const Attention&) {
-    return prepare_attention(operation_, inputs_);
+  std::unique_ptr<PreparedOperation> operator()(const Attention& shape) {
+    const bool fits = limited_product({shape.queries, shape.keys}) <= kLargestScores;
+    return shape.dtype == DataType::f32 && fits ? prepare_onednn_attention(operation_, inputs_)
+                                                : prepare_attention_loops(operation_, inputs_);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation_, inputs_); }
   std::unique_ptr<PreparedOperation> operator()(const Aten& aten) {

@@ -16,6 +16,9 @@ std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, co
 /// for the operands as they lie.
 std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operation, const InputTable& inputs);
 
+/// In f32 only.
+std::unique_ptr<PreparedOperation> prepare_onednn_attention(const Operation&, const InputTable&);
+
 /// Own loops, for every type but tf32.
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_bias_add(const Operation& operation, const InputTable& inputs);
@@ -26,7 +29,7 @@ std::unique_ptr<PreparedOperation> prepare_softmax_loops(const Operation& operat
                                                          const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_embedding(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_optimizer_step(const Operation&, const InputTable&);
-std::unique_ptr<PreparedOperation> prepare_attention(const Operation& operation, const InputTable& inputs);
+std::unique_ptr<PreparedOperation> prepare_attention_loops(const Operation&, const InputTable&);
 
 std::unique_ptr<PreparedOperation> prepare_copy(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_spin(const Operation& operation, const InputTable& inputs);

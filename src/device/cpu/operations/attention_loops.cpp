@@ -125,7 +125,8 @@ class AttentionLoops final : public CpuOperation {
 
 }  // namespace
 
-std::unique_ptr<PreparedOperation> prepare_attention(const Operation& operation, const InputTable& inputs) {
+std::unique_ptr<PreparedOperation> prepare_attention_loops(const Operation& operation,
+                                                           const InputTable& inputs) {
   return prepare_loops<AttentionLoops>(operation, inputs);
 }
 
