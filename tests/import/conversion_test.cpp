@@ -1,0 +1,169 @@
+#include <gmock/gmock.h>
+
+#include "import/operator_conversion.hpp"
+#include "import/operator_schema.hpp"
+#include "import/recorded_arguments.hpp"
+#include "import/tensor_layout.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/usage_message.hpp"
+
+namespace jitterscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// An operator from its text form: aten::mm(f32[4,8],f32[8,2]).
+RecordedOperator recorded(const std::string& text) {
+  const Operation operation = Operation::parse(text);
+  const Aten& aten = std::get<Aten>(operation.parameters());
+  RecordedOperator result;
+  result.name = aten.name.substr(0, aten.name.find('.'));
+  for (const AtenArgument& argument : aten.arguments) result.arguments.push_back({argument});
+  result.argument_names = known_argument_names(result.name);
+  return result;
+}
+
+std::vector<std::string> converted(const std::string& text, bool allow_tf32 = true) {
+  ConversionContext context;
+  context.allow_tf32 = allow_tf32;
+  std::vector<std::string> result;
+  for (const ConvertedOperation& one : convert(recorded(text), context))
+    result.push_back(one.operation.text());
+  return result;
+}
+
+TEST(Conversion, MatrixProductsFollowTheStrides) {
+  EXPECT_THAT(converted("aten::mm(f32[4,8],f32[8,2])"), ElementsAre("matmul:m=4,n=2,k=8,dtype=f32"));
+  EXPECT_THAT(converted("aten::mm(f32[4,8]{1,4},f32[8,2]{1,8})"),
+              ElementsAre("matmul:m=4,n=2,k=8,ta=1,tb=1,dtype=f32"));
+  EXPECT_THAT(converted("aten::bmm(f16[3,4,8],f16[3,8,2]{16,1,8})"),
+              ElementsAre("matmul:m=4,n=2,k=8,batch=3,tb=1,dtype=f16"));
+  EXPECT_THAT(converted("aten::addmm(f32[2],f32[4,8],f32[8,2]{1,8},1,1)"),
+              ElementsAre("linear:n=4,in=8,out=2,dtype=f32"));
+  EXPECT_THAT(converted("aten::addmm(f32[2],f32[4,8],f32[8,2],1,1)"),
+              ElementsAre("matmul:m=4,n=2,k=8,bias=1,dtype=f32"));
+  EXPECT_THAT(converted("aten::baddbmm(f32[3,4,2],f32[3,4,8],f32[3,8,2],0,1)"),
+              ElementsAre("matmul:m=4,n=2,k=8,batch=3,dtype=f32"));
+}
+
+TEST(Conversion, WhatNoNativeOperationDoesStaysTheOperator) {
+  for (const std::string text :
+       {"aten::mm(f32[4,8]{16,1},f32[8,2])", "aten::addmm(f32[2],f32[4,8],f32[8,2],0.5,1)",
+        "aten::baddbmm(f32[3,4,2],f32[3,4,8],f32[3,8,2],1,1)", "aten::_softmax(f32[4,8],0,false)",
+        "aten::hardtanh(f32[8],-1,1)",
+        "aten::cudnn_convolution(f32[1,2,3,4,5],f32[2,2,1,1,1],[0,0,0],[1,1,1],"
+        "[1,1,1],1,false,false,true)"}) {
+    EXPECT_THAT(converted(text), ElementsAre(text));
+  }
+}
+
+const std::string kConvolution = "[1,1],[1,1],[1,1],1,false,false,";
+
+TEST(Conversion, ConvolutionsTakeTheLayoutThatPyTorchGivesCudnn) {
+  const std::string problem = "conv2d:n=2,c=8,hw=4,k=16,rs=3,pad=1,dtype=tf32,layout=";
+  const std::string x = "f32[2,8,4,4]", w = "f32[16,8,3,3]", x_last = x + "{128,1,32,8}",
+                    w_last = w + "{72,1,24,8}";
+  for (const auto& [data, weight, layout] : {std::tuple(x, w, "nchw"), std::tuple(x_last, w_last, "nhwc"),
+                                             std::tuple(x, w_last, "nhwc"), std::tuple(x_last, w, "nhwc")}) {
+    EXPECT_THAT(converted("aten::cudnn_convolution(" + data + "," + weight + "," + kConvolution + "true)"),
+                ElementsAre(problem + layout + ",direction=fprop"));
+  }
+  // Doubles are never in channels_last.
+  EXPECT_THAT(
+      converted("aten::cudnn_convolution(f64[2,8,4,4]{128,1,32,8},f64[16,8,3,3]," + kConvolution + "true)"),
+      ElementsAre(HasSubstr("dtype=f64,layout=nchw")));
+  EXPECT_THAT(converted("aten::cudnn_convolution(" + x + "," + w + "," + kConvolution + "false)"),
+              ElementsAre(HasSubstr("dtype=f32")));
+}
+
+// is_channels_last_strides_2d: sizes of one are told apart by their strides.
+TEST(Conversion, StridesOfSizesOfOneDecideTheLayout) {
+  const auto layout = [](std::vector<std::int64_t> shape, std::vector<std::int64_t> strides) {
+    AtenArgument tensor;
+    tensor.kind = AtenArgument::Kind::tensor;
+    tensor.shape = std::move(shape), tensor.strides = std::move(strides);
+    return suggested_layout(tensor);
+  };
+  EXPECT_EQ(layout({8, 1, 4, 4}, {16, 16, 4, 1}), Layout::nchw);
+  EXPECT_EQ(layout({8, 1, 4, 4}, {16, 1, 4, 1}), Layout::nhwc);
+  EXPECT_EQ(layout({8, 4, 1, 1}, {4, 1, 1, 1}), Layout::nchw);
+  EXPECT_EQ(layout({8, 4, 1, 1}, {4, 1, 4, 4}), Layout::nhwc);
+  EXPECT_EQ(layout({8, 1, 1, 1}, {1, 1, 1, 1}), Layout::nchw);
+}
+
+const std::string kGradients = "[0],[2,2],[1,1],[1,1],false,[0,0],1,";
+
+TEST(Conversion, AConvolutionsGradientsAreTwoOperationsByTheMask) {
+  const std::string problem =
+      "conv2d:n=2,c=8,hw=8,k=16,rs=3,stride=2,pad=1,dtype=tf32,layout=nchw,direction=";
+  const std::string tensors = "aten::convolution_backward(f32[2,16,4,4],f32[2,8,8,8],f32[16,8,3,3],";
+  EXPECT_THAT(converted(tensors + kGradients + "[true,true,true])"),
+              ElementsAre(problem + "dgrad", problem + "wgrad"));
+  EXPECT_THAT(converted(tensors + kGradients + "[false,true,false])"), ElementsAre(problem + "wgrad"));
+  EXPECT_THAT(converted(tensors + kGradients + "[true,false,false])", false),
+              ElementsAre(HasSubstr("dtype=f32,layout=nchw,direction=dgrad")));
+}
+
+TEST(Conversion, ATransposedConvolutionIsAnInputGradient) {
+  EXPECT_THAT(
+      converted("aten::cudnn_convolution_transpose(f32[2,16,4,4],f32[16,8,2,2],[0,0],[0,0],[2,2],[1,1],1,"
+                "false,false,true)"),
+      ElementsAre("conv2d:n=2,c=8,hw=8,k=16,rs=2,stride=2,dtype=tf32,layout=nchw,direction=dgrad"));
+  const std::string problem = "conv2d:n=2,c=8,hw=8,k=16,rs=2,stride=2,dtype=tf32,layout=nchw,direction=";
+  EXPECT_THAT(
+      converted("aten::convolution_backward(f32[2,8,8,8],f32[2,16,4,4],f32[16,8,2,2],[0],[2,2],[0,0],[1,1],"
+                "true,[0,0],1,[true,true,false])"),
+      ElementsAre(problem + "fprop", problem + "wgrad"));
+}
+
+TEST(Conversion, DepthwiseGradientsInNchwAreNotCudnns) {
+  const std::string text =
+      "aten::convolution_backward(f32[2,8,4,4],f32[2,8,4,4],f32[8,1,3,3],[0],[1,1],[1,1],[1,1],false,[0,0],8,"
+      "[true,true,false])";
+  EXPECT_THAT(converted(text), ElementsAre(text));
+}
+
+TEST(Conversion, AddsABiasPerChannel) {
+  EXPECT_THAT(converted("aten::add_(f32[2,8,4,4],f32[1,8,1,1],1)"),
+              ElementsAre("bias_add:n=2,c=8,hw=4,dtype=f32,layout=nchw"));
+}
+
+TEST(Conversion, ImpossibleShapesAreRefusedWithTheirReason) {
+  ConversionContext context;
+  RecordedOperator huge = recorded("aten::mm(f32[4,8],f32[8,2])");
+  huge.arguments[0].value.shape = {std::int64_t{1} << 62, std::int64_t{1} << 62};
+  huge.arguments[1].value.shape = {std::int64_t{1} << 62, -5};
+  EXPECT_THAT(testing::usage_message([&] { convert(huge, context); }), HasSubstr("impossible"));
+}
+
+TEST(Schema, NamesOverloadAndDefaults) {
+  const OperatorSchema schema = parse_schema(
+      "aten::max_pool2d.x(Tensor self, int[2] stride=[1, 1], *, Tensor(a!)[] out=(1, 2), bool ceil=False) -> "
+      "(Tensor)");
+  EXPECT_EQ(schema.overload, "x");
+  EXPECT_THAT(schema.argument_names, ElementsAre("self", "stride", "out", "ceil"));
+  EXPECT_THAT(schema.has_default, ElementsAre(false, true, true, true));
+}
+
+TEST(Schema, OverloadsFollowFromTheArguments) {
+  EXPECT_EQ(known_overload(recorded("aten::add(f32[1],f32[1],1)")), "Tensor");
+  EXPECT_EQ(known_overload(recorded("aten::add_(f32[1],2,1)")), "Scalar");
+  EXPECT_EQ(known_overload(recorded("aten::sum(f32[1],[0],true)")), "dim_IntList");
+  EXPECT_EQ(known_overload(recorded("aten::pow(f32[1],2)")), "Tensor_Scalar");
+  EXPECT_EQ(known_overload(recorded("aten::relu(f32[1])")), "");
+}
+
+TEST(Concrete, ReadsValuesAsTheProfilerWritesThem) {
+  EXPECT_EQ(parse_concrete("-100")->integer, -100);
+  EXPECT_EQ(parse_concrete("1.0000000000000001e-05")->real, 1e-05);
+  EXPECT_EQ(parse_concrete("0.")->kind, AtenArgument::Kind::real);
+  EXPECT_TRUE(parse_concrete("True")->boolean);
+  EXPECT_EQ(parse_concrete("[1, 2, 3]")->elements.size(), 3u);
+  EXPECT_EQ(parse_concrete("[]")->elements.size(), 0u);
+  EXPECT_FALSE(parse_concrete("[1, 2, ...]").has_value());
+  EXPECT_FALSE(parse_concrete("").has_value());
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,147 @@
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "import/imported.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/usage_message.hpp"
+
+namespace jitterscope {
+namespace {
+
+using namespace testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+const std::set<std::string> kProducts = {"conv2d",    "linear",     "matmul",
+                                         "attention", "batch_norm", "layer_norm"};
+const std::string kOlderData = std::string(JITTERSCOPE_TEST_DATA) + "/..";
+
+std::set<std::string> operations(const Model& model, const std::set<std::string>& kinds) {
+  std::set<std::string> result;
+  for (const auto& [text, count] : counts(model, kinds)) result.insert(text);
+  return result;
+}
+
+// Both records were made by one program, so that their operations are the same.
+TEST(ProfilerTrace, GivesTheOperationsOfTheExecutionTrace) {
+  EXPECT_EQ(operations(profiler_trace(data_file("resnet18_trace.json.gz")), kProducts),
+            operations(execution_trace(kOlderData + "/resnet18_et.json.gz"), kProducts));
+  EXPECT_EQ(counts(profiler_trace(data_file("resnet50_step_trace.json.gz")), kProducts),
+            counts(execution_trace(kOlderData + "/resnet50_et.json.gz"), kProducts));
+  for (const std::string name : {"bert", "mobilenet_v2"}) {
+    EXPECT_EQ(counts(profiler_trace(data_file(name + "_step_trace.json.gz")), kProducts),
+              counts(execution_trace(data_file(name + "_et.json.gz")), kProducts))
+        << name;
+  }
+}
+
+TEST(ProfilerTrace, TimesAddUpToAllThatTheGpuDid) {
+  for (const std::string name : {"resnet18_trace", "bert_step_trace", "mobilenet_v2_step_trace"}) {
+    const Model model = profiler_trace(data_file(name + ".json.gz"));
+    Nanoseconds sum(0);
+    for (const Layer& layer : model.layers) sum += layer.recorded_time.value_or(Nanoseconds(0));
+    for (const UntimedOperator& untimed : model.untimed)
+      sum += untimed.recorded_time.value_or(Nanoseconds(0));
+    ASSERT_TRUE(model.recorded_gpu_time.has_value());
+    EXPECT_NEAR(sum.value(), model.recorded_gpu_time->value(), 1.0) << name;
+    EXPECT_EQ(model.recorded_device, "NVIDIA H200");
+  }
+}
+
+TEST(ProfilerTrace, TellsTheKernelsOfBothGradientsApart) {
+  const Model model = profiler_trace(data_file("resnet18_trace.json.gz"));
+  const std::string problem = "conv2d:n=16,c=512,hw=7,k=512,rs=3,pad=1,dtype=tf32,layout=nchw,direction=";
+  const Layer *dgrad = find_layer(model, problem + "dgrad"), *wgrad = find_layer(model, problem + "wgrad");
+  ASSERT_TRUE(dgrad != nullptr && wgrad != nullptr);
+  EXPECT_THAT(dgrad->recorded_kernels, AllOf(SizeIs(4), Contains(HasSubstr("_dgrad_"))));
+  EXPECT_THAT(dgrad->recorded_kernels, Not(Contains(HasSubstr("_wgrad_"))));
+  EXPECT_THAT(wgrad->recorded_kernels, AllOf(SizeIs(5), Contains(HasSubstr("_wgrad_"))));
+  EXPECT_GT(dgrad->recorded_time.value(), Nanoseconds(0));
+}
+
+TEST(ProfilerTrace, ListsWhatItCannotTimeWithItsTime) {
+  const Model model = profiler_trace(data_file("resnet18_trace.json.gz"));
+  ASSERT_THAT(model.untimed, SizeIs(1));
+  EXPECT_EQ(model.untimed[0].name, "aten::_foreach_add_");
+  EXPECT_EQ(model.untimed[0].count, 2);
+  EXPECT_NEAR(model.untimed[0].recorded_time->value(), 70'495.0, 1.0);
+}
+
+// A small trace: an operator on the CPU's thread 1, what it launched, and its kernel.
+std::string event(const std::string& category, const std::string& name, const std::string& when,
+                  const std::string& arguments) {
+  return R"({"ph":"X","cat":")" + category + R"(","name":")" + name + R"(","pid":1,"tid":1,)" + when +
+         R"(,"args":{)" + arguments + "}}";
+}
+const std::string kSum = event("cpu_op", "aten::add", R"("ts":100.000,"dur":10)",
+                               R"("Input Dims":[[4],[4],[]],"Input type":["float","float","Scalar"],)"
+                               R"("Input Strides":[[1],[1],[]],"Concrete Inputs":["","","1"])");
+const std::string kLaunch =
+    event("cuda_runtime", "cudaLaunchKernel", R"("ts":105,"dur":1)", R"("correlation":7)");
+const std::string kKernel = event("kernel", "adds", R"("ts":120,"dur":2.5)", R"("correlation":7)");
+
+std::string trace_of(const std::vector<std::string>& events) {
+  std::string text = R"({"traceEvents":[)";
+  for (const std::string& one : events) text += (text.back() == '[' ? "" : ",") + one;
+  return text + "]}";
+}
+Model import(const std::vector<std::string>& events) {
+  return import_profiler_trace(trace_of(events), "t.json");
+}
+std::string problem(const std::string& text) {
+  return usage_message([&] { import_profiler_trace(text, "t.json"); });
+}
+
+TEST(ProfilerTrace, JoinsKernelsToTheInnermostOperator) {
+  const Model model = import({kKernel, kSum, kLaunch});
+  ASSERT_THAT(model.layers, SizeIs(1));
+  EXPECT_EQ(model.layers[0].operation, Operation::parse("add:count=4"));
+  EXPECT_EQ(model.layers[0].recorded_time, Nanoseconds(2500));
+  EXPECT_THAT(model.layers[0].recorded_kernels, ElementsAre("adds"));
+  // The same events as older PyTorch wrote them, and as a list alone.
+  const std::string list = "[" + kSum + "," + kLaunch + "," + kKernel + "]";
+  EXPECT_EQ(import_profiler_trace(list, "t.json").recorded_gpu_time, Nanoseconds(2500));
+}
+
+TEST(ProfilerTrace, KeepsNanosecondsOfTimesSince1970) {
+  std::string sum = kSum, launch = kLaunch;
+  // One nanosecond after the operator's end: a double would not tell them apart.
+  sum.replace(sum.find("100.000,\"dur\":10"), 16, "1700000000000100.000,\"dur\":10");
+  launch.replace(launch.find("\"ts\":105"), 8, "\"ts\":1700000000000110.001");
+  EXPECT_THAT(problem(trace_of({sum, launch, kKernel})), HasSubstr("1 of adds"));
+}
+
+TEST(ProfilerTrace, ListsKernelsOfNoOperatorAndOfOtherLibraries) {
+  const std::string custom =
+      event("cpu_op", "flash_attn::forward", R"("ts":200,"dur":10)", R"("External id":1)");
+  std::string launch = kLaunch, kernel = kKernel;
+  launch.replace(launch.find("105"), 3, "205").replace(launch.find(":7"), 2, ":8");
+  kernel.replace(kernel.find(":7"), 2, ":8");
+  const std::string lost = event("kernel", "replayed", R"("ts":130,"dur":4)", R"("correlation":99)");
+  const Model model = import({kSum, kLaunch, kKernel, custom, launch, kernel, lost});
+  ASSERT_THAT(model.untimed, SizeIs(2));
+  EXPECT_EQ(model.untimed[0].name, "replayed");
+  EXPECT_EQ(model.untimed[1].name, "flash_attn::forward");
+  EXPECT_EQ(model.untimed[1].recorded_time, Nanoseconds(2500));
+  EXPECT_EQ(model.recorded_gpu_time, Nanoseconds(9000));
+}
+
+TEST(ProfilerTrace, OfACpuGivesOperationsAndSaysSo) {
+  const Model model = import({kSum});
+  EXPECT_EQ(model.layers.size(), 1u);
+  EXPECT_FALSE(model.recorded_gpu_time.has_value());
+  EXPECT_THAT(model.notes, Contains(HasSubstr("no GPU times")));
+}
+
+TEST(ProfilerTrace, WithoutShapesSaysHowToRecordThem) {
+  const std::string bare = event("cpu_op", "aten::add", R"("ts":1,"dur":1)", R"("External id":1)");
+  EXPECT_THAT(problem(trace_of({bare})), AllOf(HasSubstr("t.json"), HasSubstr("record_shapes=True")));
+  EXPECT_THAT(problem(trace_of({})), HasSubstr("no operators"));
+}
+
+}  // namespace
+}  // namespace jitterscope
