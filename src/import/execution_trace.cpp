@@ -115,13 +115,14 @@ class Importer {
   Model import(std::string_view file_name) {
     const std::vector<OperatorNode> nodes = operator_nodes(trace_);
     const std::vector<Role> roles = select_operators(nodes);
-    for (std::size_t i = 0; i < nodes.size(); ++i) visit(trace_.nodes[i], roles[i]);
+    const std::vector<std::size_t> owner = owners(nodes, roles);
+    for (std::size_t i = 0; i < nodes.size(); ++i) visit(trace_.nodes[i], roles[i], owner[i] != kNoParent);
     add_notes();
     return builder_.finish(file_name, "PyTorch execution trace");
   }
 
  private:
-  void visit(const TraceNode& node, Role role) {
+  void visit(const TraceNode& node, Role role, bool is_owned) {
     if (role == Role::foreign) {
       builder_.add_untimed(
           node.name, "It is no operator of PyTorch, but of another library or communication.", std::nullopt);
@@ -130,7 +131,9 @@ class Importer {
         simdjson::dom::object object = parse_part(parser_, node.text);
         RecordedOperator recorded = read_node(object, context_.on_gpu);
         views_.complete(recorded);
-        role == Role::timed ? add(node, recorded) : forget_outputs_of_new_memory(recorded);
+        if (role == Role::timed) add(node, recorded);
+        // What an operator that is timed allocates for its own outputs comes after it, by the nodes' ids.
+        if (!is_owned) forget_outputs_of_new_memory(recorded);
       } catch (const FieldProblem& problem) {
         add_broken(node, role, problem.sentence);
       } catch (const simdjson::simdjson_error& error) {

@@ -14,13 +14,12 @@ using ::testing::SizeIs;
 
 const std::string kOlderData = std::string(JITTERSCOPE_TEST_DATA) + "/..";
 
-const std::string kProduct =
-    R"j({"id":7,"name":"aten::mm","ctrl_deps":1,"inputs":{"values":[[1,2,0,32,4,"cuda:0"],[3,4,0,16,4,"cuda:0"]],)j"
-    R"j("shapes":[[4,8],[8,2]],"types":["Tensor(float)","Tensor(float)j"],"strides":[[8,1],[2,1]]
-},)"
-    R"j("outputs":{"values":[[5,6,0,8,4,"cuda:0"]],"shapes":[[4,2]],"types":["Tensor(float)j"],"strides":[[2,1]]
-},)"
-    R"j("attrs":[{"name":"op_schema","type":"string","value":"aten::mm(Tensor self, Tensor mat2) -> Tensor"}]})j";
+const std::string kProduct = R"json(
+{"id":7,"name":"aten::mm","ctrl_deps":1,
+ "inputs":{"values":[[1,2,0,32,4,"cuda:0"],[3,4,0,16,4,"cuda:0"]],"shapes":[[4,8],[8,2]],
+           "types":["Tensor(float)","Tensor(float)"],"strides":[[8,1],[2,1]]},
+ "outputs":{"values":[[5,6,0,8,4,"cuda:0"]],"shapes":[[4,2]],"types":["Tensor(float)"],"strides":[[2,1]]},
+ "attrs":[{"name":"op_schema","type":"string","value":"aten::mm(Tensor self, Tensor mat2) -> Tensor"}]})json";
 
 std::string trace_of(const std::vector<std::string>& nodes,
                      const std::string& schema = "1.1.1-chakra.0.0.4") {
@@ -94,10 +93,11 @@ TEST(DamagedTrace, AnUnknownSchemaIsReadWithANote) {
 }
 
 TEST(DamagedTrace, InfinitiesAreReadAlthoughJsonHasNone) {
-  const std::string fill =
-      R"j({"id":8,"name":"aten::masked_fill_","ctrl_deps":1,"inputs":{"values":[[1,2,0,4,4,"cuda:0"],[3,4,0,4,1,"cuda:0"],-inf],)j"
-      R"j("shapes":[[4],[4],[]],"types":["Tensor(float)","Tensor(bool)","Double"],"strides":[[1],[1],[]]},)j"
-      R"j("outputs":{"values":[],"shapes":[],"types":[],"strides":[]},"attrs":[]})j";
+  const std::string fill = R"json(
+{"id":8,"name":"aten::masked_fill_","ctrl_deps":1,
+ "inputs":{"values":[[1,2,0,4,4,"cuda:0"],[3,4,0,4,1,"cuda:0"],-inf],"shapes":[[4],[4],[]],
+           "types":["Tensor(float)","Tensor(bool)","Double"],"strides":[[1],[1],[]]},
+ "outputs":{"values":[],"shapes":[],"types":[],"strides":[]},"attrs":[]})json";
   const Model model = import(trace_of({kProduct, fill}));
   ASSERT_EQ(model.calls.size(), 2u);
   EXPECT_THAT(model.layers[1].operation.text(), HasSubstr("-inf"));
@@ -105,16 +105,17 @@ TEST(DamagedTrace, InfinitiesAreReadAlthoughJsonHasNone) {
 
 // Schema 1.0: flat fields, no strides; the weight of a linear layer is known from aten::t.
 TEST(OlderTrace, TakesStridesFromTransposedViews) {
-  const std::string t =
-      R"j({"id":2,"name":"aten::t","parent":1,"inputs":[[1,10,0,16,4,"cuda:0"]],"input_shapes":[[2,8]],)j"
-      R"j("input_types":["Tensor(float)"],"outputs":[[2,10,0,16,4,"cuda:0"]],"output_shapes":[[8,2]],)j"
-      R"j("output_types":["Tensor(float)"],"op_schema":"aten::t(Tensor(a) self) -> Tensor(a)"})j";
-  const std::string addmm =
-      R"j({"id":3,"name":"aten::addmm","parent":1,"inputs":[[3,11,0,2,4,"cuda:0"],[4,12,0,32,4,"cuda:0"],)j"
-      R"j([2,10,0,16,4,"cuda:0"],1,1],"input_shapes":[[2],[4,8],[8,2],[],[]],)j"
-      R"j("input_types":["Tensor(float)","Tensor(float)","Tensor(float)","Int","Int"],)j"
-      R"j("outputs":[[5,13,0,8,4,"cuda:0"]],"output_shapes":[[4,2]],"output_types":["Tensor(float)"],)j"
-      R"j("op_schema":"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"})j";
+  const std::string t = R"json(
+{"id":2,"name":"aten::t","parent":1,"inputs":[[1,10,0,16,4,"cuda:0"]],"input_shapes":[[2,8]],
+ "input_types":["Tensor(float)"],"outputs":[[2,10,0,16,4,"cuda:0"]],"output_shapes":[[8,2]],
+ "output_types":["Tensor(float)"],"op_schema":"aten::t(Tensor(a) self) -> Tensor(a)"})json";
+  const std::string addmm = R"json(
+{"id":3,"name":"aten::addmm","parent":1,
+ "inputs":[[3,11,0,2,4,"cuda:0"],[4,12,0,32,4,"cuda:0"],[2,10,0,16,4,"cuda:0"],1,1],
+ "input_shapes":[[2],[4,8],[8,2],[],[]],
+ "input_types":["Tensor(float)","Tensor(float)","Tensor(float)","Int","Int"],
+ "outputs":[[5,13,0,8,4,"cuda:0"]],"output_shapes":[[4,2]],"output_types":["Tensor(float)"],
+ "op_schema":"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"})json";
   const Model model = import(trace_of({t, addmm}, "1.0.1"));
   ASSERT_THAT(model.layers, SizeIs(1));
   EXPECT_EQ(model.layers[0].operation, Operation::parse("linear:n=4,in=8,out=2"));
