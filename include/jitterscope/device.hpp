@@ -107,8 +107,11 @@ class Queue {
 
   virtual ~Queue() = default;
   /// Later work waits until open_gate. The gate opens by itself after a time limit of at least 5 s;
-  /// the next wait() then throws FailedError.
+  /// the next wait() then throws GateTimeoutError.
   virtual void close_gate() = 0;
+  /// Another time limit for the closings from now on, zero for the usual one. False where the device's queue
+  /// holds any number of launches, so that no closing ever lasts.
+  virtual bool limit_gate(Nanoseconds) { return false; }
   virtual void open_gate() noexcept = 0;  ///< harmless when the gate is open
   virtual void launch(Workload& workload) = 0;
   virtual Mark mark() = 0;

@@ -48,6 +48,11 @@ struct MissingError : Error {
 struct FailedError : Error {
   explicit FailedError(const std::string& message) : Error(ErrorKind::failed, message) {}
 };
+/// A gate opened by itself: what was to be launched behind it did not fit the queue, or waited for the
+/// device.
+struct GateTimeoutError : FailedError {
+  explicit GateTimeoutError(const std::string& message) : FailedError(message) {}
+};
 struct InterruptedError : Error {
   InterruptedError() : Error(ErrorKind::interrupted, "interrupted") {}
 };

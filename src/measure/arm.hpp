@@ -45,6 +45,8 @@ class Arm {
   Round finish_round(const Pending& pending);
 
   void condition();
+  /// A part of a round that is not read: throws GateTimeoutError where it does not fit the queue.
+  void rehearse() { run_part(Nanoseconds(0)); }
   const RoundTimer& timer() const { return *timer_; }
   CacheState cache() const { return work_.cache; }
 

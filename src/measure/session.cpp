@@ -23,10 +23,50 @@ Arm make_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& opti
   }
 }
 
+// Half as much behind one closing of the gate; false where nothing is left to halve.
+bool halve(RoundShape& shape) {
+  constexpr std::int64_t kFewestLaunches = 10;
+  SlopeShape& slope = shape.slope;
+  if (slope.pairs > 1) {
+    slope.pairs = (slope.pairs + 1) / 2;
+    shape.parts *= 2;
+    return true;
+  }
+  if (slope.long_launches < 2 * kFewestLaunches) return false;
+  slope.long_launches /= 2;
+  slope.short_launches /= 2;
+  return true;
+}
+
+bool fits_queue(Queue& queue, Arm& arm) {
+  constexpr Nanoseconds kPatience = milliseconds(500);  // what fits is enqueued in a few milliseconds
+  if (!queue.limit_gate(kPatience)) return true;
+  bool fits = true;
+  try {
+    arm.rehearse();
+  } catch (const GateTimeoutError&) {
+    fits = false;
+  }
+  queue.limit_gate(Nanoseconds(0));
+  return fits;
+}
+
+// The queue of a GPU holds 1,024 launches, and far fewer of kernels whose parameters are large: recordings of
+// cuDNN's attention, or of its newest engines, fill it before the gate is opened, and the launch then waits
+// for a gate that waits for the launch. Such rounds are put behind several closings.
+Arm make_fitting_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
+                     const Calibration& calibration) {
+  while (true) {
+    Arm arm = make_arm(work, shape, options, calibration);
+    if (arm.timer().instrument() != Instrument::graph || fits_queue(work.queue, arm)) return arm;
+    if (!halve(shape)) shape.instrument = Instrument::events;
+  }
+}
+
 MeasuredArm start(const TimedWork& work, Load load, Nanoseconds launch_time, const MeasureOptions& options,
                   const Calibration& calibration) {
   const RoundShape shape = shape_round(launch_time, work.cache, load, options, calibration);
-  MeasuredArm arm{make_arm(work, shape, options, calibration), Measurement()};
+  MeasuredArm arm{make_fitting_arm(work, shape, options, calibration), Measurement()};
   arm.measurement.conditions = {work.cache, load, options.data, options.queue};
   arm.measurement.instrument = arm.arm.timer().instrument();
   arm.measurement.constant = arm.arm.timer().constant();

@@ -62,7 +62,7 @@ void ParameterReader::read_engine(std::string& field) const {
   const std::string* text = find("engine");
   if (text == nullptr) return;
   const bool readable = std::all_of(text->begin(), text->end(), [](unsigned char letter) {
-    return std::isalnum(letter) != 0 || letter == '_' || letter == '=';
+    return std::isalnum(letter) != 0 || letter == '_' || letter == '=' || letter == '-';
   });
   if (text->empty() || !readable) {
     fail_value("engine", *text, "is not an engine: pytorch, autotune, best, or a tag as results name them");

@@ -35,7 +35,7 @@ class CudaRecording : public Recording {
 }  // namespace
 
 CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit)
-    : context_(context), stream_(context.stream()), gate_limit_(gate_limit) {
+    : context_(context), stream_(context.stream()), usual_gate_limit_(gate_limit), gate_limit_(gate_limit) {
   context_.make_current();
   gate_memory_ = PinnedMemory(Bytes(sizeof(GateWords)));
   samples_ = PinnedMemory(Bytes(sizeof(ClockSample) * kRingSize));
@@ -211,7 +211,7 @@ void CudaQueue::wait_for(Mark mark) {
 void CudaQueue::throw_if_gate_timed_out() {
   if (gate_words().timed_out == 0) return;
   gate_words().timed_out = 0;
-  throw FailedError(
+  throw GateTimeoutError(
       fmt::format("the gate of the queue opened by itself after {:.1f} s, so the times of this round are "
                   "not valid: the host was stopped, or something waits for the GPU while the gate is closed",
                   to_seconds(gate_limit_)));

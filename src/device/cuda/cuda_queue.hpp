@@ -31,6 +31,10 @@ class CudaQueue : public Queue {
   CudaQueue& operator=(const CudaQueue&) = delete;
 
   void close_gate() override;
+  bool limit_gate(Nanoseconds limit) override {
+    gate_limit_ = limit > Nanoseconds(0) ? limit : usual_gate_limit_;
+    return true;
+  }
   void open_gate() noexcept override;
   void launch(Workload& workload) override;
   Mark mark() override;
@@ -63,7 +67,7 @@ class CudaQueue : public Queue {
 
   const Context& context_;
   CUstream stream_;  ///< the context's: queues of one device share it
-  Nanoseconds gate_limit_;
+  Nanoseconds usual_gate_limit_, gate_limit_;
   PinnedMemory gate_memory_, samples_;
   DeviceMemory claims_, eviction_;
   std::vector<CUevent> events_;

@@ -44,7 +44,7 @@ class Kernels {
   void to_double(CUstream, CUdeviceptr out, CUdeviceptr in, DataType, std::int64_t count) const;
 
  private:
-  static constexpr std::size_t kStorageTypes = 5;  // f64, f32 (tf32 too), f16, bf16, i64
+  static constexpr std::size_t kStorageTypes = 4;  // f64, f32 (tf32 too), f16, bf16
   using PerType = std::array<CUfunction, kStorageTypes>;
 
   CUfunction find(const char* name) const;
