@@ -16,7 +16,8 @@ namespace jitterscope {
 enum class DataType { f64, f32, tf32, f16, bf16, i64 };
 enum class Layout { nchw, nhwc };
 enum class Direction { fprop, dgrad, wgrad };
-/// inference: only batch normalization differs there from forward, which is that of training.
+/// inference: only batch normalization differs there from forward, which is that of training. backward: the
+/// formula of its operands as they are given, whether or not a forward pass would have given them.
 enum class Pass { forward, backward, inference };
 enum class CopyKind { d2d, h2d, d2h };
 enum class HostMemory { pinned, pageable };
@@ -128,7 +129,9 @@ struct BatchNorm {
 
 enum class PoolKind { max, average };
 /// As torch.nn.MaxPool2d and AvgPool2d (padding counts as zeros of the average). forward: x -> y, and for max
-/// also indices (i64, of the largest within its h·w plane); backward: dy, and for max indices -> dx.
+/// also indices (i64, of the first of the largest within its h·w plane); backward: dy, and for max indices ->
+/// dx, where a window gives its dy to the element that its index names, or to none if that lies outside of
+/// it.
 struct Pool2d {
   PoolKind kind = PoolKind::max;
   std::int64_t n = 1, c = 1, h = 1, w = 1;
