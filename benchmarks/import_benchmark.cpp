@@ -13,13 +13,25 @@ using namespace jitterscope;
 
 constexpr std::size_t kSize = 100'000'000;
 
-// The events of a real trace again and again: the same correlations and times, which costs the reader as much.
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+// The events of a real trace again and again, each time those of another process with launches of its own.
 std::string repeated_events() {
   const std::string trace = read_file(JITTERSCOPE_SOURCE_FOLDER "/tests/data/import/resnet18_trace.json.gz");
   const std::string key = "\"traceEvents\": [";
   const std::size_t begin = trace.find(key) + key.size(), end = trace.rfind(']');
   std::string result = trace.substr(0, end);
-  while (result.size() < kSize) result.append(",").append(trace, begin, end - begin);
+  for (int copy = 101; result.size() < kSize; ++copy) {
+    std::string events = trace.substr(begin, end - begin);
+    replace_all(events, "\"pid\": 483,", "\"pid\": " + std::to_string(copy) + ",");
+    // Three digits before the number: no two copies share one.
+    replace_all(events, "\"correlation\": ", "\"correlation\": " + std::to_string(copy));
+    result += "," + events;
+  }
   return result + trace.substr(end);
 }
 

@@ -145,8 +145,9 @@ std::vector<RecordedArgument> read_side(simdjson::dom::object node, std::string_
   };
   const simdjson::dom::array values = nested ? array_field(side, "values") : array_field(node, plural);
   const simdjson::dom::array shapes = column("shapes"), types = column("types");
-  simdjson::dom::array strides;
-  const bool strided = nested && side.at_key("strides").get(strides) == simdjson::SUCCESS;
+  simdjson::dom::element ignored;
+  const bool strided = nested && side.at_key("strides").get(ignored) == simdjson::SUCCESS;
+  const simdjson::dom::array strides = strided ? array_field(side, "strides") : values;
   if (shapes.size() != values.size() || types.size() != values.size() ||
       (strided && strides.size() != values.size())) {
     throw FieldProblem{fmt::format("'{}' has not as many shapes, types and strides as values", plural)};

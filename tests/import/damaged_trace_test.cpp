@@ -23,7 +23,7 @@ const std::string kProduct = R"json(
 
 std::string trace_of(const std::vector<std::string>& nodes,
                      const std::string& schema = "1.1.1-chakra.0.0.4") {
-  std::string text = R"j({"schema":")" + schema + R"(","nodes":[)j";
+  std::string text = R"({"schema":")" + schema + R"(","nodes":[)";
   for (const std::string& node : nodes) text += (text.back() == '[' ? "" : ",") + node;
   return text + "]}";
 }
