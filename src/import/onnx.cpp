@@ -59,6 +59,7 @@ std::vector<const OnnxNode*> in_order(const OnnxFile& file, std::string_view fil
 }
 
 std::string import_node(Import& import, const OnnxNode& node) {
+  if (node.outputs.empty() || node.outputs.front().empty()) return "it has no output";
   if (!node.domain.empty() && node.domain != "ai.onnx")
     return fmt::format("it belongs to {}, of which no operator is known", printable(node.domain, 40));
   if (onnx_import::fold(import, node)) return "";

@@ -128,6 +128,10 @@ std::vector<std::int64_t> OnnxNode::integers(const std::string& attribute) const
 }
 
 OnnxFile read_onnx_file(std::string_view bytes, std::string_view file_name) {
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+  // Its own lines on standard error say nothing that a user of this program could use.
+  google::protobuf::SetLogHandler(nullptr);
+#endif
   onnx::ModelProto model;
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     throw UsageError(fmt::format("{}: over 2 GiB; save its weights as external data", file_name));

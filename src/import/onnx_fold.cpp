@@ -12,7 +12,7 @@ using Numbers = std::vector<double>;
 constexpr std::size_t kMostNumbers = 64;
 
 bool give(Import& import, const OnnxNode& node, Shape shape, std::optional<Numbers> numbers) {
-  if (!numbers || numbers->size() > kMostNumbers || node.outputs.empty()) return false;
+  if (!numbers || numbers->size() > kMostNumbers) return false;
   import.value(node.outputs.front()) = {not_empty(std::move(shape)), std::move(numbers), std::nullopt, false};
   return true;
 }
@@ -25,7 +25,6 @@ bool give_list(Import& import, const OnnxNode& node, Numbers numbers) {
 bool constant(Import& import, const OnnxNode& node) {
   for (const auto& [name, attribute] : node.attributes) {
     if (attribute.tensor) {
-      if (node.outputs.empty()) return false;
       const OnnxTensor& tensor = *attribute.tensor;
       import.value(node.outputs.front()) = {not_empty(tensor.shape), tensor.values, std::nullopt, true};
       return true;

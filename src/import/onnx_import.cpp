@@ -195,6 +195,7 @@ Tensor Import::tensor(const std::string& name) {
 }
 
 void Import::define(const std::string& name, Shape shape, Tensor tensor) {
+  if (name.empty()) return;  // an output that is left out
   values_[name] = {std::move(shape), std::nullopt, tensor, false};
 }
 

@@ -93,8 +93,7 @@ std::string mean(Import& import, const OnnxNode& node) {
     return "it is a sum over other axes than a map's";
   const bool keeps = node.integer("keepdims", 1) != 0;
   const std::string problem = global_average(import, node);
-  if (problem.empty() && !keeps && !node.outputs.empty())
-    import.value(node.outputs.front()).shape = Shape{(*x)[0], (*x)[1]};
+  if (problem.empty() && !keeps) import.value(node.outputs.front()).shape = Shape{(*x)[0], (*x)[1]};
   return problem;
 }
 
@@ -116,7 +115,7 @@ std::string of_one(Import& import, const OnnxNode& node) {
 
 // torch.nn.SiLU is written as x·sigmoid(x).
 std::string sigmoid(Import& import, const OnnxNode& node) {
-  if (!node.outputs.empty() && import.shape(node.input(0))) {
+  if (import.shape(node.input(0))) {
     const auto& readers = import.readers(node.outputs.front());
     const auto reads = [&](const OnnxNode& reader, const std::string& name) {
       return reader.input(0) == name || reader.input(1) == name;

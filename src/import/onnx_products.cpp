@@ -112,7 +112,7 @@ std::string convolution(Import& import, const OnnxNode& node) {
   std::optional<Windows> windows = windows_of(node, *x, *kernel);
   if (!windows) return "it is no convolution in two dimensions";
   const std::int64_t groups = node.integer("group", 1);
-  const auto recorded = node.outputs.empty() ? std::nullopt : import.recorded_shape(node.outputs.front());
+  const auto recorded = import.recorded_shape(node.outputs.front());
   if (!weight && (!recorded || recorded->size() < 2)) return "the number of its output channels is not known";
   if (weight && (weight->size() != x->size() || (*weight)[1] != (*x)[1] / std::max<std::int64_t>(groups, 1)))
     return kNoFit;
@@ -193,7 +193,6 @@ std::string gemm(Import& import, const OnnxNode& node) {
 
 // The Add of a bias that alone reads the product.
 const OnnxNode* bias_of(Import& import, const OnnxNode& node, std::int64_t n) {
-  if (node.outputs.empty()) return nullptr;
   const auto& readers = import.readers(node.outputs.front());
   if (readers.size() != 1 || readers[0]->operator_name != "Add") return nullptr;
   const std::string other = readers[0]->input(readers[0]->input(0) == node.outputs.front() ? 1 : 0);

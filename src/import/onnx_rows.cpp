@@ -51,7 +51,7 @@ std::string gather(Import& import, const OnnxNode& node) {
   }
   if (count_of(*indices) != 1) return "it picks from a tensor that is no weight";
   const Tensor part = import.network().select(name, import.tensor(node.input(0)), count_of(output));
-  if (!node.outputs.empty()) import.define(node.outputs.front(), std::move(output), part);
+  import.define(node.outputs.front(), std::move(output), part);
   return "";
 }
 

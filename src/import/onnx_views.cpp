@@ -12,7 +12,7 @@ namespace {
 // PyTorch runs nothing for it: the same memory, seen in another way.
 std::string see_as(Import& import, const OnnxNode& node, Shape shape) {
   const Tensor tensor = import.tensor(node.input(0));
-  if (!node.outputs.empty()) import.define(node.outputs.front(), std::move(shape), tensor);
+  import.define(node.outputs.front(), std::move(shape), tensor);
   return "";
 }
 
@@ -64,7 +64,7 @@ std::string reshape(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0));
   if (!x) return kUnknownShape;
   std::optional<Shape> target = whole_numbers(import.value(node.input(1)).numbers);
-  if (!target) target = node.outputs.empty() ? std::nullopt : import.recorded_shape(node.outputs.front());
+  if (!target) target = import.recorded_shape(node.outputs.front());
   if (!target) return "the shape that it gives is not known";
   const auto shape = filled(*target, *x);
   if (shape && count_of(*shape) == count_of(*x)) return see_as(import, node, *shape);
@@ -156,7 +156,7 @@ std::string split(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0));
   if (!x) return kUnknownShape;
   const auto axis = axis_of(node.integer("axis", 0), x->size());
-  if (!axis || node.outputs.empty()) return "it has no such axis";
+  if (!axis) return "it has no such axis";
   std::optional<Shape> sizes = whole_numbers(import.value(node.input(1)).numbers);
   if (!sizes) sizes = node.integers("split");
   const auto parts = static_cast<std::int64_t>(node.outputs.size());
@@ -211,13 +211,13 @@ std::string slice(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0));
   if (!x) return kUnknownShape;
   std::optional<Shape> part = sliced(import, node, *x);
-  if (!part && !node.outputs.empty()) part = import.recorded_shape(node.outputs.front());
+  if (!part) part = import.recorded_shape(node.outputs.front());
   if (!part || count_of(*part) < 1 || count_of(*part) > count_of(*x))
     return "the part that it takes is not known";
   if (*part == *x) return see_as(import, node, *x);
   const Tensor tensor =
       import.network().select(import.step_name(node), import.tensor(node.input(0)), count_of(*part));
-  if (!node.outputs.empty()) import.define(node.outputs.front(), *part, tensor);
+  import.define(node.outputs.front(), *part, tensor);
   return "";
 }
 

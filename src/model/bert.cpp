@@ -76,7 +76,7 @@ Network build_bert_base(const ModelOptions& options) {
       "bert-base",
       fmt::format("BERT base with its pooler as PyTorch trains Hugging Face's: batch {}, {} tokens, "
                   "{} layers, {}",
-                  batch, sequence, depth, precision_text(options)));
+                  batch, sequence, depth, precision_text(options, false)));
   Layers layers(network, options, batch);
   Bert bert(layers, sequence);
   Tensor x = bert.embeddings();

@@ -80,7 +80,7 @@ Network build_gpt2(const ModelOptions& options) {
   Network network("gpt2",
                   fmt::format("GPT-2 of 124 million weights as PyTorch trains Hugging Face's: batch {}, {} "
                               "tokens, {} layers, {}",
-                              batch, sequence, depth, precision_text(options)));
+                              batch, sequence, depth, precision_text(options, false)));
   network.note(
       "Hugging Face's gelu_new runs as eight elementwise kernels forward; here it is one gelu in each "
       "direction.");

@@ -135,15 +135,15 @@ std::int64_t axis_or(const ModelOptions& options, const std::string& axis, std::
   return found == options.axes.end() ? otherwise : found->second;
 }
 
-std::string precision_text(const ModelOptions& options) {
+std::string precision_text(const ModelOptions& options, bool has_convolutions) {
   const DataTypes types = data_types_of(options);
-  if (types.convolution == types.product && types.product == types.other)
-    return fmt::format("in {}", to_string(types.other));
-  if (types.product == types.other)
-    return fmt::format("convolutions in {}, all else in {}", to_string(types.convolution),
-                       to_string(types.other));
-  return fmt::format("convolutions and products in {}, all else in {}", to_string(types.product),
-                     to_string(types.other));
+  const bool convolutions_apart = has_convolutions && types.convolution != types.other;
+  const bool products_apart = types.product != types.other;
+  if (!convolutions_apart && !products_apart) return fmt::format("in {}", to_string(types.other));
+  const char* apart = !products_apart    ? "convolutions"
+                      : has_convolutions ? "convolutions and products"
+                                         : "products";
+  return fmt::format("{} in tf32, all else in {}", apart, to_string(types.other));
 }
 
 }  // namespace jitterscope

@@ -64,7 +64,7 @@ class Layers {
 
 /// The value asked for of an axis such as seq or size.
 std::int64_t axis_or(const ModelOptions& options, const std::string& axis, std::int64_t otherwise);
-/// "tf32 and f32": what the layers compute in, for a description.
-std::string precision_text(const ModelOptions& options);
+/// "convolutions in tf32, all else in f32", for a description.
+std::string precision_text(const ModelOptions& options, bool has_convolutions = true);
 
 }  // namespace jitterscope

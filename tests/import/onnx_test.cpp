@@ -168,6 +168,15 @@ TEST(Onnx, WhatIsNotKnownIsListedAndTheRestIsDone) {
                   "Relu 1: it belongs to com.example, of which no operator is known"));
 }
 
+TEST(Onnx, OperatorsWithoutOutputsAreLeftOut) {
+  OnnxGraph graph = small_network();
+  graph.node("Conv", {"x", "conv.weight", "conv.bias"}, "").node("Reshape", {"x", ""}, "");
+  graph.last_node().add_output("");
+  const Model model = imported(graph);
+  EXPECT_THAT(model.calls, SizeIs(5));
+  EXPECT_THAT(untimed(model), ElementsAre("Conv 1: it has no output", "Reshape 1: it has no output"));
+}
+
 TEST(Onnx, AnOpsetThatIsNotKnownIsNoted) {
   OnnxGraph newer(99);
   newer.input("x", {2, 8}).node("Relu", {"x"}, "y");
