@@ -16,6 +16,7 @@
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/cuda/other_processes.hpp"
+#include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -128,7 +129,8 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
           nvml,
           cudnn_library(),
           cublaslt_library(),
-          cupti_library()};
+          cupti_library(),
+          torch::torch_library()};
 }
 
 std::vector<Property> CudaDevice::properties() const {
@@ -219,8 +221,8 @@ std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operatio
     std::unique_ptr<PreparedOperation> operator()(const Spin&) {
       return prepare_spin(context, operation, data);
     }
-    std::unique_ptr<PreparedOperation> operator()(const Aten& aten) {
-      throw UsageError(aten.name + ": cuda has no operators of PyTorch");
+    std::unique_ptr<PreparedOperation> operator()(const Aten&) {
+      return prepare_aten(context, operation, data);
     }
   };
   return std::visit(Visitor{context_, operation, data}, operation.parameters());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "device/torch/torch_operation.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cpu {
@@ -31,8 +32,9 @@ struct Preparer {
     return prepare_elementwise(operation, inputs);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation, inputs); }
-  std::unique_ptr<PreparedOperation> operator()(const Aten& aten) {
-    throw UsageError(aten.name + ": the cpu has no operators of PyTorch");
+  std::unique_ptr<PreparedOperation> operator()(const Aten&) {
+    require_memory(operation.bytes(), operation.text());
+    return torch::prepare_aten(operation, inputs.data(), {.device_type = "cpu"});
   }
 };
 

@@ -12,11 +12,12 @@ namespace jitterscope::cpu {
 class InputTable {
  public:
   explicit InputTable(const InputData& data);
+  const InputData& data() const { return data_; }
   /// Fills `count` elements; another `stream` gives other values.
   void fill(std::byte* memory, std::int64_t count, DataType dtype, std::uint64_t stream) const;
 
  private:
-  std::uint64_t seed_;
+  InputData data_;
   std::vector<double> values_;
 };
 
