@@ -23,3 +23,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/jitterscopeConfigVersion.
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/jitterscopeConfig.cmake ${PROJECT_BINARY_DIR}/jitterscopeConfigVersion.cmake
   DESTINATION ${package_folder})
+if(JITTERSCOPE_HAS_TORCH)
+  install(TARGETS jitterscope_torch LIBRARY DESTINATION lib/jitterscope)
+endif()

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -30,7 +31,11 @@ constexpr const char* kExamples = R"(Examples:
 Exit codes: 0 done, whatever was found; 2 usage; 3 the device asked for is missing; 130 interrupted.)";
 
 void append(std::vector<LibraryInfo>& libraries, const std::vector<LibraryInfo>& more) {
-  libraries.insert(libraries.end(), more.begin(), more.end());
+  for (const LibraryInfo& library : more) {
+    const auto is_same = [&](const LibraryInfo& known) { return known.name == library.name; };
+    // The plug-in for PyTorch serves the CPU and the GPU.
+    if (std::none_of(libraries.begin(), libraries.end(), is_same)) libraries.push_back(library);
+  }
 }
 
 class DoctorCommand {

@@ -18,9 +18,8 @@ Check device_check(const DeviceListing& listing, const DoctorReport& report) {
 }
 
 struct LibraryUse {
-  std::string_view name, use, remedy;
+  std::string_view name, use, remedy, place = "or name its folder in JITTERSCOPE_LIBRARY_PATH";
 };
-constexpr std::string_view kFolderHint = "or name its folder in JITTERSCOPE_LIBRARY_PATH";
 constexpr LibraryUse kLibraryUses[] = {
     {"onednn", "conv2d, matmul and linear on the CPU", "install oneDNN (Debian: libdnnl-dev)"},
     {"libcuda", "everything on the GPU", "install NVIDIA's driver; start a container with --gpus all"},
@@ -31,6 +30,9 @@ constexpr LibraryUse kLibraryUses[] = {
      "install cuBLAS (pip install nvidia-cublas-cu12, or nvidia-cublas for CUDA 13)"},
     {"cupti", "kernel times for comparison",
      "install CUPTI (pip install nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti for CUDA 13)"},
+    {"torch", "any operator of PyTorch, by aten::…",
+     "build it beside your PyTorch: scripts/build-torch-plugin",
+     "or name its file in JITTERSCOPE_TORCH_PLUGIN"},
 };
 
 Check library_check(const LibraryInfo& library) {
@@ -43,7 +45,7 @@ Check library_check(const LibraryInfo& library) {
             ""};
   }
   const std::string remedy =
-      known ? fmt::format("{}, {}", use->remedy, kFolderHint) : std::string("install it");
+      known ? fmt::format("{}, {}", use->remedy, use->place) : std::string("install it");
   return {library.name, Status::missing, library.problem + purpose, remedy};
 }
 

@@ -103,9 +103,11 @@ std::vector<ProviderListing> list_providers(std::span<const LibraryInfo> cpu_lib
   const std::vector<std::string> own = {"copy", "fill", "add", "relu", "spin"};
   return {of_library("onednn", "cpu", {"conv2d", "matmul", "linear"}, cpu_libraries, ""),
           {"builtin", "cpu", own, "", ""},
+          of_library("torch", "cpu", {"aten"}, cpu_libraries, ""),
           of_library("cudnn", "cuda", {"conv2d"}, cuda_libraries, cuda_problem),
           of_library("cublaslt", "cuda", {"matmul", "linear"}, cuda_libraries, cuda_problem),
-          {"builtin", "cuda", own, "", cuda_problem}};
+          {"builtin", "cuda", own, "", cuda_problem},
+          of_library("torch", "cuda", {"aten"}, cuda_libraries, cuda_problem)};
 }
 
 std::string list_text(const Listing& listing) {

@@ -92,7 +92,8 @@ Check load(double average) {
 }
 
 Check library(const LibraryInfo& found) {
-  if (!found.problem.empty()) return {found.name, Status::missing, found.problem, "install libdnnl"};
+  if (!found.problem.empty())
+    return {found.name, Status::missing, found.problem, found.name == "onednn" ? "install libdnnl" : ""};
   return {found.name, Status::good, fmt::format("{} {} from {}", found.name, found.version, found.path), ""};
 }
 

@@ -11,6 +11,7 @@
 #include "device/cpu/machine.hpp"
 #include "device/cpu/onednn_facts.hpp"
 #include "device/cpu/operations/prepare.hpp"
+#include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -110,6 +111,6 @@ std::unique_ptr<Device> open_cpu_device() { return std::make_unique<cpu::CpuDevi
 
 DeviceListing list_cpu_device() { return {"cpu", cpu::name_of(cpu::read_machine()), ""}; }
 
-std::vector<LibraryInfo> cpu_libraries() { return {cpu::onednn_library()}; }
+std::vector<LibraryInfo> cpu_libraries() { return {cpu::onednn_library(), torch::torch_library()}; }
 
 }  // namespace jitterscope

@@ -10,7 +10,7 @@ namespace jitterscope {
 
 std::unique_ptr<Device> open_cpu_device();
 DeviceListing list_cpu_device();
-/// oneDNN: its version and the file it was loaded from.
+/// oneDNN, with its version and the file it was loaded from, and the plug-in for PyTorch.
 std::vector<LibraryInfo> cpu_libraries();
 
 }  // namespace jitterscope

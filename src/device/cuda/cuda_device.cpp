@@ -16,6 +16,7 @@
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/cuda/other_processes.hpp"
+#include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -136,7 +137,8 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
           cudnn_library(),
           cublas_library(),
           cublaslt_library(),
-          cupti_library()};
+          cupti_library(),
+          torch::torch_library()};
 }
 
 std::vector<Property> CudaDevice::properties() const {
@@ -228,7 +230,7 @@ struct Preparer {
     return prepare_attention(context, operation, data);
   }
   std::unique_ptr<PreparedOperation> operator()(const Aten&) {
-    throw UsageError(fmt::format("cuda has no {}", operation.kind()));
+    return prepare_aten(context, operation, data);
   }
   template <class Shape>
   std::unique_ptr<PreparedOperation> operator()(const Shape&) {

@@ -80,10 +80,11 @@ TEST(CpuDevice, DescribesItself) {
   EXPECT_THAT(description.data_types, AllOf(Contains(DataType::f64), Contains(DataType::f32)));
   EXPECT_THAT(description.properties, Contains(Field(&Property::key, "clock_source")));
   EXPECT_EQ(list_cpu_device().name, description.name);
-  ASSERT_EQ(description.libraries.size(), 1u);
+  ASSERT_EQ(description.libraries.size(), 2u);
   EXPECT_EQ(description.libraries[0].name, "onednn");
   EXPECT_THAT(description.libraries[0].version, testing::MatchesRegex("[23]\\.[0-9]+\\.[0-9]+"));
   EXPECT_THAT(description.libraries[0].path, HasSubstr("dnnl"));
+  EXPECT_EQ(description.libraries[1].name, "torch");
 }
 
 TEST(CpuDevice, ChecksHaveASentenceAndLimitsARemedyOrAReason) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "device/torch/torch_operation.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/limits.hpp"
 
@@ -52,8 +53,9 @@ class Preparer {
                                                 : prepare_attention_loops(operation_, inputs_);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation_, inputs_); }
-  std::unique_ptr<PreparedOperation> operator()(const Aten& aten) {
-    throw UsageError(aten.name + ": the cpu has no operators of PyTorch");
+  std::unique_ptr<PreparedOperation> operator()(const Aten&) {
+    require_memory(operation_.bytes(), operation_.text());
+    return torch::prepare_aten(operation_, inputs_.data(), {.device_type = "cpu"});
   }
 
  private:

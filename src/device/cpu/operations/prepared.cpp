@@ -67,13 +67,13 @@ void with_format(DataType dtype, const Function& function) {
 
 }  // namespace
 
-InputTable::InputTable(const InputData& data) : seed_(data.seed), values_(kTableSize) {
+InputTable::InputTable(const InputData& data) : data_(data), values_(kTableSize) {
   Random random(data.seed);
   for (double& value : values_) value = draw_value(data.kind, random);
 }
 
 void InputTable::fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const {
-  const std::uint64_t seed = Random(seed_ ^ (stream << 48)).next();
+  const std::uint64_t seed = Random(data_.seed ^ (stream << 48)).next();
   if (operand.dtype == DataType::i64) return fill_indices(memory, operand, seed);
   with_format(operand.dtype,
               [&]<class Format>(Format) { fill_runs<Format>(memory, operand, values_, seed); });

@@ -12,11 +12,12 @@ namespace jitterscope::cpu {
 class InputTable {
  public:
   explicit InputTable(const InputData& data);
+  const InputData& data() const { return data_; }
   /// Fills an operand; another `stream` gives other values. Indices are random for any kind of data.
   void fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const;
 
  private:
-  std::uint64_t seed_;
+  InputData data_;
   std::vector<double> values_;
 };
 

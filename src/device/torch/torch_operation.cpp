@@ -1,0 +1,72 @@
+#include "device/torch/torch_operation.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "device/torch/plugin.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::torch {
+namespace {
+
+// Calls a function of the plug-in, and throws what it answers.
+template <class Function, class... Arguments>
+void call(Function* function, Arguments... arguments) {
+  std::array<char, 2048> error;  // written only on failure: clearing it would take as long as a launch
+  error[0] = '\0';
+  const JitterscopeTorchResult result = function(arguments..., error.data(), error.size());
+  switch (result) {
+    case JITTERSCOPE_TORCH_DONE: return;
+    case JITTERSCOPE_TORCH_USAGE: throw UsageError(error.data());
+    case JITTERSCOPE_TORCH_MISSING: throw MissingError(error.data());
+    case JITTERSCOPE_TORCH_FAILED: break;
+  }
+  throw FailedError(error.data());
+}
+
+}  // namespace
+
+Handle::Handle(const Operation& operation, const InputData& data, const Place& place)
+    : plugin_(&torch::plugin()), operation_(nullptr, plugin_->destroy) {
+  const std::string text = operation.text(), kind(to_string(data.kind));
+  const JitterscopeTorchRequest request{
+      text.c_str(), place.device_type.c_str(), place.ordinal, place.queue, kind.c_str(), data.seed};
+  JitterscopeTorchOperation* made = nullptr;
+  call(plugin_->prepare, &request, &made);
+  operation_.reset(made);
+}
+
+void TorchOperation::run(NativeQueue queue) { call(handle_.plugin().run, handle_.get(), queue); }
+
+bool TorchOperation::produce_inputs(NativeQueue queue) {
+  call(handle_.plugin().produce_inputs, handle_.get(), queue);
+  return true;
+}
+
+std::vector<MemoryRegion> TorchOperation::memory() const {
+  std::vector<JitterscopeTorchRegion> regions(handle_.plugin().memory(handle_.get(), nullptr, 0));
+  regions.resize(handle_.plugin().memory(handle_.get(), regions.data(), regions.size()));
+  std::vector<MemoryRegion> result;
+  for (const JitterscopeTorchRegion& region : regions)
+    result.push_back({region.address, Bytes(region.bytes)});
+  return result;
+}
+
+std::vector<double> TorchOperation::read_operand(std::size_t index) {
+  const std::int64_t elements = handle_.plugin().output_elements(handle_.get(), index);
+  if (elements < 0) {
+    throw UsageError(fmt::format("{} has {} outputs; there is no output {}", algorithm(),
+                                 handle_.plugin().output_count(handle_.get()), index));
+  }
+  std::vector<double> values(static_cast<std::size_t>(elements));
+  call(handle_.plugin().read_output, handle_.get(), index, values.data());
+  return values;
+}
+
+std::unique_ptr<PreparedOperation> prepare_aten(const Operation& operation, const InputData& data,
+                                                const Place& place) {
+  return std::make_unique<TorchOperation>(operation, Handle(operation, data, place));
+}
+
+}  // namespace jitterscope::torch

@@ -1,0 +1,32 @@
+// Which schema of an operator takes the arguments, and which argument is which.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <string_view>
+#include <vector>
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope::torch_plugin {
+
+/// An operator with an argument, or null for the default, in each place of its schema.
+class Binding {
+ public:
+  /// With an overload in the name that one, else the one that fits with the fewest conversions. Throws
+  /// Refusal for an operator that this PyTorch lacks, and where the arguments do not fit.
+  explicit Binding(const Aten& aten);
+
+  const c10::OperatorHandle& handle() const { return handle_; }
+  const c10::FunctionSchema& schema() const { return handle_.schema(); }
+  /// In the schema's order.
+  const std::vector<const AtenArgument*>& arguments() const { return arguments_; }
+  /// By the schema's name; null where the default is taken or there is none of that name.
+  const AtenArgument* find(std::string_view name) const;
+
+ private:
+  std::vector<const AtenArgument*> arguments_;
+  c10::OperatorHandle handle_;  // last: choosing it fills the arguments
+};
+
+}  // namespace jitterscope::torch_plugin

@@ -1,0 +1,81 @@
+/* What jitterscope calls of its plug-in for PyTorch: plain C, so that neither side needs the other's C++. */
+#ifndef JITTERSCOPE_TORCH_PLUGIN_INTERFACE_H
+#define JITTERSCOPE_TORCH_PLUGIN_INTERFACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised with every change below. */
+#define JITTERSCOPE_TORCH_INTERFACE_VERSION 1
+#define JITTERSCOPE_TORCH_SYMBOL "jitterscope_torch_plugin"
+/* Begins a string in the file, "…torch=2.11.0;cuda=13.0;abi=1;interface=1;folder=/…/torch/lib;", so that what
+   it was built with can be told of a plug-in that cannot be opened. */
+#define JITTERSCOPE_TORCH_MARKER "jitterscope-torch-plugin:"
+
+typedef struct JitterscopeTorchOperation JitterscopeTorchOperation;
+
+typedef enum JitterscopeTorchResult {
+  JITTERSCOPE_TORCH_DONE = 0,
+  JITTERSCOPE_TORCH_USAGE = 1,   /* the operator, its arguments, or what was asked of it is impossible */
+  JITTERSCOPE_TORCH_MISSING = 2, /* this PyTorch, or its part for the device, is not there */
+  JITTERSCOPE_TORCH_FAILED = 3   /* the operator failed while it ran */
+} JitterscopeTorchResult;
+
+typedef struct JitterscopeTorchRegion {
+  void* address;
+  int64_t bytes;
+} JitterscopeTorchRegion;
+
+typedef struct JitterscopeTorchRequest {
+  const char* operation;   /* as Operation::text() writes it */
+  const char* device_type; /* cpu or cuda */
+  int ordinal;             /* of the GPU */
+  void* stream;          /* CUstream on which inputs are filled and the operator runs once; null on the cpu */
+  const char* data_kind; /* normal, uniform, zeros, ones or sparse */
+  uint64_t seed;
+} JitterscopeTorchRequest;
+
+/* Each function that can fail writes one sentence to `error`, cut to `error_size` with its terminating zero.
+ */
+typedef struct JitterscopeTorchPlugin {
+  uint32_t interface_version; /* first in every version */
+  const char* torch_version;
+  const char* cuda_version; /* empty where built without CUDA */
+  int cxx11_abi;            /* _GLIBCXX_USE_CXX11_ABI */
+
+  /* Allocates and fills the inputs, and runs the operator so that its workspaces exist. */
+  JitterscopeTorchResult (*prepare)(const JitterscopeTorchRequest* request,
+                                    JitterscopeTorchOperation** operation, char* error, size_t error_size);
+  void (*destroy)(JitterscopeTorchOperation* operation);
+  JitterscopeTorchResult (*run)(JitterscopeTorchOperation* operation, void* stream, char* error,
+                                size_t error_size);
+  /* Writes every input anew with the values that it has. */
+  JitterscopeTorchResult (*produce_inputs)(JitterscopeTorchOperation* operation, void* stream, char* error,
+                                           size_t error_size);
+
+  /* The operator with the overload that was chosen. Lives as long as the operation. */
+  const char* (*schema_name)(const JitterscopeTorchOperation* operation);
+  /* Not 0: run() waits for the stream, as an operator does whose output's size depends on the data. */
+  int (*waits_for_stream)(const JitterscopeTorchOperation* operation);
+  /* Inputs, and the outputs of the last run. Returns how many there are, and writes at most `capacity`. */
+  size_t (*memory)(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion* regions,
+                   size_t capacity);
+  /* Tensors that the last run gave; the elements of one, negative where there is no such output. */
+  size_t (*output_count)(const JitterscopeTorchOperation* operation);
+  int64_t (*output_elements)(const JitterscopeTorchOperation* operation, size_t index);
+  /* Row-major; of complex numbers the real parts. Waits for the device. */
+  JitterscopeTorchResult (*read_output)(JitterscopeTorchOperation* operation, size_t index, double* elements,
+                                        char* error, size_t error_size);
+} JitterscopeTorchPlugin;
+
+/* The one exported symbol. The struct lives as long as the library. */
+typedef const JitterscopeTorchPlugin* (*JitterscopeTorchPluginFunction)(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
