@@ -50,7 +50,7 @@ def row(result, copy_rate):
     if result.get("failure"):
         return [result["operation"], result["failure"], *[tables.NOT_MEASURED] * 4]
     seconds = result["measurements"][0]["time"]["median_seconds"]
-    rate = result["bytes"] / seconds
+    rate = result["minimum_bytes"] / seconds
     met = rate >= TARGET * copy_rate
     return [result["operation"], result["provider"], tables.microseconds(seconds), f"{rate * 1e-12:.3f}",
             tables.percent(rate / copy_rate, 1), tables.verdict(met)]
@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--only", default="", help="operations that begin with this")
     arguments = parser.parse_args()
     copy = measure(arguments.jitterscope, arguments.device, [COPY])[0]
-    copy_rate = copy["bytes"] / copy["measurements"][0]["time"]["median_seconds"]
+    copy_rate = copy["minimum_bytes"] / copy["measurements"][0]["time"]["median_seconds"]
     operations = [f"{layer},dtype={dtype}" for layer in LAYERS if layer.startswith(arguments.only)
                   for dtype in arguments.dtypes.split(",")]
     results = measure(arguments.jitterscope, arguments.device, operations)
