@@ -1,6 +1,8 @@
 // The index arithmetic that kernels share with the host.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "device/cuda/kernels/channel_shape.hpp"
 #include "device/cuda/kernels/pool_shape.hpp"
 #include "device/cuda/kernels/row_slots.hpp"
@@ -43,8 +45,12 @@ TEST(RowSlots, CoverEachColumnOnce) {
       for (std::uint32_t slot = 0; slot < slots.slots; ++slot) {
         for (int part = 0; part < kPerVector; ++part) {
           const std::int64_t column = slots.column(slot, kPerVector, part);
-          if (column >= 0 && column < columns) EXPECT_EQ(column, next++);
-          if (slots.whole(slot, kPerVector, static_cast<std::uint64_t>(columns))) EXPECT_GE(column, 0);
+          if (column >= 0 && column < columns) {
+            EXPECT_EQ(column, next++);
+          }
+          if (slots.whole(slot, kPerVector, static_cast<std::uint64_t>(columns))) {
+            EXPECT_GE(column, 0);
+          }
         }
       }
       EXPECT_EQ(next, columns);
@@ -79,7 +85,9 @@ TEST(PoolAxis, PutsTapsInThePaddingOnNeighboursInTheWindow) {
     for (std::int32_t tap = 0; tap < axis.window; ++tap) {
       EXPECT_GE(axis.nearest(i, tap), axis.covered(i).begin);
       EXPECT_LT(axis.nearest(i, tap), axis.covered(i).end);
-      if (axis.inside(i, tap)) EXPECT_EQ(axis.nearest(i, tap), i * axis.stride - axis.pad + tap);
+      if (axis.inside(i, tap)) {
+        EXPECT_EQ(axis.nearest(i, tap), i * axis.stride - axis.pad + tap);
+      }
     }
   }
 }

@@ -39,9 +39,9 @@ __device__ __forceinline__ void finish_statistics(const Statistics<Compute<T>>& 
                                                   std::uint64_t channel_stride) {
   using C = Compute<T>;
   std::uint32_t channel = 0;
-  C shift = 0, square = 0;
-  if (!parts.means(channel, shift, square)) return;
-  const C mean = Number<T>::load(x[channel * channel_stride]) + shift;
+  C mean = 0, square = 0;
+  if (!parts.means(channel, mean, square)) return;
+  const C shift = mean - Number<T>::load(x[channel * channel_stride]);
   const C spread = square - shift * shift;
   const C variance = spread < C(0) ? C(0) : spread;
   const C deviation = inverse_root(variance + C(kEpsilon));

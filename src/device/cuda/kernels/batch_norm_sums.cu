@@ -1,5 +1,5 @@
-// Each channel's sums for batch normalization. Those of x and of its square are taken around the channel's
-// first element, which keeps the variance right where the mean is large.
+// Each channel's sums for batch normalization. Squares are taken around the channel's first element, which
+// keeps the variance right where the mean is large.
 #include "device/cuda/kernels/column_sums.cuh"
 #include "device/cuda/kernels/row_group.cuh"
 
@@ -24,7 +24,7 @@ struct Moments {
   __device__ const T* first() const { return channels.x; }
   __device__ const T* second() const { return channels.x; }
   __device__ static void add(C x, C, C center, C& a, C& b) {
-    a += x - center;
+    a += x;
     b += (x - center) * (x - center);
   }
 };
@@ -56,7 +56,7 @@ __device__ __forceinline__ void sum_planes(const Terms& terms, std::uint64_t pla
   C a = 0, b = 0;
 #pragma unroll 4
   for (std::uint32_t slot = group.lane; slot < row.slots; slot += Group) {
-    // The fillers add nothing: a zero dy, or an x at the center.
+    // The fillers: a zero dy, which adds nothing, or an x at the center, which is taken off below.
     const Vector<T> u = load_slot(terms.first(), row, slot, plane, Terms::kPair ? C(0) : center);
     const Vector<T> v = Terms::kPair ? load_slot(terms.second(), row, slot, plane, C(0)) : u;
 #pragma unroll
@@ -65,6 +65,7 @@ __device__ __forceinline__ void sum_planes(const Terms& terms, std::uint64_t pla
   a = reduce_group<Group, Sum>(a);
   b = reduce_group<Group, Sum>(b);
   if (!present || group.lane != 0) return;
+  if (!Terms::kPair) a -= static_cast<C>(row.slots * std::uint64_t{kPerVector<T>} - plane) * center;
   first[group.row] = a;
   second[group.row] = b;
 }

@@ -64,7 +64,8 @@ __device__ __forceinline__ void forward_held(const Forward<T>& tensors, std::uin
   }
 }
 
-// Sums around the row's first element, which keeps the variance right where the mean is large.
+// Squares around the row's first element, which keeps the variance right where the mean is large. Fillers are
+// that element too, and taken off the sum.
 template <class T, int Group>
 __device__ __forceinline__ void forward_streamed(const Forward<T>& tensors, std::uint64_t columns) {
   using C = Compute<T>;
@@ -78,13 +79,14 @@ __device__ __forceinline__ void forward_streamed(const Forward<T>& tensors, std:
 #pragma unroll
     for (int j = 0; j < kPerVector<T>; ++j) {
       const C distance = x.get(j) - origin;
-      sum += distance;
+      sum += x.get(j);
       squares += distance * distance;
     }
   }
-  const C shift = reduce_group<Group, Sum>(sum) / static_cast<C>(columns);
+  const C fillers = static_cast<C>(row.slots * std::uint64_t{kPerVector<T>} - columns);
+  const C mean = (reduce_group<Group, Sum>(sum) - fillers * origin) / static_cast<C>(columns);
+  const C shift = mean - origin;
   const C square = reduce_group<Group, Sum>(squares) / static_cast<C>(columns);
-  const C mean = origin + shift;
   const C deviation = inverse_root(Maximum()(square - shift * shift, C(0)) + C(kEpsilon));
   if (group.lane == 0) {
     tensors.mean[group.row] = mean;

@@ -28,7 +28,7 @@ struct WeightTerms {
                     (T * dweight, T * dbias, const Compute<T>* weight_sums, const Compute<T>* bias_sums, \
                      std::uint32_t parts, std::uint32_t columns),                                        \
                     {                                                                                    \
-                      Compute<T> weight, bias;                                                           \
+                      Compute<T> weight = 0, bias = 0;                                                   \
                       add_parts(weight_sums, bias_sums, parts, columns, weight, bias);                   \
                       const std::uint32_t column = blockIdx.x * 32 + threadIdx.x;                        \
                       if (threadIdx.x >= 32 || column >= columns) return;                                \

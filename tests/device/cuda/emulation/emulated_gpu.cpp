@@ -3,6 +3,7 @@
 #include <ucontext.h>
 
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,17 +22,24 @@ std::map<std::string, Kernel>& kernels() {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 
+/// Made once: 1024 stacks take 64 MiB, and a test runs some thousand blocks.
+char* stack_of(std::size_t thread) {
+  static std::vector<std::unique_ptr<char[]>> stacks;
+  while (stacks.size() <= thread) stacks.push_back(std::make_unique_for_overwrite<char[]>(kStackBytes));
+  return stacks[thread].get();
+}
+
 /// The threads of one block, each with a stack of its own.
 class Block {
  public:
   Block(Call call, void** arguments, unsigned threads)
       : call_(call), arguments_(arguments), fibers_(threads) {
     running_ = this;
-    for (Fiber& fiber : fibers_) {
-      fiber.stack.resize(kStackBytes);
+    for (std::size_t thread = 0; thread < fibers_.size(); ++thread) {
+      Fiber& fiber = fibers_[thread];
       getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = fiber.stack.data();
-      fiber.context.uc_stack.ss_size = fiber.stack.size();
+      fiber.context.uc_stack.ss_sp = stack_of(thread);
+      fiber.context.uc_stack.ss_size = kStackBytes;
       fiber.context.uc_link = &scheduler_;
       makecontext(&fiber.context, &Block::run_thread, 0);
     }
@@ -56,7 +64,6 @@ class Block {
  private:
   struct Fiber {
     ucontext_t context;
-    std::vector<char> stack;
     bool ended = false;
   };
 

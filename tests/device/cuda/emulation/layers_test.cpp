@@ -2,6 +2,7 @@
 // pass.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -40,6 +41,12 @@ void write_indices(emulation::EmulatedPlan& plan, Pool2d pool) {
   plan.write(1, forward.read(2));
 }
 
+/// An odd step, so that every place in a vector has its turn; at most 2e6 terms of the reference in all.
+std::size_t step_between_checks(const Operation& operation, std::size_t output, std::size_t size) {
+  const auto terms = static_cast<std::size_t>(terms_per_element(operation, output));
+  return (size * terms / 2000000) | 1;
+}
+
 void expect_right(const Operation& operation) {
   SCOPED_TRACE(operation.text());
   emulation::EmulatedPlan plan(operation, kResident);
@@ -54,8 +61,11 @@ void expect_right(const Operation& operation) {
   const auto reference = make_reference(operation, inputs);
   for (std::size_t i = inputs.size(); i < operands.size(); ++i) {
     const std::vector<double> output = plan.read(i);
+    ASSERT_TRUE(std::none_of(output.begin(), output.end(), [](double value) { return std::isnan(value); }))
+        << operands[i].name << " by " << plan.steps().front().kernel.name;
     double difference = 0.0, size = 0.0;
-    for (std::size_t j = 0; j < output.size(); ++j) {
+    const std::size_t step = step_between_checks(operation, i - inputs.size(), output.size());
+    for (std::size_t j = 0; j < output.size(); j += step) {
       const double expected = reference->element(i - inputs.size(), static_cast<std::int64_t>(j));
       difference += (output[j] - expected) * (output[j] - expected);
       size += expected * expected;
@@ -126,7 +136,7 @@ TEST(LayerKernels, LayerNorm) {
   for (const char* shape :
        {"rows=37,columns=8", "rows=5,columns=31", "rows=19,columns=256", "rows=21,columns=512",
         "rows=9,columns=768", "rows=5,columns=2048", "rows=5,columns=4096", "rows=3,columns=8192",
-        "rows=3,columns=1001", "rows=2,columns=33000"}) {
+        "rows=3,columns=1001", "rows=2,columns=17001"}) {
     for (const char* pass : {"forward", "backward"}) {
       expect_right_in_each_type(std::string("layer_norm:") + shape + ",pass=" + pass);
     }

@@ -1,0 +1,106 @@
+// Layers on the GPU against the float64 reference, from a handful of elements to more than fill the GPU.
+#include <fmt/format.h>
+
+#include "jitterscope/error.hpp"
+#include "measure/verify.hpp"
+#include "provider_test.hpp"
+
+namespace jitterscope {
+namespace {
+
+class CudaLayersTest : public ProviderTest {
+ protected:
+  CudaLayersTest() : ProviderTest("cudnn") {}
+
+  void expect_right(const std::string& text) {
+    SCOPED_TRACE(text);
+    try {
+      const auto prepared = device().prepare(Operation::parse(text), {.kind = DataKind::normal, .seed = 7});
+      const Verification found = verify(queue(), *prepared);
+      EXPECT_TRUE(found.passed) << prepared->algorithm() << ": " << found.relative_error << ", "
+                                << found.unwritten << " not written";
+      EXPECT_EQ(prepared->is_stand_in(), prepared->provider() == "builtin");
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+  void expect_right_in_each_type(const std::string& text) {
+    for (const char* dtype : {"f64", "f32", "tf32", "f16", "bf16"}) expect_right(text + ",dtype=" + dtype);
+  }
+  void expect_right_in_each_layout(const std::string& text) {
+    for (const char* layout : {"nchw", "nhwc"}) expect_right_in_each_type(text + ",layout=" + layout);
+  }
+};
+
+TEST_F(CudaLayersTest, Elementwise) {
+  for (const char* kind : {"add", "mul", "relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "relu_backward",
+                           "relu6_backward", "sigmoid_backward", "tanh_backward", "silu_backward",
+                           "gelu_backward", "sgd", "momentum", "adam", "adamw"}) {
+    for (const char* count : {"7", "1003", "20000003"}) {
+      expect_right_in_each_type(fmt::format("{}:count={}", kind, count));
+    }
+  }
+}
+
+TEST_F(CudaLayersTest, Pools) {
+  for (const char* kind : {"max_pool", "avg_pool"}) {
+    for (const char* shape : {"n=8,c=64,hw=56,window=3,stride=2,pad=1", "n=2,c=16,h=57,w=40,window=2",
+                              "n=3,c=5,h=23,w=31,window=3x2,stride=2x1,pad=1x0"}) {
+      for (const char* pass : {"forward", "backward"}) {
+        expect_right_in_each_layout(fmt::format("{}:{},pass={}", kind, shape, pass));
+      }
+    }
+  }
+}
+
+TEST_F(CudaLayersTest, RowsOfEveryLength) {
+  for (const char* kind : {"softmax", "log_softmax", "layer_norm"}) {
+    for (const int columns : {8, 31, 256, 768, 1001, 4096, 8192, 50257}) {
+      for (const char* pass : {"forward", "backward"}) {
+        expect_right_in_each_type(fmt::format("{}:rows=517,columns={},pass={}", kind, columns, pass));
+      }
+    }
+  }
+}
+
+TEST_F(CudaLayersTest, BatchNorm) {
+  for (const char* shape : {"n=8,c=64,hw=28", "n=4,c=256,hw=7", "n=3,c=10,h=17,w=33"}) {
+    for (const char* pass : {"forward", "backward", "inference"}) {
+      expect_right_in_each_layout(fmt::format("batch_norm:{},pass={}", shape, pass));
+    }
+  }
+}
+
+TEST_F(CudaLayersTest, BiasAndEmbedding) {
+  for (const char* shape : {"n=8,c=64,hw=56", "n=3,c=5,h=3,w=7"}) {
+    expect_right_in_each_layout(fmt::format("bias_add:{}", shape));
+  }
+  for (const char* shape : {"count=8192,rows=30522,columns=768", "count=300,rows=7,columns=5"}) {
+    for (const char* pass : {"forward", "backward"}) {
+      expect_right_in_each_type(fmt::format("embedding:{},pass={}", shape, pass));
+    }
+  }
+}
+
+TEST_F(CudaLayersTest, Attention) {
+  for (const char* shape :
+       {"batch=2,heads=4,queries=128,keys=128,dim=64", "batch=1,heads=3,queries=200,keys=136,dim=128"}) {
+    for (const char* dtype : {"f16", "bf16"}) {
+      for (const char* pass : {"forward", "backward"}) {
+        for (const int causal : {0, 1}) {
+          expect_right(fmt::format("attention:{},causal={},dtype={},pass={}", shape, causal, dtype, pass));
+        }
+      }
+    }
+  }
+  EXPECT_THROW(
+      device().prepare(Operation::parse("attention:batch=1,heads=1,queries=64,keys=64,dim=64,dtype=f32"), {}),
+      UsageError);
+}
+
+TEST_F(CudaLayersTest, FillStandsInForNothing) {
+  EXPECT_FALSE(device().prepare(Operation::parse("fill:count=8"), {})->is_stand_in());
+}
+
+}  // namespace
+}  // namespace jitterscope
