@@ -15,14 +15,15 @@ import json
 import statistics
 import sys
 
-from jitterscope_run import kernel_identities, run_operations
+from jitterscope_run import kernel_identities, run_json
 
 REPETITIONS = 12
 DIRECTIONS = ("fprop", "dgrad", "wgrad")
 TYPES = {("torch.float32", True): "tf32", ("torch.float32", False): "f32", ("torch.float16", True): "f16",
          ("torch.float16", False): "f16", ("torch.bfloat16", True): "bf16", ("torch.bfloat16", False): "bf16"}
-# A round of ordinary length first, so that the clock is that of a GPU at work.
-FLAGS = ["--load", "burst", "--cache", "warm", "--time-limit", "0.3", "--no-ceilings", "--kernels"]
+# Forward and both gradients in turn, on the operands that they share, as PyTorch ran them.
+FLAGS = ["--in-sequence", "--load", "burst", "--cache", "warm", "--min-rounds", "12", "--time-limit", "0.001",
+         "--no-ceilings"]
 
 
 def operations_of(case):
@@ -33,11 +34,11 @@ def operations_of(case):
     return [f"{shape},direction={direction}" for direction in DIRECTIONS]
 
 
-def kernels_here(results):
+def kernels_here(document):
     """Identity of each kernel: the medians of its launches in one forward and backward pass."""
     found = collections.defaultdict(list)
-    for result in results:
-        kernels = result.get("kernels", [])
+    for call in document["sequence"]["calls"]:
+        kernels = call.get("kernels", [])
         for identity, kernel in zip(kernel_identities([k["name"] for k in kernels]), kernels):
             found[identity].append(kernel["median_seconds"] * 1e6)
     return found
@@ -48,9 +49,9 @@ def kernels_there(case):
     return dict(zip(kernel_identities(names), ((case["kernels"][name], name) for name in names)))
 
 
-def compare(case, results):
+def compare(case, document):
     """(differences, [(ours, theirs, name)])"""
-    here, there = kernels_here(results), kernels_there(case)
+    here, there = kernels_here(document), kernels_there(case)
     differences, times = [], []
     for identity, (reference, name) in there.items():
         expected = reference["n"] // REPETITIONS
@@ -59,7 +60,7 @@ def compare(case, results):
         else:
             times.append((statistics.median(here[identity]), reference["med"], name))
     differences += [f"{identity[:100]}: not run by PyTorch" for identity in here if identity not in there]
-    differences += [f"{r['operation']}: {r['failure']}" for r in results if r.get("failure")]
+    differences += [f"{call['name']}: {call['failure']}" for call in document["sequence"]["calls"] if call.get("failure")]
     return differences, times
 
 
@@ -71,10 +72,10 @@ def main():
     options = parser.parse_args()
     with open(options.reference, encoding="utf-8") as file:
         cases = json.load(file)["layers"]
-    results = run_operations(options, [o for case in cases for o in operations_of(case)], FLAGS)
     equal, times, lines = 0, [], []
-    for number, case in enumerate(cases):
-        differences, case_times = compare(case, results[3 * number : 3 * number + 3])
+    for case in cases:
+        command = [options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS, "--json", "-"]
+        differences, case_times = compare(case, run_json(command))
         equal += not differences
         times += [(ours, theirs, name, case) for ours, theirs, name in case_times]
         lines += [f"- {case['conv']} {case['dtype']}: {difference}" for difference in differences]

@@ -89,7 +89,8 @@ class RunCommand {
     request_.in_sequence = flags_.in_sequence;
     if (flags_.in_sequence && request_.work.calls.empty()) {
       throw UsageError(
-          "--in-sequence needs one model whose order of calls is known: a network by name, a trace");
+          "--in-sequence needs one model whose order of calls is known (a network by name, a trace), or "
+          "operations");
     }
     record_.title = request_.work.title;
     record_.untimed = request_.work.untimed;

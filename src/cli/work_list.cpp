@@ -29,6 +29,29 @@ void add_model(WorkList& work, const std::string& target) {
   }
 }
 
+// Operations that were typed run in the order typed, and share what has the same name and size: the x, w and
+// dy of a convolution and its gradients.
+std::vector<Call> calls_in_order(const std::vector<WorkItem>& items) {
+  std::vector<Call> calls;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Call call{.layer = i, .name = items[i].operation.text(), .inputs = {}};
+    const std::vector<Operand> operands = items[i].operation.operands();
+    for (std::size_t operand = 0; operand < operands.size(); ++operand) {
+      for (std::size_t earlier = 0; earlier < i; ++earlier) {
+        const std::vector<Operand> others = items[earlier].operation.operands();
+        const auto same = std::ranges::find_if(others, [&](const Operand& other) {
+          return other.name == operands[operand].name && other.bytes() == operands[operand].bytes();
+        });
+        if (same == others.end()) continue;
+        call.inputs.push_back({operand, earlier, static_cast<std::size_t>(same - others.begin())});
+        break;
+      }
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
 }  // namespace
 
 WorkList read_targets(const std::vector<std::string>& targets) {
@@ -42,6 +65,7 @@ WorkList read_targets(const std::vector<std::string>& targets) {
       add_model(work, target);
     }
   }
+  if (!work.is_model) work.calls = calls_in_order(work.items);
   return work;
 }
 

@@ -32,11 +32,16 @@ std::vector<LaunchKernel> trace_launch(Device& device, Queue& queue, Workload& w
         fmt::format("the tracer reported {} kernels for {} equal launches: some records were lost",
                     traced.size(), kLaunches));
   }
-  const std::size_t count = traced.size() / kLaunches;
+  return summarise_kernels(traced, kLaunches);
+}
+
+std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelTime>& traced, std::size_t launches) {
+  if (launches == 0) return {};
+  const std::size_t count = traced.size() / launches;
   std::vector<LaunchKernel> kernels(count);
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<double> times;
-    for (std::size_t launch = 0; launch < kLaunches; ++launch) {
+    for (std::size_t launch = 0; launch < launches; ++launch) {
       const KernelTime& kernel = traced[launch * count + i];
       times.push_back((kernel.end - kernel.start).value());
     }

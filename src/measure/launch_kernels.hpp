@@ -12,4 +12,7 @@ namespace jitterscope {
 /// device cannot be traced, FailedError where records were lost.
 std::vector<LaunchKernel> trace_launch(Device& device, Queue& queue, Workload& workload);
 
+/// Kernels of `launches` equal launches, one after the other, as those of one.
+std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelTime>& traced, std::size_t launches);
+
 }  // namespace jitterscope

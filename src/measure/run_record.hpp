@@ -39,7 +39,8 @@ struct SequenceCall {
   std::string name;
   std::size_t layer = 0;  ///< index of RunRecord::results
   TimeEstimate time;      ///< first kernel's start to last kernel's end; no rounds where it did not run
-  std::string failure;    ///< empty, or why it was left out
+  std::vector<LaunchKernel> kernels = {};  ///< where the device was traced
+  std::string failure = {};                ///< empty, or why it was left out
 };
 struct SequenceMeasurement {
   std::vector<SequenceCall> calls;  ///< in order

@@ -28,7 +28,8 @@ std::vector<SharedOperand> shared_operands(const Call& call, const PreparedCalls
 
 // One pass over all calls that were prepared.
 struct Pass {
-  std::vector<Nanoseconds> times;  // of each of them
+  std::vector<Nanoseconds> times;                // of each of them
+  std::vector<std::vector<KernelTime>> kernels;  // of each of them, where traced
   Nanoseconds iteration;
   std::optional<Hertz> clock;
 };
@@ -42,7 +43,7 @@ class Sequence {
   void prepare(SequenceMeasurement& result) {
     for (std::size_t i = 0; i < model_.calls.size(); ++i) {
       const Call& call = model_.calls[i];
-      result.calls.push_back({call.name, call.layer, {}, ""});
+      result.calls.push_back({call.name, call.layer, {}});
       prepared_.push_back(nullptr);
       if (interrupted()) continue;
       if (listener_) listener_("preparing " + call.name, i + 1, model_.calls.size());
@@ -114,8 +115,10 @@ class Sequence {
     Pass pass;
     std::size_t next = expected;
     for (const std::size_t count : kernels_) {
-      const bool any = count > 0;
-      pass.times.push_back(any ? kernels[next + count - 1].end - kernels[next].start : Nanoseconds(0));
+      const auto first = kernels.begin() + static_cast<std::ptrdiff_t>(next);
+      pass.kernels.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
+      const std::vector<KernelTime>& own = pass.kernels.back();
+      pass.times.push_back(own.empty() ? Nanoseconds(0) : own.back().end - own.front().start);
       next += count;
     }
     pass.iteration = kernels.back().end - kernels[expected].start;
@@ -161,12 +164,19 @@ TimeEstimate estimate(const std::vector<Nanoseconds>& times) {
   return estimate_time(rounds);
 }
 
+std::vector<LaunchKernel> kernels_over_passes(const std::vector<std::vector<KernelTime>>& passes) {
+  std::vector<KernelTime> flat;
+  for (const std::vector<KernelTime>& pass : passes) flat.insert(flat.end(), pass.begin(), pass.end());
+  return summarise_kernels(flat, passes.size());
+}
+
 class Passes {
  public:
-  explicit Passes(std::size_t calls) : times_(calls) {}
+  explicit Passes(std::size_t calls) : times_(calls), kernels_(calls) {}
 
   void add(const Pass& pass) {
     for (std::size_t i = 0; i < times_.size(); ++i) times_[i].push_back(pass.times[i]);
+    for (std::size_t i = 0; i < pass.kernels.size(); ++i) kernels_[i].push_back(pass.kernels[i]);
     iterations_.push_back(pass.iteration);
     if (pass.clock) clocks_.push_back(pass.clock->value());
   }
@@ -179,13 +189,17 @@ class Passes {
   }
 
   void summarise(const std::vector<std::size_t>& running, SequenceMeasurement& result) const {
-    for (std::size_t i = 0; i < running.size(); ++i) result.calls[running[i]].time = estimate(times_[i]);
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      result.calls[running[i]].time = estimate(times_[i]);
+      result.calls[running[i]].kernels = kernels_over_passes(kernels_[i]);
+    }
     result.iteration = estimate(iterations_);
     if (!clocks_.empty()) result.clock = Hertz(statistics::median(clocks_));
   }
 
  private:
   std::vector<std::vector<Nanoseconds>> times_;
+  std::vector<std::vector<std::vector<KernelTime>>> kernels_;  // of each call in each pass
   std::vector<Nanoseconds> iterations_;
   std::vector<double> clocks_;
 };

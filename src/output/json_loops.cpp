@@ -25,6 +25,7 @@ Json sequence_json(const SequenceMeasurement& sequence) {
   for (const SequenceCall& call : sequence.calls) {
     Json entry = {{"name", call.name}, {"result", call.layer}};
     if (call.time.rounds > 0) entry["time"] = estimate_json(call.time);
+    if (!call.kernels.empty()) entry["kernels"] = kernels_json(call.kernels);
     put(entry, "failure", call.failure);
     object["calls"].push_back(std::move(entry));
   }

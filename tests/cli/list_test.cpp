@@ -30,7 +30,7 @@ TEST(List, ShowsOneSection) {
   const Outcome outcome = run_tool("list models");
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.output, HasSubstr("| resnet18 |"));
-  EXPECT_THAT(outcome.output, testing::testing::Not(HasSubstr("## Operations")));
+  EXPECT_THAT(outcome.output, testing::Not(HasSubstr("## Operations")));
   const json document = json::parse(run_tool("list providers --json -").output);
   EXPECT_EQ(document.at("providers").at(0).at("name"), "onednn");
   EXPECT_FALSE(document.contains("models"));

@@ -88,12 +88,24 @@ Bytes operand_memory(const Operation& operation) {
 CpuOperation::CpuOperation(const Operation& operation, const InputTable& inputs)
     : operation_(operation), operands_(operation.operands()) {
   memory_.reserve(operands_.size());
-  for (const Operand& operand : operands_) {
-    AlignedMemory& memory = memory_.emplace_back(operand.bytes());
-    const std::uint64_t stream = memory_.size();
-    if (operand.role == OperandRole::input) inputs.fill(memory.data(), operand, stream);
+  for (std::size_t index = 0; index < operands_.size(); ++index) {
+    memory_.push_back(shared_memory(index, inputs.data()));
+    if (!memory_.back()) memory_.back() = std::make_shared<AlignedMemory>(operands_[index].bytes());
+    if (operands_[index].role == OperandRole::input) {
+      inputs.fill(memory_.back()->data(), operands_[index], index + 1);
+    }
   }
   CpuOperation::poison_outputs();
+}
+
+std::shared_ptr<AlignedMemory> CpuOperation::shared_memory(std::size_t index, const InputData& data) const {
+  for (const SharedOperand& shared : data.shared) {
+    const auto* owner = dynamic_cast<const CpuOperation*>(shared.owner);
+    if (shared.operand != index || owner == nullptr) continue;
+    const bool same_size = owner->operands_.at(shared.owner_operand).bytes() == operands_[index].bytes();
+    if (same_size) return owner->memory_[shared.owner_operand];
+  }
+  return nullptr;
 }
 
 // Rewriting one word makes a whole line modified in the cache of the core that did it, which is all that a
@@ -102,7 +114,7 @@ bool CpuOperation::produce_inputs(NativeQueue) {
   for (std::size_t index = 0; index < operands_.size(); ++index) {
     if (operands_[index].role != OperandRole::input) continue;
     auto* words = data<volatile std::uint64_t>(index);
-    const std::int64_t count = memory_[index].size().value() / 8;
+    const std::int64_t count = memory_[index]->size().value() / 8;
 #pragma omp parallel for schedule(static) if (count > 8192)
     for (std::int64_t i = 0; i < count; i += 8) words[i] = words[i];
   }
@@ -111,21 +123,21 @@ bool CpuOperation::produce_inputs(NativeQueue) {
 
 std::vector<MemoryRegion> CpuOperation::memory() const {
   std::vector<MemoryRegion> regions;
-  for (const AlignedMemory& memory : memory_) regions.push_back({memory.data(), memory.size()});
+  for (const auto& memory : memory_) regions.push_back({memory->data(), memory->size()});
   return regions;
 }
 
 void CpuOperation::poison_outputs() {
   for (std::size_t index = 0; index < operands_.size(); ++index) {
     if (operands_[index].role != OperandRole::output) continue;
-    std::memset(memory_[index].data(), 0xff, static_cast<std::size_t>(memory_[index].size().value()));
+    std::memset(memory_[index]->data(), 0xff, static_cast<std::size_t>(memory_[index]->size().value()));
   }
 }
 
 std::vector<double> CpuOperation::read_operand(std::size_t index) {
   const Operand& operand = operands_.at(index);
   std::vector<double> values(static_cast<std::size_t>(operand.count));
-  with_format(operand.dtype, [&]<class Format>(Format) { read_all<Format>(values, memory_[index].data()); });
+  with_format(operand.dtype, [&]<class Format>(Format) { read_all<Format>(values, memory_[index]->data()); });
   return values;
 }
 

@@ -1,6 +1,7 @@
 // What every operation on the CPU has: operands in memory, filled and readable.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "device/cpu/memory.hpp"
@@ -13,6 +14,8 @@ class InputTable {
  public:
   explicit InputTable(const InputData& data);
   const InputData& data() const { return data_; }
+  /// What the next operation shares with others.
+  void share(const std::vector<SharedOperand>& shared) { data_.shared = shared; }
   /// Fills an operand; another `stream` gives other values. Indices are random for any kind of data.
   void fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const;
 
@@ -39,13 +42,16 @@ class CpuOperation : public PreparedOperation {
  protected:
   template <class Element = void>
   Element* data(std::size_t index) const {
-    return reinterpret_cast<Element*>(memory_[index].data());
+    return reinterpret_cast<Element*>(memory_[index]->data());
   }
 
  private:
+  /// The memory that an operand shares, or null.
+  std::shared_ptr<AlignedMemory> shared_memory(std::size_t index, const InputData& data) const;
+
   Operation operation_;
   std::vector<Operand> operands_;
-  std::vector<AlignedMemory> memory_;
+  std::vector<std::shared_ptr<AlignedMemory>> memory_;
 };
 
 }  // namespace jitterscope::cpu
