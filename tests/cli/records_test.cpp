@@ -1,0 +1,146 @@
+// Files that PyTorch and its libraries wrote, as a user runs and lists them.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Outcome;
+using test::run_tool;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kData = JITTERSCOPE_TEST_DATA;
+// On a simulated GPU a network takes a second, and its kernels can be traced.
+const std::string kQuick =
+    " --device virtual:h200 --cache warm --min-rounds 3 --time-limit 0.05 --no-ceilings";
+
+struct Record {
+  const char* file;
+  const char* format;
+  std::size_t least_layers;
+};
+const Record kRecords[] = {
+    {"resnet18_et.json.gz", "PyTorch execution trace", 35},
+    {"resnet50_et.json.gz", "PyTorch execution trace", 71},
+    {"mobilenet_v2_et.json.gz", "PyTorch execution trace", 90},
+    {"bert_et.json.gz", "PyTorch execution trace", 20},
+    {"resnet18_cudnn_frontend_heur.log", "cudnn-frontend log", 32},
+    {"resnet18_cudnn_frontend_bench.log.gz", "cudnn-frontend log", 32},
+    {"mobilenet_v2_cudnn_frontend_heur.log.gz", "cudnn-frontend log", 89},
+    {"bert_cublaslt.log", "cuBLASLt log", 9},
+    {"conv_linear_cudnn9.log.gz", "cuDNN log", 3},
+    {"resnet50.onnx.gz", "ONNX model", 20},
+    {"vgg16.onnx.gz", "ONNX model", 20},
+};
+
+class Records : public testing::TestWithParam<Record> {};
+
+TEST_P(Records, AreListedInTextThatReadsBack) {
+  const Outcome outcome = run_tool("list " + kData + "/" + GetParam().file + " --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(outcome.output), 0);
+  const json document = json::parse(outcome.output);
+  EXPECT_EQ(document.at("record"), GetParam().format);
+  EXPECT_GE(document.at("layers").size(), GetParam().least_layers);
+  for (const json& layer : document.at("layers")) {
+    const std::string text = layer.at("operation");
+    EXPECT_EQ(Operation::parse(text).text(), text);
+    EXPECT_FALSE(layer.at("source").get<std::string>().empty()) << text;
+  }
+}
+
+TEST_P(Records, GiveTheirTable) {
+  const Outcome outcome = run_tool("run " + kData + "/" + GetParam().file + kQuick + " --json -");
+  ASSERT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
+  EXPECT_EQ(test::validate_json(outcome.output), 0);
+  const json document = json::parse(outcome.output);
+  std::size_t timed = 0;
+  for (const json& result : document.at("results")) timed += result.at("measurements").empty() ? 0 : 1;
+  EXPECT_EQ(timed, document.at("results").size());
+  EXPECT_GE(timed, GetParam().least_layers / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, Records, testing::ValuesIn(kRecords), [](const auto& record) {
+  std::string name = record.param.file;
+  std::replace_if(
+      name.begin(), name.end(), [](char letter) { return std::isalnum(letter) == 0; }, '_');
+  return name;
+});
+
+TEST(RecordErrors, ACutFileIsNamedWithWhatIsWrong) {
+  const fs::path cut = fs::temp_directory_path() / ("jitterscope-cut-" + std::to_string(::getpid()) + ".gz");
+  fs::copy_file(kData + "/resnet18_et.json.gz", cut);
+  fs::resize_file(cut, 20000);
+  const Outcome outcome = run_tool("list " + cut.string());
+  fs::remove(cut);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr(cut.string()));
+  EXPECT_THAT(outcome.errors, HasSubstr("end"));
+}
+
+TEST(RecordErrors, AFileThatIsNothingKnownSaysWhatIs) {
+  const Outcome outcome = run_tool("run /bin/ls");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("execution trace"));
+  EXPECT_THAT(outcome.errors, HasSubstr("ONNX"));
+}
+
+TEST(RecordErrors, AMissingFileIsMissing) {
+  const Outcome outcome = run_tool("run no/such/trace.json.gz");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("no such file"));
+}
+
+TEST(RecordRuns, ABoundEngineIsSaidToBeIgnoredWhereItCannotRun) {
+  const Outcome outcome = run_tool("run " + kData + "/resnet18_cudnn_frontend_heur.log" + kQuick);
+  EXPECT_THAT(outcome.output, HasSubstr("**engine_ignored**"));
+}
+
+TEST(RecordRuns, OnlyPytorchsOperatorsAreListedWithTheirReason) {
+  const Outcome outcome = run_tool("run " + kData + "/bert_et.json.gz --provider builtin" + kQuick);
+  EXPECT_THAT(outcome.output, HasSubstr("| not timed"));
+  EXPECT_THAT(outcome.output, HasSubstr("aten::gather"));
+  EXPECT_THAT(outcome.output, HasSubstr("--provider builtin was asked for"));
+}
+
+TEST(RecordRuns, TheSequenceOfANetworkStandsBesideItsLayers) {
+  const Outcome outcome = run_tool("run resnet18:batch=4,direction=fprop --in-sequence" + kQuick);
+  EXPECT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("In sequence: all"));
+  EXPECT_THAT(outcome.output, HasSubstr("| in place"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("left out")));
+}
+
+TEST(RecordRuns, LoopsSayHowTheTimeDependsOnTheirNumber) {
+  const Outcome outcome = run_tool("run add:count=1Mi --iterations 1,10,100" + kQuick);
+  EXPECT_THAT(outcome.output, HasSubstr("| launches |"));
+  EXPECT_THAT(outcome.output, HasSubstr("**iteration_count**"));
+}
+
+TEST(RecordRuns, AnEngineThatIsAskedForOnADeviceWithoutAnySaysSo) {
+  const Outcome outcome = run_tool("engines conv2d:n=1,c=8,hw=8,k=8,rs=3 --device virtual:h200");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("has no engines to choose from"));
+}
+
+TEST(RecordRuns, ATraceIsComparedWithoutPytorch) {
+  const Outcome outcome = run_tool("verify-pytorch mine --trace " + kData +
+                                   "/resnet18_et.json.gz --device virtual:h200 --json -");
+  // Nothing is known of the kernels in an execution trace, so nothing differs.
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(outcome.output), 0);
+}
+
+}  // namespace
+}  // namespace jitterscope
