@@ -23,7 +23,7 @@ TYPES = {("torch.float32", True): "tf32", ("torch.float32", False): "f32", ("tor
          ("torch.float16", False): "f16", ("torch.bfloat16", True): "bf16", ("torch.bfloat16", False): "bf16"}
 # Forward and both gradients in turn, on the operands that they share, as PyTorch ran them.
 FLAGS = ["--in-sequence", "--load", "burst", "--cache", "warm", "--min-rounds", "12", "--time-limit", "0.001",
-         "--no-ceilings"]
+         "--idle", "1,5", "--no-ceilings"]
 
 
 def operations_of(case):

@@ -20,7 +20,7 @@ namespace jitterscope::cuda {
                   X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)        \
                       X(cublasLtMatmulAlgoConfigGetAttribute) X(cublasLtMatmulAlgoInit)            \
                           X(cublasLtMatmulAlgoConfigSetAttribute) X(cublasLtMatmulAlgoCheck)       \
-                              X(cublasLtLoggerSetCallback) X(cublasLtLoggerSetMask)
+                              X(cublasLtLoggerSetCallback) X(cublasLtLoggerSetMask) X(cublasLtLoggerOpenFile)
 // clang-format on
 
 /// The functions, each under its own name: cublaslt().cublasLtMatmul(...).

@@ -60,6 +60,9 @@ std::string algorithm_tag_of_log(std::string_view line) {
 std::string logged_algorithm(const std::function<void()>& work) {
   constexpr int kTrace = 1 << 1;  // calls that launch kernels, in cuBLASLt's mask
   last_algorithm().clear();
+  // Without a file of its own the log goes to stdout as well, between our results.
+  static const bool has_file = cublaslt().cublasLtLoggerOpenFile("/dev/null") == CUBLAS_STATUS_SUCCESS;
+  if (!has_file) return {};
   cublaslt().cublasLtLoggerSetCallback(listen);
   cublaslt().cublasLtLoggerSetMask(kTrace);
   work();
