@@ -51,9 +51,11 @@ TEST(ListText, ModelsThatCannotBeReadSayWhy) {
 }
 
 TEST(ListText, ProvidersSayWhyTheyAreMissing) {
-  const std::vector<LibraryInfo> cpu = {{"onednn", "3.5.0", "/lib/libdnnl.so.3", ""}};
+  const std::vector<LibraryInfo> cpu = {{"onednn", "3.5.0", "/lib/libdnnl.so.3", ""},
+                                        {"torch", "2.11.0", "/lib/libjitterscope_torch.so", ""}};
   const std::vector<LibraryInfo> cuda = {{"cudnn", "9.19.0", "/lib/libcudnn.so.9", ""},
-                                         {"cublaslt", "", "", "not found"}};
+                                         {"cublaslt", "", "", "not found"},
+                                         {"torch", "", "", "not built"}};
   Listing listing;
   listing.providers = list_providers(cpu, cuda, "");
   EXPECT_EQ(list_text(listing), R"(## Providers
@@ -62,9 +64,11 @@ TEST(ListText, ProvidersSayWhyTheyAreMissing) {
 | -------- | ------ | --------------------------- | ------------------- |
 | onednn   | cpu    | conv2d, matmul, linear      | found 3.5.0         |
 | builtin  | cpu    | copy, fill, add, relu, spin | part of jitterscope |
+| torch    | cpu    | aten                        | found 2.11.0        |
 | cudnn    | cuda   | conv2d                      | found 9.19.0        |
 | cublaslt | cuda   | matmul, linear              | missing: not found  |
 | builtin  | cuda   | copy, fill, add, relu, spin | part of jitterscope |
+| torch    | cuda   | aten                        | missing: not built  |
 )");
   listing.providers = list_providers(cpu, {}, "no driver");
   EXPECT_THAT(list_text(listing),
