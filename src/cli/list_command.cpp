@@ -93,7 +93,8 @@ void run(const ListFlags& flags) {
     text = list_text(listing);
     json = list_json(listing);
   } else {
-    const Model model = read_model_target(flags.what);  // no device is opened: a list is wanted at once
+    const Model model =
+        read_model_target(flags.what, section_names());  // no device is opened: a list is wanted at once
     text = model_text(model);
     json = model_json(model);
   }

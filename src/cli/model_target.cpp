@@ -43,8 +43,8 @@ void refuse_options(const Target& target) {
                   target.name, target.options));
 }
 
-[[noreturn]] void fail_unknown(const std::string& name) {
-  std::vector<std::string> known = model_names();
+[[noreturn]] void fail_unknown(const std::string& name, std::vector<std::string> known) {
+  for (const std::string& model : model_names()) known.push_back(model);
   for (const ModelDescription& model : named_models()) known.push_back(model.name);
   for (const OperationHelp& help : operation_help()) known.push_back(help.kind + ":…");
   throw UsageError(
@@ -60,7 +60,7 @@ bool names_operation(std::string_view target) {
   return std::ranges::any_of(operation_help(), [&](const OperationHelp& help) { return help.kind == word; });
 }
 
-Model read_model_target(const std::string& text) {
+Model read_model_target(const std::string& text, const std::vector<std::string>& others) {
   const Target target = split_target(text);
   const ModelOptions options = parse_model_options(target.options, target.name);
   if (exists(target.name)) return import_file(target.name, options);
@@ -70,7 +70,7 @@ Model read_model_target(const std::string& text) {
     return load_model(*file);
   }
   if (looks_like_path(target.name)) throw UsageError(target.name + ": there is no such file");
-  fail_unknown(target.name);
+  fail_unknown(target.name, others);
 }
 
 }  // namespace jitterscope::cli

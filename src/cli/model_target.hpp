@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "operation/model.hpp"
 
@@ -14,7 +15,7 @@ bool names_operation(std::string_view target);
 
 /// `resnet50`, `resnet50:batch=64,dtype=f16`, `trace.json.gz`, `model.onnx:batch=8`: a file that exists
 /// first, then a network of jitterscope's own, then a model file by name. Throws UsageError with the nearest
-/// known name.
-Model read_model_target(const std::string& target);
+/// known name, those of `others` among them.
+Model read_model_target(const std::string& target, const std::vector<std::string>& others = {});
 
 }  // namespace jitterscope::cli

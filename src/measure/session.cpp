@@ -17,7 +17,8 @@ Arm make_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& opti
   if (shape.instrument != Instrument::graph || was_asked_for) return Arm(work, shape, options, calibration);
   try {
     return Arm(work, shape, options, calibration);
-  } catch (const FailedError&) {
+  } catch (const Error&) {
+    // Refused (UsageError) by an operator of PyTorch that waits for the GPU or draws random numbers.
     shape.instrument = Instrument::events;
     return Arm(work, shape, options, calibration);
   }

@@ -83,6 +83,11 @@ Maps Layers::average_pool_to(const std::string& name, const Maps& x, std::int64_
   return {network_.add(name, pool, {x.tensor}), x.c, side, side};
 }
 
+Maps Layers::add_in_place(const std::string& name, const Maps& a, const Maps& b) {
+  const Elementwise sum{ElementwiseKind::add, network_.facts(a.tensor).count, types_.other};
+  return {network_.add_in_place(name, sum, {a.tensor, b.tensor}), a.c, a.h, a.w};
+}
+
 Maps Layers::add(const std::string& name, const Maps& a, const Maps& b) {
   return {add(name, a.tensor, b.tensor), a.c, a.h, a.w};
 }
@@ -103,7 +108,10 @@ Tensor Layers::layer_norm(const std::string& name, Tensor x, std::int64_t rows, 
 }
 
 Tensor Layers::activation(const std::string& name, Tensor x, ElementwiseKind kind) {
-  return network_.add(name, Elementwise{kind, network_.facts(x).count, types_.other}, {x});
+  const Elementwise shape{kind, network_.facts(x).count, types_.other};
+  // torchvision's rectifiers are all in place; backward needs only what they wrote.
+  return kind == ElementwiseKind::relu ? network_.add_in_place(name, shape, {x})
+                                       : network_.add(name, shape, {x});
 }
 
 Tensor Layers::add(const std::string& name, Tensor a, Tensor b) {

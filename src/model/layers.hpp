@@ -40,6 +40,8 @@ class Layers {
   /// torch.nn.AdaptiveAvgPool2d: to maps of side·side.
   Maps average_pool_to(const std::string& name, const Maps& x, std::int64_t side);
   Maps add(const std::string& name, const Maps& a, const Maps& b);
+  /// a += b
+  Maps add_in_place(const std::string& name, const Maps& a, const Maps& b);
   Tensor flatten(const std::string& name, const Maps& x);
 
   Tensor linear(const std::string& name, Tensor x, std::int64_t rows, std::int64_t in, std::int64_t out);

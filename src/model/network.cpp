@@ -41,10 +41,13 @@ class ModelWriter {
     Call result{layer_of(call), unused(call.name), {}};
     const std::vector<Operand> operands = call.operation.operands();
     for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i].role == OperandRole::output) {
-        writers_[call.tensors[i]] = {model_.calls.size(), i};
-      } else if (const auto writer = writers_.find(memory_of(call.tensors[i])); writer != writers_.end()) {
+      const Tensor memory = memory_of(call.tensors[i]);
+      const auto writer = writers_.find(memory);
+      // What is written in place lies where an earlier call wrote, as what is read.
+      if (writer != writers_.end()) {
         result.inputs.push_back({i, writer->second.first, writer->second.second});
+      } else if (operands[i].role == OperandRole::output) {
+        writers_[memory] = {model_.calls.size(), i};
       }
     }
     model_.layers[result.layer].names.push_back(result.name);
@@ -123,6 +126,13 @@ Tensor Network::add(const std::string& name, const Operation::Parameters& parame
   graph_.calls.push_back(std::move(call));
   graph_.steps.push_back(step);
   return step.outputs.front();
+}
+
+Tensor Network::add_in_place(const std::string& name, const Operation::Parameters& parameters,
+                             const std::vector<Tensor>& inputs, const std::string& source) {
+  const Tensor output = add(name, parameters, inputs, source);
+  graph_.tensors[output].view_of = inputs.front();
+  return output;
 }
 
 Tensor Network::add_untimed(const std::string& name, const UntimedStep& untimed,

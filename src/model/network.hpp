@@ -33,6 +33,10 @@ class Network {
   Tensor add(const std::string& name, const Operation::Parameters& operation,
              const std::vector<Tensor>& inputs, const std::string& source = {});
 
+  /// The same, but y is written where the first input lies, as by PyTorch's relu_ and add_.
+  Tensor add_in_place(const std::string& name, const Operation::Parameters& operation,
+                      const std::vector<Tensor>& inputs, const std::string& source = {});
+
   /// An operator without a kind of operation. It gives one tensor of `count` elements. Empty `backward`: its
   /// backward pass runs nothing.
   struct UntimedStep {

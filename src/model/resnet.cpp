@@ -45,7 +45,7 @@ Maps add_block(Layers& layers, const Block& block, const Maps& x) {
     identity = layers.convolution(name + ".downsample.0", x, {out, 1, stride});
     identity = layers.batch_norm(name + ".downsample.1", identity);
   }
-  return rectified(layers, name + ".relu", layers.add(name + ".add", y, identity));
+  return rectified(layers, name + ".relu", layers.add_in_place(name + ".add", y, identity));
 }
 
 Network build(const std::string& name, const Resnet& resnet, const ModelOptions& options) {

@@ -41,7 +41,8 @@ struct Layer {
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
 };
 
-/// An input that an earlier call of the model wrote.
+/// An operand that lies where an earlier call of the model wrote: an input, or an output that is written in
+/// place.
 struct OperandSource {
   std::size_t operand = 0;         ///< of this call, as Operation::operands() counts
   std::size_t call = 0;            ///< which call wrote it

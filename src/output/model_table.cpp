@@ -51,14 +51,22 @@ std::string model_text(const Model& model) {
   }
   const TableColumn columns[] = {numbers, counts, operations, flops, bytes, names};
   const Total total = total_of(model);
-  std::string text =
-      wrapped(fmt::format("**{}**: {}.", one_line(model.name), one_line(model.description)), kPageWidth);
+  std::string heading = fmt::format("**{}**: {}", one_line(model.name), one_line(model.description));
+  if (!heading.ends_with('.')) heading += '.';
+  if (!model.recorded_device.empty())
+    heading += fmt::format(" Recorded on {}.", one_line(model.recorded_device));
+  if (!model.recorded_cudnn.empty()) heading += fmt::format(" cuDNN {}.", one_line(model.recorded_cudnn));
+  std::string text = wrapped(heading, kPageWidth);
   text += wrapped(
       fmt::format("{} layers, {} different operations; together {:.4g} GFLOP and at least {:.4g} MB moved. "
                   "GFLOP and MB are of one launch.",
                   total.layers, model.layers.size(), total.flops / kGiga, total.bytes / kMega),
       kPageWidth);
-  return text + '\n' + markdown_table(columns);
+  text += '\n' + markdown_table(columns);
+  const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time);
+  if (!untimed.empty()) text += '\n' + untimed;
+  for (const std::string& note : model.notes) text += '\n' + wrapped(one_line(note), kPageWidth);
+  return text;
 }
 
 }  // namespace jitterscope

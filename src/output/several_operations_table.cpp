@@ -90,7 +90,7 @@ Columns time_columns(const RunRecord& record, const ConditionLabels& labels, boo
 
 // Of the model's time in the first condition, as far as it was measured.
 TableColumn share_of_total(const RunRecord& record, const ConditionLabels& labels) {
-  TableColumn column{"of total", Align::right, {}};
+  TableColumn column{"share", Align::right, {}};
   std::vector<std::optional<Nanoseconds>> times;
   Nanoseconds total;
   for (const Result& result : record.results) {
@@ -154,15 +154,16 @@ Columns fact_columns(const RunRecord& record, const ConditionLabels& labels, boo
 std::string explain(const ConditionLabels& labels, const std::vector<std::string>& shares, bool model) {
   std::string explanation;
   if (!labels.conditions.empty()) {
-    explanation += "Clock, rate, shares and the ceiling that is nearer are those of " +
-                   labels.labels.front() + "; launch is the host's time for one launch call. ";
+    explanation += "Clock, rate, shares and the nearer ceiling are those of " + labels.labels.front() +
+                   "; launch is the host's time for one launch call. ";
   }
   if (std::ranges::find(shares, kInCache) != shares.end()) {
     explanation += fmt::format("{} ", kInCacheExplained);
   }
   if (model) {
     explanation +=
-        "The total adds the layers' times and, as they share the instrument's constant and the clock, their "
+        "Share is of the total. The total adds the layers' times and, as they share the instrument's "
+        "constant and the clock, their "
         "half-widths too; it holds none of the work between the layers.";
   }
   return explanation;

@@ -110,8 +110,9 @@ RunRecord in_sequence(double place_us, Hertz clock) {
   record.results = {result};
   record.sequence = SequenceMeasurement();
   record.sequence->clock = clock;
-  record.sequence->calls = {
-      {"a", 0, {microseconds(place_us), microseconds(place_us), microseconds(place_us), 10}, ""}};
+  SequenceCall call{"a", 0, {}};
+  call.time = {microseconds(place_us), microseconds(place_us), microseconds(place_us), 10};
+  record.sequence->calls = {call};
   return record;
 }
 

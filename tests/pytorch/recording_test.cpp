@@ -67,7 +67,7 @@ TEST(Recording, WhatPytorchWroteIsRead) {
       "shift; while [ \"$1\" != --output ]; do shift; done; "
       "gzip -dc " +
       data +
-      "/resnet18_trace.json.gz > \"$2/trace.json\"; "
+      "/import/resnet18_trace.json.gz > \"$2/trace.json\"; "
       "echo '{\"torch\": \"2.11.0\", \"cudnn\": 91900, \"steps\": 3, \"batch\": 16}' > \"$2/facts.json\"");
   const PytorchRecording recording = record_training(python.request());
   EXPECT_EQ(recording.torch, "2.11.0");
