@@ -30,7 +30,7 @@ TEST_F(CudaDeviceTest, DescribesTheGpu) {
   EXPECT_GT(description.memory_total, description.memory_free);
   EXPECT_GT(description.last_level_cache, Bytes(0));
   EXPECT_GT(description.maximum_clock.value(), megahertz(200));
-  EXPECT_EQ(description.libraries.size(), 6u);
+  EXPECT_EQ(description.libraries.size(), 7u);  // the driver, NVML, cuDNN, cuBLAS, cuBLASLt, CUPTI, PyTorch
   for (const Property& property : description.properties)
     EXPECT_FALSE(property.value.empty()) << property.key;
 }
