@@ -19,9 +19,9 @@ std::vector<DataType> multiplied_types(const WorkList& work) {
   std::set<DataType> types;
   for (const WorkItem& item : work.items) {
     const auto& parameters = item.operation.parameters();
-    const bool multiplies = std::holds_alternative<Conv2d>(parameters) ||
-                            std::holds_alternative<Matmul>(parameters) ||
-                            std::holds_alternative<Linear>(parameters);
+    const bool multiplies =
+        std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
+        std::holds_alternative<Linear>(parameters) || std::holds_alternative<Attention>(parameters);
     if (multiplies) types.insert(item.operation.dtype());
   }
   return {types.begin(), types.end()};

@@ -81,9 +81,8 @@ void fit_to_device(WorkList& work, const DeviceDescription& device) {
     ++changed;
   }
   if (changed == 0) return;
-  work.notes.push_back(
-      fmt::format("{} of {} operations were recorded with TF32, which {} does not have: they run in f32.",
-                  changed, work.items.size(), device.name));
+  work.notes.push_back(fmt::format("{} of {} operations use TF32, which {} does not have: they run in f32.",
+                                   changed, work.items.size(), device.name));
 }
 
 void keep_items(WorkList& work, const std::vector<bool>& keep) {

@@ -24,7 +24,9 @@ std::string table(const RunRecord& record, const std::vector<std::string>& names
       calls{"calls", Align::right, {}}, place{"in place", Align::right, {}},
       difference{"from nearest", Align::right, {}}, reason{"reason", Align::left, {}};
   std::vector<TableColumn> alone;
-  for (const std::string& label : labels.labels) alone.push_back({"alone, " + label, Align::right, {}});
+  for (const Conditions& conditions : labels.conditions) {
+    alone.push_back({fmt::format("alone, {}", to_string(conditions.cache)), Align::right, {}});
+  }
   for (const LayerInSequence& layer : layers) {
     const Result& result = record.results[layer.result];
     number.cells.push_back(std::to_string(layer.result + 1));
@@ -39,11 +41,14 @@ std::string table(const RunRecord& record, const std::vector<std::string>& names
     difference.cells.push_back(layer.nearest ? change_text(layer.difference) : std::string(kAbsent));
     reason.cells.push_back(layer.reason);
   }
-  std::vector<TableColumn> columns = {number, name, calls, place};
-  columns.insert(columns.end(), alone.begin(), alone.end());
-  columns.push_back(difference);
-  columns.push_back(reason);
-  return markdown_table(columns);
+  std::vector<TableColumn> times = {number, name, calls, place};
+  times.insert(times.end(), alone.begin(), alone.end());
+  std::vector<TableColumn> all = times;
+  all.push_back(difference);
+  all.push_back(reason);
+  if (table_width(all) <= kPageWidth) return markdown_table(all);
+  const TableColumn reasons[] = {number, name, difference, reason};
+  return markdown_table(times) + '\n' + markdown_table(reasons);
 }
 
 }  // namespace
