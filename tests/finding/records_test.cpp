@@ -105,6 +105,8 @@ Measurement alone(CacheState cache, double time_us, Hertz clock) {
 RunRecord in_sequence(double place_us, Hertz clock) {
   RunRecord record;
   Result result;
+  result.flops = 1e9;  // much computing for few bytes: it follows the clock
+  result.bytes = Bytes(1000000);
   result.measurements = {alone(CacheState::warm, 100, megahertz(1800)),
                          alone(CacheState::cold, 120, megahertz(1800))};
   record.results = {result};
@@ -129,6 +131,12 @@ TEST(SequenceReason, ALowerClockExplainsItsShare) {
   EXPECT_EQ(layers[0].nearest->cache, CacheState::warm);
   EXPECT_THAT(layers[0].reason, HasSubstr("clock 1600 MHz against 1800 MHz alone: +12.5 %"));
   EXPECT_THAT(layers[0].reason, Not(HasSubstr("not explained")));
+}
+
+TEST(SequenceReason, WhatMovesMemoryDoesNotFollowTheClock) {
+  RunRecord record = in_sequence(100, megahertz(1600));
+  record.results[0].flops = 0.0;
+  EXPECT_EQ(layers_in_sequence(record)[0].reason, "as warm");
 }
 
 TEST(SequenceReason, WhatIsLeftIsSaidToBeUnexplained) {
