@@ -21,6 +21,14 @@ std::string typed(int argc, char** argv) {
   return line;
 }
 
+// CLI11 says "Could not convert: --seed = x" where a number was wanted.
+std::string explained(const CLI::ParseError& error) {
+  constexpr std::string_view kConversion = "Could not convert: ";
+  const std::string text = error.what();
+  if (!text.starts_with(kConversion)) return text;
+  return text.substr(kConversion.size()) + ": a number is wanted there";
+}
+
 int run(int argc, char** argv) {
   Invocation invocation;
   invocation.command_line = typed(argc, argv);
@@ -45,7 +53,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     fmt::print(stderr, "jitterscope: {}; see jitterscope --help and jitterscope COMMAND --help\n",
-               error.what());
+               explained(error));
     return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(invocation.exit_code);

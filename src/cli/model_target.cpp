@@ -44,6 +44,11 @@ void refuse_options(const Target& target) {
 }
 
 [[noreturn]] void fail_unknown(const std::string& name, std::vector<std::string> known) {
+  if (name.find('=') != std::string::npos) {
+    throw UsageError(fmt::format(
+        "'{}' stands alone: an option follows its model or operation behind a colon, as in resnet18:{}", name,
+        name));
+  }
   for (const std::string& model : model_names()) known.push_back(model);
   for (const ModelDescription& model : named_models()) known.push_back(model.name);
   for (const OperationHelp& help : operation_help()) known.push_back(help.kind + ":…");

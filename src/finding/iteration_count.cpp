@@ -41,8 +41,7 @@ std::string cache_clause(const Loops& loops) {
   const double slower = loops.longest.first / loops.longest.median - 1.0;
   if (loops.longest.count < 2 || slower < kNoticed) return {};
   return fmt::format(
-      "the first launch of a loop finds cold caches and an idle clock ({} on the GPU, {} than "
-      "the median)",
+      "the first launch of a loop finds cold caches and an idle clock ({} on the GPU, {} over the median)",
       time_text(loops.longest.first), change_text(slower));
 }
 
@@ -78,16 +77,24 @@ std::string host_clause(const Loops& loops) {
       time_text(loops.longest.host_time));
 }
 
+// In percent, or in times where a percentage would read as -100 %.
+std::string ratio_text(double longest_by_shortest) {
+  constexpr double kTimes = 3.0;
+  if (longest_by_shortest * kTimes > 1.0) return change_text(longest_by_shortest - 1.0);
+  return fmt::format("{:.{}f} times less", 1.0 / longest_by_shortest,
+                     longest_by_shortest * 100.0 > 1.0 ? 1 : 0);
+}
+
 std::string dependence(const Loops& loops) {
-  const double change = loops.longest.mean / loops.shortest.mean - 1.0;
+  const double ratio = loops.longest.mean / loops.shortest.mean;
   if (loops.shortest.count == loops.longest.count) {
     return fmt::format("{} launches take {} each", loops.longest.count, time_text(loops.longest.mean));
   }
   const std::string both =
       fmt::format("{} in a loop of {}, {} in one of {}", time_text(loops.shortest.mean), loops.shortest.count,
                   time_text(loops.longest.mean), loops.longest.count);
-  if (std::abs(change) < kNoticed) return "The mean of a launch hardly depends on their number: " + both;
-  return fmt::format("The mean of a launch depends on their number: {} ({})", both, change_text(change));
+  if (std::abs(ratio - 1.0) < kNoticed) return "The mean of a launch hardly depends on their number: " + both;
+  return fmt::format("The mean of a launch depends on their number: {} ({})", both, ratio_text(ratio));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ FileKind recognise_json(std::string_view text) {
   if (holds(head, "\"nodes\"") || (holds(head, "\"schema\"") && holds(text, "\"nodes\""))) {
     return FileKind::execution_trace;
   }
-  return holds(head, "\"layers\"") || holds(head, "\"format\"") ? FileKind::model : FileKind::unknown;
+  return holds(head, "\"layers\"") && holds(head, "\"format\"") ? FileKind::model : FileKind::unknown;
 }
 
 // A variable-length number of a protobuf message.

@@ -88,6 +88,15 @@ TEST(List, AnUnknownNameIsAnsweredByTheNearest) {
   EXPECT_EQ(run_tool("list /nonexistent.json").exit_code, 2);
 }
 
+TEST(List, AnOptionWithoutItsModelIsExplained) {
+  const Outcome outcome = run_tool("run resnet18 batch=2");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("'batch=2' stands alone"));
+  EXPECT_THAT(outcome.errors, HasSubstr("resnet18:batch=2"));
+  EXPECT_THAT(run_tool("run resnet18 --iterations 1,x").errors,
+              HasSubstr("--iterations = 1,x: a number is wanted there"));
+}
+
 TEST(List, AClosedPipeIsNoError) {
   const Outcome outcome = run_tool("list | head -1");
   EXPECT_EQ(outcome.output, "## Operations\n");

@@ -73,6 +73,12 @@ TEST(IterationCount, OneTimeWorkIsTheFirstLoops) {
   EXPECT_THAT(sentence_of(runs), HasSubstr("takes the host 120 ms"));
 }
 
+TEST(IterationCount, ALongFirstLaunchIsSaidInTimesAndNotAsHundredPercentLess) {
+  EXPECT_THAT(sentence_of({loop(1, 20000, 20000), loop(100, 6, 4)}), HasSubstr("(4975 times less)"));
+  EXPECT_THAT(sentence_of({loop(1, 20, 20), loop(100, 4, 4)}), HasSubstr("(5.0 times less)"));
+  EXPECT_THAT(sentence_of({loop(1, 8, 8), loop(100, 4, 4)}), HasSubstr("(-50.0 %)"));
+}
+
 TEST(IterationCount, ColdCachesAreTheFirstLaunchs) {
   const std::string sentence = sentence_of({loop(1, 120, 80), loop(1000, 120, 80)});
   EXPECT_THAT(sentence, HasSubstr("depends on their number"));

@@ -90,6 +90,7 @@ TEST(Recognise, GoesByContent) {
                                   10)),
             unknown);
   EXPECT_EQ(recognise("hello"), unknown);
+  EXPECT_EQ(recognise(R"({"about": "another program's", "layers": []})"), unknown);
   EXPECT_EQ(recognise(""), unknown);
 }
 
