@@ -1,6 +1,9 @@
 // Operators of PyTorch on a GPU, where the plug-in for PyTorch is there and was built with CUDA.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "cuda_test.hpp"
 
 namespace jitterscope {
@@ -12,11 +15,23 @@ using ::testing::SizeIs;
 
 constexpr InputData kOnes{.kind = DataKind::ones, .seed = 1};
 
+// A test lies one folder below the tool: the plug-in is beside that where CMake built it, in
+// ../lib/jitterscope of a bundle where scripts/build-torch-plugin did.
+void take_plugin_of_the_tool() {
+  namespace fs = std::filesystem;
+  const fs::path tools = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+  constexpr const char* kName = "libjitterscope_torch.so";
+  for (const fs::path& file : {tools / kName, tools.parent_path() / "lib" / "jitterscope" / kName}) {
+    if (fs::exists(file)) setenv("JITTERSCOPE_TORCH_PLUGIN", file.c_str(), 0);
+  }
+}
+
 class CudaAtenTest : public CudaTest {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
     if (IsSkipped()) return;
+    take_plugin_of_the_tool();
     try {
       prepare("aten::relu(f32[1])");
     } catch (const MissingError& error) {
