@@ -105,13 +105,20 @@ std::string needed_time(const Measurement& measurement) {
                      time_text(measurement.duration * (ratio * ratio), 0.05));
 }
 
+// The precision reached, told from the one asked for where both round to the same.
+std::string reached_text(double reached, double asked) {
+  const std::string text = "±" + percent_text(reached);
+  return text == "±" + percent_text(asked) ? "Just over " + text : text;
+}
+
 Finding too_wide(const Measurement& measurement, std::string_view clock) {
   const Cause cause = dominant_cause(measurement, clock);
   const double reached = measurement.time.precision();
   Finding finding;
   finding.id = "imprecise";
   finding.sentence = std::isfinite(reached)
-                         ? fmt::format("±{} was reached and ±{} asked for ({}): {}.", percent_text(reached),
+                         ? fmt::format("{} was reached and ±{} asked for ({}): {}.",
+                                       reached_text(reached, measurement.precision_asked),
                                        percent_text(measurement.precision_asked),
                                        conditions_text(measurement.conditions), cause.clause)
                          : fmt::format("No interval could be given ({}): {}.",

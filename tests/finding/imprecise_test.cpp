@@ -36,6 +36,14 @@ TEST(Imprecise, NamesTheClockWhereCyclesScatterLess) {
   EXPECT_THAT(findings[0].sentence, HasSubstr("would take about"));
 }
 
+TEST(Imprecise, APrecisionMissedByLittleIsNotPrintedAsReached) {
+  Measurement measurement = simulated::measure({.round_noise = 0.0, .launch_noise = 0.2}, 3);
+  measurement.precision_asked = 0.999 * measurement.time.precision();
+  const auto findings = imprecise(measurement);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("Just over ±"));
+}
+
 TEST(Imprecise, TheSameCauseHasTheSameRemedy) {
   const auto slower = imprecise(simulated::measure({.round_noise = 0.0, .launch_noise = 0.2}, 3));
   const auto faster =
