@@ -1,5 +1,7 @@
 #include "torch_plugin/inputs.hpp"
 
+#include <ATen/CPUGeneratorImpl.h>
+
 #include "operation/aten_text.hpp"
 #include "torch_plugin/input_values.hpp"
 #include "torch_plugin/refusal.hpp"
@@ -47,11 +49,13 @@ Inputs::Inputs(at::Device device, const std::string& data_kind, std::uint64_t se
   throw Refusal(JITTERSCOPE_TORCH_USAGE, "PyTorch's inputs cannot be " + data_kind);
 }
 
-// A copy of PyTorch's own, whose state stays as the process has it.
+// Not PyTorch's own: that one's state stays as the process has it.
 at::Generator& Inputs::generator(at::Device device) {
   at::Generator& generator = device.is_cpu() ? host_generator_ : device_generator_;
   if (!generator.defined()) {
-    generator = at::globalContext().defaultGenerator(device).clone();
+    // Made, not cloned, on the host: a clone is never freed there by PyTorch 1.13.
+    generator = device.is_cpu() ? at::make_generator<at::CPUGeneratorImpl>()
+                                : at::globalContext().defaultGenerator(device).clone();
     generator.set_current_seed(seed_);
   }
   return generator;
