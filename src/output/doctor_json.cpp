@@ -66,12 +66,8 @@ Json noise_floor_json(const NoiseFloor& floor) {
 }  // namespace
 
 std::string doctor_json(const DoctorReport& report) {
-  const Environment& environment = report.environment;
   Json document = {{"format", "jitterscope-doctor"}, {"version", kVersion}};
-  document["environment"] = {{"tool_version", environment.tool_version},
-                             {"command_line", environment.command_line},
-                             {"time", environment.time},
-                             {"host", properties_json(environment.host)}};
+  document["environment"] = environment_json(report.environment);
   put(document, "device", report.device);
   document["libraries"] = libraries_json(report.libraries);
   document["checks"] = Json::object();

@@ -28,10 +28,7 @@ Json engine_json(const EngineRanking& ranking, const RankedEngine& ranked) {
   for (const Measurement& measurement : ranked.result.measurements) {
     Json time = {{"cache", to_string(measurement.conditions.cache)},
                  {"load", to_string(measurement.conditions.load)}};
-    put(time, "median_seconds", measurement.time.median);
-    put(time, "low_seconds", measurement.time.low);
-    put(time, "high_seconds", measurement.time.high);
-    time["rounds"] = measurement.time.rounds;
+    time.update(estimate_json(measurement.time));
     object["times"].push_back(std::move(time));
   }
   put(object, "failure", ranked.result.failure);
@@ -45,10 +42,7 @@ std::string engines_json(const EnginesRecord& record) {
   Json document = {{"format", "jitterscope-engines"}, {"version", kVersion}};
   document["operation"] = ranking.operation;
   document["interrupted"] = ranking.interrupted;
-  document["environment"] = {{"tool_version", record.environment.tool_version},
-                             {"command_line", record.environment.command_line},
-                             {"time", record.environment.time},
-                             {"host", properties_json(record.environment.host)}};
+  document["environment"] = environment_json(record.environment);
   document["device"] = {{"id", record.device.id}, {"name", record.device.name}};
   document["libraries"] = libraries_json(record.device.libraries);
   document["imitations"] = ranking.imitations;

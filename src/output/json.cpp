@@ -31,13 +31,6 @@ namespace {
 
 constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
 
-Json environment_json(const Environment& environment) {
-  return {{"tool_version", environment.tool_version},
-          {"command_line", environment.command_line},
-          {"time", environment.time},
-          {"host", properties_json(environment.host)}};
-}
-
 Json device_json(const DeviceDescription& device) {
   Json object = {{"id", device.id}, {"name", device.name}};
   put(object, "uuid", device.uuid);
@@ -129,6 +122,13 @@ Json finding_json(const Finding& finding) {
           {"sentence", finding.sentence},
           {"remedy", finding.remedy},
           {"evidence", properties_json(finding.evidence)}};
+}
+
+Json environment_json(const Environment& environment) {
+  return {{"tool_version", environment.tool_version},
+          {"command_line", environment.command_line},
+          {"time", environment.time},
+          {"host", properties_json(environment.host)}};
 }
 
 std::string run_json(const RunRecord& record) {

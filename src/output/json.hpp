@@ -15,11 +15,13 @@ std::string run_json(const RunRecord& record);
 Json measurement_json(const Measurement& measurement);
 Json finding_json(const Finding& finding);
 Json sensors_json(const SensorReading& sensors);
+Json environment_json(const Environment& environment);
 Json properties_json(const std::vector<Property>& properties);
 Json libraries_json(const std::vector<LibraryInfo>& libraries);
 Json instrument_constant_json(const InstrumentConstant& constant);
 Json kernels_json(const std::vector<LaunchKernel>& kernels);
 Json untimed_json(const std::vector<UntimedOperator>& untimed);
+Json estimate_json(const TimeEstimate& time);
 Json sequence_json(const SequenceMeasurement& sequence);
 Json iterations_json(const std::vector<IterationRun>& runs);
 /// Words of an enumeration as one identifier: "time limit" is written "time_limit".

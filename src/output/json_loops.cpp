@@ -4,8 +4,6 @@
 #include "output/json.hpp"
 
 namespace jitterscope {
-namespace {
-
 Json estimate_json(const TimeEstimate& time) {
   Json object = Json::object();
   put(object, "median_seconds", time.median);
@@ -14,8 +12,6 @@ Json estimate_json(const TimeEstimate& time) {
   object["rounds"] = time.rounds;
   return object;
 }
-
-}  // namespace
 
 Json sequence_json(const SequenceMeasurement& sequence) {
   Json object = {{"instrument", to_string(sequence.instrument)}, {"load", to_string(sequence.load)}};

@@ -28,14 +28,10 @@ Json reading_json(const MethodComparison& comparison, const MethodReading& readi
 
 std::string methods_json(const MethodsRecord& record) {
   const MethodComparison& comparison = record.comparison;
-  const Environment& environment = record.environment;
   Json document = {{"format", "jitterscope-methods"}, {"version", kVersion}};
   document["operation"] = comparison.operation;
   document["interrupted"] = comparison.interrupted;
-  document["environment"] = {{"tool_version", environment.tool_version},
-                             {"command_line", environment.command_line},
-                             {"time", environment.time},
-                             {"host", properties_json(environment.host)}};
+  document["environment"] = environment_json(record.environment);
   document["device"] = {{"id", record.device.id}, {"name", record.device.name}};
   put(document["device"], "uuid", record.device.uuid);
   put(document, "provider", comparison.provider);

@@ -44,10 +44,7 @@ std::string pytorch_json(const PytorchRecord& record) {
   put(document, "pytorch_cudnn", comparison.cudnn);
   document["equal"] = comparison.is_equal();
   document["interrupted"] = comparison.interrupted;
-  document["environment"] = {{"tool_version", record.environment.tool_version},
-                             {"command_line", record.environment.command_line},
-                             {"time", record.environment.time},
-                             {"host", properties_json(record.environment.host)}};
+  document["environment"] = environment_json(record.environment);
   document["device"] = {{"id", record.device.id}, {"name", record.device.name}};
   document["libraries"] = libraries_json(record.device.libraries);
   put(document, "recorded_gpu_seconds", comparison.recorded_gpu_time);

@@ -27,13 +27,9 @@ Json line_json(const ProofLine& line) {
 }  // namespace
 
 std::string selftest_json(const selftest::SelftestRecord& record) {
-  const Environment& environment = record.environment;
   Json document = {{"format", "jitterscope-selftest"}, {"version", kVersion}};
   document["interrupted"] = record.interrupted;
-  document["environment"] = {{"tool_version", environment.tool_version},
-                             {"command_line", environment.command_line},
-                             {"time", environment.time},
-                             {"host", properties_json(environment.host)}};
+  document["environment"] = environment_json(record.environment);
   document["device"] = {{"id", record.device.id}, {"name", record.device.name}};
   put(document["device"], "uuid", record.device.uuid);
   document["device"]["libraries"] = libraries_json(record.device.libraries);
