@@ -7,6 +7,7 @@
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/attention_graph.hpp"
+#include "device/cuda/operations/engine_configuration.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
@@ -15,34 +16,6 @@ namespace {
 
 const Attention& attention_of(const Operation& operation) {
   return std::get<Attention>(operation.parameters());
-}
-
-std::vector<CudnnDescriptor> ask_heuristics(const CudnnDescriptor& graph) {
-  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
-  heuristics.finalize();
-  return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-                                    heuristics.count_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS));
-}
-
-/// The engine's number and its knobs, as the tags of convolutions give them.
-std::string tag_of(Pass pass, const CudnnDescriptor& configuration) {
-  const auto engines =
-      configuration.get_descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
-  if (engines.empty()) throw FailedError("cuDNN gave an engine configuration without an engine");
-  std::string tag =
-      fmt::format("{}_eng{}", pass == Pass::backward ? "SdpaBwd" : "SdpaFwd",
-                  engines.front().get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));
-  const auto choices = configuration.get_descriptors(
-      CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS);
-  for (const CudnnDescriptor& choice : choices) {
-    const auto knob =
-        choice.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE);
-    const auto value = choice.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64);
-    tag += fmt::format("_k{}={}", static_cast<int>(knob), value);
-  }
-  return tag;
 }
 
 /// Where a tensor of the graph is, by its id.
@@ -54,8 +27,9 @@ class AttentionPass {
   AttentionPass(cudnnHandle_t handle, const Operation& operation, Pass pass)
       : handle_(handle), graph_(handle, attention_of(operation), pass) {
     std::string reason = "it offers none for this shape";
-    for (const CudnnDescriptor& configuration : ask_heuristics(graph_.graph())) {
-      tag_ = tag_of(pass, configuration);
+    for (const CudnnDescriptor& configuration : ask_heuristics(graph_.graph(), CUDNN_HEUR_MODE_A)) {
+      tag_ =
+          make_tag(pass == Pass::backward ? "SdpaBwd" : "SdpaFwd", configuration, engine_of(configuration));
       CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle_);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);

@@ -11,22 +11,6 @@
 namespace jitterscope::cuda {
 namespace {
 
-std::vector<CudnnDescriptor> ask_heuristics(const ConvolutionGraph& graph, cudnnBackendHeurMode_t mode) {
-  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-  heuristics.finalize();
-  return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-                                    heuristics.count_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS));
-}
-
-CudnnDescriptor engine_of(const CudnnDescriptor& configuration) {
-  auto engines =
-      configuration.get_descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
-  if (engines.empty()) throw FailedError("cuDNN gave an engine configuration without an engine");
-  return std::move(engines.front());
-}
-
 class NumericalNotes {
  public:
   explicit NumericalNotes(const CudnnDescriptor& engine) {
@@ -70,21 +54,6 @@ std::string_view prefix_of(Direction direction) {
   return "Conv";
 }
 
-std::string make_tag(Direction direction, const CudnnDescriptor& configuration,
-                     const CudnnDescriptor& engine) {
-  std::string tag = fmt::format("{}_eng{}", prefix_of(direction),
-                                engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));
-  const auto choices = configuration.get_descriptors(
-      CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS);
-  for (const CudnnDescriptor& choice : choices) {
-    const auto knob =
-        choice.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE);
-    const auto value = choice.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64);
-    tag += fmt::format("_k{}={}", static_cast<int>(knob), value);
-  }
-  return tag;
-}
-
 // One number of a tag, taken off its front.
 std::int64_t take_number(std::string_view& rest, std::string_view tag) {
   std::int64_t value = 0;
@@ -113,15 +82,46 @@ CudnnDescriptor make_choice(cudnnBackendKnobType_t knob, std::int64_t value) {
 
 }  // namespace
 
+std::vector<CudnnDescriptor> ask_heuristics(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode) {
+  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+  heuristics.finalize();
+  return heuristics.get_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                                    heuristics.count_descriptors(CUDNN_ATTR_ENGINEHEUR_RESULTS));
+}
+
+CudnnDescriptor engine_of(const CudnnDescriptor& configuration) {
+  auto engines =
+      configuration.get_descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+  if (engines.empty()) throw FailedError("cuDNN gave an engine configuration without an engine");
+  return std::move(engines.front());
+}
+
+std::string make_tag(std::string_view prefix, const CudnnDescriptor& configuration,
+                     const CudnnDescriptor& engine) {
+  std::string tag = fmt::format("{}_eng{}", prefix,
+                                engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64));
+  const auto choices = configuration.get_descriptors(
+      CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS);
+  for (const CudnnDescriptor& choice : choices) {
+    const auto knob =
+        choice.get<cudnnBackendKnobType_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE);
+    const auto value = choice.get<std::int64_t>(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64);
+    tag += fmt::format("_k{}={}", static_cast<int>(knob), value);
+  }
+  return tag;
+}
+
 std::vector<EngineConfiguration> heuristic_configurations(const ConvolutionGraph& graph,
                                                           const Conv2d& convolution,
                                                           cudnnBackendHeurMode_t mode) {
   std::vector<EngineConfiguration> usable;
-  for (CudnnDescriptor& configuration : ask_heuristics(graph, mode)) {
+  for (CudnnDescriptor& configuration : ask_heuristics(graph.graph, mode)) {
     const CudnnDescriptor engine = engine_of(configuration);
     const NumericalNotes notes(engine);
     if (!may_be_used(notes, convolution.dtype)) continue;
-    std::string tag = make_tag(convolution.direction, configuration, engine);
+    std::string tag = make_tag(prefix_of(convolution.direction), configuration, engine);
     usable.push_back({std::move(configuration), std::move(tag), notes.text()});
   }
   return usable;

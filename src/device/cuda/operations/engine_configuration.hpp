@@ -10,6 +10,16 @@
 
 namespace jitterscope::cuda {
 
+/// The engine configurations that a mode of cuDNN's heuristics proposes for any graph, in its order.
+std::vector<CudnnDescriptor> ask_heuristics(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode);
+
+/// The engine of a configuration. Throws FailedError where cuDNN gives none.
+CudnnDescriptor engine_of(const CudnnDescriptor& configuration);
+
+/// The engine's number and its knobs as cudnn-frontend prints them, behind the prefix: ConvFwd_eng38_k2=1.
+std::string make_tag(std::string_view prefix, const CudnnDescriptor& configuration,
+                     const CudnnDescriptor& engine);
+
 struct EngineConfiguration {
   CudnnDescriptor configuration;
   std::string tag;    ///< as cudnn-frontend prints it: ConvFwd_eng38_k2=1_k13=0
