@@ -1,13 +1,12 @@
 #include "import/onnx.hpp"
 
 #include <gmock/gmock.h>
-#include <zlib.h>
 
-#include <array>
 #include <limits>
 #include <map>
 
 #include "import/onnx_graph.hpp"
+#include "import/read_file.hpp"
 #include "model/named_models.hpp"
 #include "operation/usage_message.hpp"
 
@@ -23,19 +22,6 @@ using testing::OnnxGraph;
 using testing::Shape;
 using ::testing::SizeIs;
 using testing::usage_message;
-
-std::string data(const std::string& name) {
-  const std::string path = std::string(JITTERSCOPE_TEST_DATA) + "/" + name;
-  std::string bytes;
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (!file) return "";
-  std::array<char, 65536> buffer;
-  int count = 0;
-  while ((count = gzread(file, buffer.data(), buffer.size())) > 0)
-    bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  gzclose(file);
-  return bytes;
-}
 
 Model import_text(const std::string& bytes, const std::string& options = "") {
   return import_onnx(bytes, "m.onnx", parse_model_options(options, "m.onnx"));
@@ -121,10 +107,9 @@ TEST(Onnx, RealFilesHaveTheLayersOfTheNetworksByName) {
     }
     return counts;
   };
-  if (data("resnet50.onnx.gz").empty()) GTEST_SKIP() << "tests/data is not on this machine";
   for (const std::string name : {"resnet50", "vgg16", "mobilenet_v2"}) {
     const Model named = *named_model(name, parse_model_options("direction=fprop,batch=5", name));
-    const Model read = import_text(data(name + ".onnx.gz"), "batch=5");
+    const Model read = import_text(read_file(JITTERSCOPE_TEST_DATA "/" + name + ".onnx.gz"), "batch=5");
     EXPECT_EQ(products(read), products(named)) << name;
     EXPECT_THAT(untimed(read), IsEmpty()) << name;
     EXPECT_GT(read.calls.size(), 30u);
