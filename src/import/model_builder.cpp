@@ -48,13 +48,12 @@ void ModelBuilder::connect(Call& call, const ConvertedOperation& converted) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const std::optional<TensorIdentity> tensor = tensor_of(converted, operands[i].name);
     if (!tensor || operands[i].role != OperandRole::input) continue;
-    const auto writer = writers_.find(*tensor);
-    if (writer == writers_.end()) continue;
-    call.inputs.push_back({i, writer->second.call, writer->second.operand});
+    const Owner owner = owners_.try_emplace(*tensor, Owner{model_.calls.size(), i}).first->second;
+    if (owner.call != model_.calls.size()) call.inputs.push_back({i, owner.call, owner.operand});
   }
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const std::optional<TensorIdentity> tensor = tensor_of(converted, operands[i].name);
-    if (tensor && operands[i].role == OperandRole::output) writers_[*tensor] = {model_.calls.size(), i};
+    if (tensor && operands[i].role == OperandRole::output) owners_[*tensor] = {model_.calls.size(), i};
   }
 }
 
@@ -80,7 +79,7 @@ void ModelBuilder::add_untimed(std::string_view name, std::string_view reason,
 }
 
 void ModelBuilder::add_note(std::string note) { model_.notes.push_back(std::move(note)); }
-void ModelBuilder::forget(const TensorIdentity& tensor) { writers_.erase(tensor); }
+void ModelBuilder::forget(const TensorIdentity& tensor) { owners_.erase(tensor); }
 
 Model ModelBuilder::finish(std::string_view file_name, std::string format) {
   if (model_.layers.empty()) {

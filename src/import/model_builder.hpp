@@ -32,7 +32,8 @@ class ModelBuilder {
   Model finish(std::string_view file_name, std::string format);
 
  private:
-  struct Writer {
+  /// The operand that first had a tensor's memory: wrote it, or read what no call wrote.
+  struct Owner {
     std::size_t call = 0, operand = 0;
   };
   std::size_t layer_of(const ConvertedOperation& converted, std::string_view source,
@@ -42,7 +43,7 @@ class ModelBuilder {
   Model model_;
   std::unordered_map<std::string, std::size_t> layers_;  ///< by the operation's text
   std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> untimed_;  ///< by name and reason
-  std::map<TensorIdentity, Writer> writers_;
+  std::map<TensorIdentity, Owner> owners_;
 };
 
 }  // namespace jitterscope

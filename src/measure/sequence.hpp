@@ -13,7 +13,7 @@ namespace jitterscope {
 
 using SequenceListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
 
-/// Prepares every call of the model with memory of its own, but for what an earlier call wrote, and runs the
+/// Prepares every call of the model with memory of its own, but for what an earlier call has, and runs the
 /// whole again and again: after a random idle once to warm up, then once traced (or, where the device cannot
 /// be traced, with the host's clock around each call). A call that cannot be prepared is left out and says
 /// why. Ends when nine calls of ten are as precise as asked, or at the sustained time limit.

@@ -39,16 +39,11 @@ class ModelWriter {
 
   void add(const GraphCall& call) {
     Call result{layer_of(call), unused(call.name), {}};
-    const std::vector<Operand> operands = call.operation.operands();
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const Tensor memory = memory_of(call.tensors[i]);
-      const auto writer = writers_.find(memory);
-      // What is written in place lies where an earlier call wrote, as what is read.
-      if (writer != writers_.end()) {
-        result.inputs.push_back({i, writer->second.first, writer->second.second});
-      } else if (operands[i].role == OperandRole::output) {
-        writers_[memory] = {model_.calls.size(), i};
-      }
+    for (std::size_t i = 0; i < call.tensors.size(); ++i) {
+      // What is written in place lies in an earlier call's memory, as what is read.
+      const std::size_t here = model_.calls.size();
+      const auto& [owner, operand] = owners_.try_emplace(memory_of(call.tensors[i]), here, i).first->second;
+      if (owner != here) result.inputs.push_back({i, owner, operand});
     }
     model_.layers[result.layer].names.push_back(result.name);
     model_.calls.push_back(std::move(result));
@@ -73,7 +68,7 @@ class ModelWriter {
   const Graph& graph_;
   Model& model_;
   std::unordered_map<std::string, std::size_t> layers_;
-  std::unordered_map<Tensor, std::pair<std::size_t, std::size_t>> writers_;
+  std::unordered_map<Tensor, std::pair<std::size_t, std::size_t>> owners_;
   std::set<std::string> names_;
 };
 

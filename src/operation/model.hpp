@@ -41,11 +41,11 @@ struct Layer {
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
 };
 
-/// An operand that lies where an earlier call of the model wrote: an input, or an output that is written in
-/// place.
+/// An operand that lies in the memory of an operand of an earlier call: what that one wrote, or read as well
+/// (a weight, by both passes), or an output that is written in place.
 struct OperandSource {
   std::size_t operand = 0;         ///< of this call, as Operation::operands() counts
-  std::size_t call = 0;            ///< which call wrote it
+  std::size_t call = 0;            ///< the first one that had the memory
   std::size_t source_operand = 0;  ///< of that call
 };
 /// One execution, in the order in which the model runs.

@@ -58,6 +58,24 @@ TEST(ExecutionTrace, CallsRunInOrderAndReadWhatEarlierCallsWrote) {
   EXPECT_EQ(source(next), pool);
 }
 
+TEST(ExecutionTrace, DataGradientsReadTheWeightsOfTheirForwardPass) {
+  const Model model = execution_trace(kOlderData + "/resnet18_et.json.gz");
+  const auto direction = [&](std::size_t call) {
+    const auto* conv = std::get_if<Conv2d>(&model.layers[model.calls[call].layer].operation.parameters());
+    return conv == nullptr ? std::optional<Direction>() : conv->direction;
+  };
+  int gradients = 0;
+  for (std::size_t i = 0; i < model.calls.size(); ++i) {
+    if (direction(i) != Direction::dgrad) continue;
+    ++gradients;
+    const auto& inputs = model.calls[i].inputs;
+    EXPECT_TRUE(std::ranges::any_of(inputs, [&](const OperandSource& source) {
+      return source.operand == 1 && source.source_operand == 1 && direction(source.call) == Direction::fprop;
+    })) << model.calls[i].name;
+  }
+  EXPECT_EQ(gradients, 19);
+}
+
 TEST(ExecutionTrace, EveryCallIsOneNameOfItsLayerAndEveryLayerKnowsItsOperator) {
   for (const std::string name : {"bert", "mobilenet_v2"}) {
     const Model model = execution_trace(data_file(name + "_et.json.gz"));

@@ -60,7 +60,7 @@ TEST(Network, AGradientIsAddedAsSoonAsItsNodeIsDone) {
               ElementsAre("first.fprop", "twice.forward", "twice.accumulate.backward", "first.wgrad"));
 }
 
-TEST(Network, CallsSayWhichEarlierOneWroteTheirInputs) {
+TEST(Network, CallsSayWhichEarlierOneWroteOrReadTheirInputs) {
   Network network("n", "");
   const Tensor x = network.add("conv", convolution(3, 8), {network.input(96, DataType::f32)});
   network.loss("loss", network.add("relu", relu(256), {x}), "");
@@ -70,9 +70,39 @@ TEST(Network, CallsSayWhichEarlierOneWroteTheirInputs) {
   ASSERT_THAT(model.calls[1].inputs, SizeIs(1));
   EXPECT_EQ(model.calls[1].inputs[0].call, 0u);
   EXPECT_EQ(model.calls[1].inputs[0].source_operand, 2u);  // x, w -> y
-  const OperandSource& dy = model.calls[3].inputs.at(0);   // x is the network's input
+  ASSERT_THAT(model.calls[3].inputs, SizeIs(2));
+  const OperandSource &x_of_network = model.calls[3].inputs[0], &dy = model.calls[3].inputs[1];
+  EXPECT_EQ(operation(model, model.calls[3]).operands()[x_of_network.operand].name, "x");
+  EXPECT_EQ(x_of_network.call, 0u);
+  EXPECT_EQ(x_of_network.source_operand, 0u);
   EXPECT_EQ(operation(model, model.calls[3]).operands()[dy.operand].name, "dy");
   EXPECT_EQ(dy.call, 2u);
+}
+
+TEST(Network, BothPassesReadOneWeight) {
+  Network network("n", "");
+  const Tensor x = network.add("first", convolution(3, 8), {network.input(96, DataType::f32)});
+  network.loss("loss", network.add("second", convolution(8, 8), {x}), "");
+  const Model model = network.to_model({});
+  const auto weight_source =
+      [&](const std::string& name) -> std::optional<std::pair<std::size_t, std::size_t>> {
+    const Call& call = call_named(model, name);
+    for (const OperandSource& source : call.inputs) {
+      if (operation(model, call).operands()[source.operand].name == "w")
+        return std::pair(source.call, source.source_operand);
+    }
+    return std::nullopt;
+  };
+  ASSERT_EQ(model.calls[1].name, "second.fprop");
+  EXPECT_EQ(weight_source("second.fprop"), std::nullopt);
+  EXPECT_EQ(weight_source("second.dgrad"), std::pair(std::size_t{1}, std::size_t{1}));  // x, w, y
+}
+
+TEST(Network, ATensorThatACallReadsTwiceIsNoEarlierCalls) {
+  Network network("n", "");
+  const Tensor x = network.input(96, DataType::f32);
+  network.add("twice", Elementwise{ElementwiseKind::add, 96}, {x, x});
+  EXPECT_THAT(network.to_model({}).calls.at(0).inputs, IsEmpty());
 }
 
 TEST(Network, NoOperationIsListedTwiceAndNoNameUsedTwice) {
@@ -182,10 +212,12 @@ class Gradients : public ::testing::Test {
       result.push_back(reference_element(operation, inputs, i));
     return result;
   }
-  // Inputs without a source are the gradient that backward begins with.
+  // What neither copy wrote is the gradient that backward begins with.
   std::vector<Numbers> inputs_of(const Model& model, const Call& call, const Numbers& dy) {
     std::vector<Numbers> inputs(operation(model, call).operands().size() - 1, dy);
-    for (const OperandSource& source : call.inputs) inputs[source.operand] = values_.at(source.call);
+    for (const OperandSource& source : call.inputs) {
+      if (values_.contains(source.call)) inputs[source.operand] = values_.at(source.call);
+    }
     return inputs;
   }
 
