@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "device/cuda/workspace.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope::cuda {
@@ -35,6 +36,8 @@ class Context {
   const Kernels& kernels() const { return *kernels_; }
   /// Those of layers, loaded when one is prepared.
   const LayerKernels& layer_kernels() const { return *layer_kernels_; }
+  /// Of what runs on stream().
+  WorkspacePool<DeviceMemory>& workspaces() const { return *workspaces_; }
 
  private:
   int ordinal_;
@@ -43,6 +46,7 @@ class Context {
   CUstream stream_ = nullptr;
   std::unique_ptr<const Kernels> kernels_;
   std::unique_ptr<const LayerKernels> layer_kernels_;
+  std::unique_ptr<WorkspacePool<DeviceMemory>> workspaces_ = std::make_unique<WorkspacePool<DeviceMemory>>();
 };
 
 }  // namespace jitterscope::cuda

@@ -24,7 +24,7 @@ using Addresses = std::vector<std::pair<std::int64_t, void*>>;
 /// One pass, with the first plan of cuDNN's heuristics that can be built, as cudnn-frontend takes it.
 class AttentionPass {
  public:
-  AttentionPass(cudnnHandle_t handle, const Operation& operation, Pass pass)
+  AttentionPass(const Context& context, cudnnHandle_t handle, const Operation& operation, Pass pass)
       : handle_(handle), graph_(handle, attention_of(operation), pass) {
     std::string reason = "it offers none for this shape";
     for (const CudnnDescriptor& configuration : ask_heuristics(graph_.graph(), CUDNN_HEUR_MODE_A)) {
@@ -36,7 +36,8 @@ class AttentionPass {
       const cudnnStatus_t status = plan.try_finalize();
       if (status == CUDNN_STATUS_SUCCESS) {
         plan_ = std::move(plan);
-        workspace_ = DeviceMemory(
+        workspace_ = Workspace(
+            context.workspaces(),
             Bytes(plan_.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64)));
         return;
       }
@@ -79,7 +80,7 @@ class AttentionPass {
   std::string tag_;
   CudnnDescriptor plan_{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
   CudnnDescriptor variants_{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
-  DeviceMemory workspace_;
+  Workspace workspace_;
 };
 
 class CudnnAttention : public CudaOperation {
@@ -87,7 +88,7 @@ class CudnnAttention : public CudaOperation {
   CudnnAttention(const Context& shared, const Operation& requested, const InputData& data)
       : CudaOperation(shared, requested, data),
         attention_(attention_of(operation())),
-        pass_(cudnn_handle(), operation(), attention_.pass) {
+        pass_(shared, cudnn_handle(), operation(), attention_.pass) {
     if (attention_.pass == Pass::backward) {
       fill_forward_results();
       allocate_sums();
@@ -116,7 +117,7 @@ class CudnnAttention : public CudaOperation {
 
   // y and logsumexp as a forward pass gives them: shares that add up to one keep every value in f16's range.
   void fill_forward_results() {
-    AttentionPass forward(cudnn_handle(), operation(), Pass::forward);
+    AttentionPass forward(context(), cudnn_handle(), operation(), Pass::forward);
     forward.bind({{kQueries, operand_pointer(1)},
                   {kKeys, operand_pointer(2)},
                   {kValues, operand_pointer(3)},

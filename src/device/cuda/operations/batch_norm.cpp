@@ -51,7 +51,10 @@ struct Factors {
 };
 
 Bytes bytes_of(std::size_t size) { return Bytes(static_cast<std::int64_t>(size)); }
-std::size_t size_of(const DeviceMemory& memory) { return static_cast<std::size_t>(memory.size().value()); }
+template <class Memory>
+std::size_t size_of(const Memory& memory) {
+  return static_cast<std::size_t>(memory.size().value());
+}
 
 class CudnnBatchNorm : public CudaOperation {
  public:
@@ -112,8 +115,8 @@ class CudnnBatchNorm : public CudaOperation {
                     : cudnn().cudnnGetBatchNormalizationBackwardExWorkspaceSize(
                           handle_, mode_, kOps, x_, x_, x_, nullptr, x_, channels_, nullptr, &size),
                 "the workspace of batch normalization");
-    workspace_ = DeviceMemory();
-    workspace_ = DeviceMemory(bytes_of(size));
+    workspace_ = Workspace();
+    workspace_ = Workspace(context().workspaces(), bytes_of(size));
   }
 
   // Momentum mixes what is there: zeros, as a new layer's mean has.
@@ -169,7 +172,8 @@ class CudnnBatchNorm : public CudaOperation {
   cudnnBatchNormMode_t mode_;
   Factors factors_;
   TensorDescriptor x_, channels_;
-  DeviceMemory workspace_, reserve_, running_mean_, running_variance_;
+  Workspace workspace_;
+  DeviceMemory reserve_, running_mean_, running_variance_;
 };
 
 }  // namespace

@@ -42,8 +42,8 @@ class CudnnConvolution : public CudaOperation {
   // Leaves workspace and operands bound where the plan works.
   std::optional<std::string> try_plan(const EnginePlan& candidate) {
     try {
-      workspace_ = DeviceMemory();  // before the next one is allocated, or both must fit
-      if (candidate.workspace > Bytes(0)) workspace_ = DeviceMemory(candidate.workspace);
+      workspace_ = Workspace();  // before the next one is allocated, or both must fit
+      workspace_ = Workspace(context().workspaces(), candidate.workspace);
       variants_ = bind_operands();
       check_cudnn(cudnn().cudnnSetStream(handle_, context().stream()), "cudnnSetStream");
       check_cudnn(cudnn().cudnnBackendExecute(handle_, candidate.plan.get(), variants_.get()),
@@ -70,7 +70,7 @@ class CudnnConvolution : public CudaOperation {
 
   cudnnHandle_t handle_;
   ConvolutionGraph graph_;
-  DeviceMemory workspace_;
+  Workspace workspace_;
   CudnnDescriptor variants_{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
   EnginePlan plan_;  // last: choosing it fills the two above
 };

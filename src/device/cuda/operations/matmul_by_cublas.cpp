@@ -25,7 +25,7 @@ class CublasMatmul : public CudaOperation {
         handle_(cublas_handle()),
         matmul_(matmul_of(operation())),
         types_(product_types(matmul_.dtype)),
-        workspace_(workspace_size(context)),
+        workspace_(context.workspaces(), workspace_size(context)),
         algorithm_(logged_algorithm([&] { run(context.stream()); })) {
     check(driver().cuCtxSynchronize(), operation().text());
     poison_outputs();  // finding out the algorithm has written them
@@ -82,7 +82,7 @@ class CublasMatmul : public CudaOperation {
   cublasHandle_t handle_;
   Matmul matmul_;
   ProductTypes types_;
-  DeviceMemory workspace_;
+  Workspace workspace_;
   std::string algorithm_;  // last: finding it out launches the product
 };
 

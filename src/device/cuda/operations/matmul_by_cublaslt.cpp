@@ -125,11 +125,8 @@ class CublasLtMatmul : public CudaOperation {
   CublasLtMatmul(const Context& context, const Operation& requested, const InputData& data)
       : CudaOperation(context, requested, data),
         problem_(matmul_of(operation()), operand_pointer(2)),
-        choice_(problem_.matmul().engine.empty() ? choose() : named_choice()) {
-    if (choice_.workspaceSize > 0) {
-      workspace_ = DeviceMemory(Bytes(static_cast<std::int64_t>(choice_.workspaceSize)));
-    }
-  }
+        choice_(problem_.matmul().engine.empty() ? choose() : named_choice()),
+        workspace_(context.workspaces(), Bytes(static_cast<std::int64_t>(choice_.workspaceSize))) {}
 
   std::string provider() const override { return "cublaslt"; }
   std::string algorithm() const override { return algorithm_tag(choice_.algo); }
@@ -172,7 +169,7 @@ class CublasLtMatmul : public CudaOperation {
 
   Problem problem_;
   cublasLtMatmulHeuristicResult_t choice_;
-  DeviceMemory workspace_;
+  Workspace workspace_;
 };
 
 }  // namespace
