@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace jitterscope {
+namespace {
+
+// Where the filter's steps leave gaps, the positions between them are not read: of a 1x1 filter with stride
+// 2, three of four.
+Bytes read_of_x(const Conv2d& conv) {
+  const std::int64_t rows = std::min(conv.h, conv.out_h() * conv.r);
+  const std::int64_t columns = std::min(conv.w, conv.out_w() * conv.s);
+  return Bytes(conv.n * conv.c * rows * columns * element_size(conv.dtype).value());
+}
+
+}  // namespace
 
 std::vector<Bytes> operand_traffic(const Operation& operation) {
   std::vector<Bytes> traffic;
@@ -11,6 +22,8 @@ std::vector<Bytes> operand_traffic(const Operation& operation) {
     if (copy->kind == CopyKind::h2d) traffic.front() = Bytes(0);
     if (copy->kind == CopyKind::d2h) traffic.back() = Bytes(0);
   }
+  const auto* conv = std::get_if<Conv2d>(&operation.parameters());
+  if (conv != nullptr && conv->direction != Direction::dgrad) traffic[0] = read_of_x(*conv);
   if (const auto* embedding = std::get_if<Embedding>(&operation.parameters())) {
     // Random indices repeat: of 8192 into 50257 rows 8 % do, which is not taken off, as nobody knows which.
     const std::int64_t rows = std::min(embedding->count, embedding->rows);
