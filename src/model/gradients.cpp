@@ -146,10 +146,10 @@ void Backward::undo_convolution(const Step& step, const Conv2d& conv, Tensor dy)
 }
 
 // As torch/csrc/autograd's mm_mat1_backward and mm_mat2_backward: a gradient is stored as its matrix is, so
-// that of a transposed one is computed transposed.
+// that of a transposed one is computed transposed. Those of bmm go by the sizes alone (derivatives.yaml).
 void Backward::undo_product(const Step& step, const Matmul& product, Tensor dy) {
   const std::int64_t m = product.m, n = product.n, k = product.k;
-  const bool ta = product.transpose_a, tb = product.transpose_b;
+  const bool ta = product.transpose_a, tb = product.transpose_b, is_batch = product.batch > 1;
   const Tensor a = step.inputs[0], b = step.inputs[1];
   const auto gradient = [&](const Matmul& shape, Role role, Tensor left, Tensor right) {
     Matmul backward = shape;
@@ -160,15 +160,15 @@ void Backward::undo_product(const Step& step, const Matmul& product, Tensor dy) 
   };
   const auto undo_left = [&] {
     if (!wants(a)) return;
-    const Tensor da = ta ? gradient({k, m, n, 1, tb, true}, Role::input_gradient, b, dy)
-                         : gradient({m, k, n, 1, false, !tb}, Role::input_gradient, dy, b);
+    const Tensor da = ta && !is_batch ? gradient({k, m, n, 1, tb, true}, Role::input_gradient, b, dy)
+                                      : gradient({m, k, n, 1, false, !tb}, Role::input_gradient, dy, b);
     give(a, da);
   };
   // The backward pass of addmm goes from mat1 to mat2, that of mm and bmm from mat2 to self.
   if (product.bias) undo_left();
   if (wants(b)) {
-    const Tensor db = tb ? gradient({n, k, m, 1, true, ta}, Role::weight_gradient, dy, a)
-                         : gradient({k, n, m, 1, !ta, false}, Role::weight_gradient, a, dy);
+    const Tensor db = tb && !is_batch ? gradient({n, k, m, 1, true, ta}, Role::weight_gradient, dy, a)
+                                      : gradient({k, n, m, 1, !ta, false}, Role::weight_gradient, a, dy);
     give(b, db);
   }
   if (!product.bias) undo_left();

@@ -184,7 +184,6 @@ class Gradients : public ::testing::Test {
     }
   }
 
- private:
   static Model network_of(const Operation::Parameters& forward) {
     Network network("n", "");
     std::vector<Tensor> inputs;
@@ -197,6 +196,8 @@ class Gradients : public ::testing::Test {
     network.loss("loss", network.add("f", forward, inputs), "");
     return network.to_model({});
   }
+
+ private:
   Numbers random(std::int64_t count) {
     Numbers numbers(static_cast<std::size_t>(count));
     for (double& number : numbers) number = generator_.normal();
@@ -227,7 +228,22 @@ class Gradients : public ::testing::Test {
 
 TEST_F(Gradients, OfProductsFitTheirTransposes) {
   for (const bool ta : {false, true}) {
-    for (const bool tb : {false, true}) expect_adjoint(Matmul{3, 4, 5, 2, ta, tb});
+    for (const bool tb : {false, true}) expect_adjoint(Matmul{3, 4, 5, 1, ta, tb});
+  }
+  expect_adjoint(Matmul{3, 4, 5, 2, false, false});
+}
+
+// PyTorch: grad.bmm(mat2.transpose(1, 2)) and self.transpose(1, 2).bmm(grad), however the factors are stored.
+TEST_F(Gradients, OfBatchedProductsGoByTheirSizes) {
+  const auto gradient = [](bool ta, bool tb, const std::string& name) {
+    const Model model = network_of(Matmul{3, 4, 5, 2, ta, tb});
+    return std::get<Matmul>(operation(model, call_named(model, name)).parameters());
+  };
+  for (const bool ta : {false, true}) {
+    for (const bool tb : {false, true}) {
+      EXPECT_EQ(gradient(ta, tb, "f.dgrad"), (Matmul{3, 5, 4, 2, false, !tb}));
+      EXPECT_EQ(gradient(ta, tb, "f.wgrad"), (Matmul{5, 4, 3, 2, !ta, false}));
+    }
   }
 }
 
