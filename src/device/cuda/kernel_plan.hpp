@@ -108,6 +108,8 @@ void plan_softmax(KernelPlan& plan, const Softmax& shape);
 void plan_layer_norm(KernelPlan& plan, const LayerNorm& shape);
 void plan_batch_norm(KernelPlan& plan, const BatchNorm& shape);
 void plan_bias_add(KernelPlan& plan, const BiasAdd& shape);
+/// The bias of a product into every row of its result, to which the rest is then added.
+void plan_bias_broadcast(KernelPlan& plan, const Matmul& shape);
 void plan_embedding(KernelPlan& plan, const Embedding& shape);
 void plan_optimizer(KernelPlan& plan, const OptimizerStep& shape);
 

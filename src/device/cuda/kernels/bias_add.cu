@@ -1,4 +1,4 @@
-// y = x + bias of the channel.
+// y = x + bias of the channel, and a bias in every row of y.
 #include "device/cuda/kernels/channel_map.cuh"
 
 namespace {
@@ -12,9 +12,18 @@ struct AddBias {
   }
 };
 
+// As a product with bias needs it: the rest is added to it.
+template <class T>
+__device__ __forceinline__ void broadcast(T* __restrict__ y, const T* __restrict__ bias,
+                                          const ChannelShape& shape) {
+  for (std::uint64_t i = first_index(); i < shape.count; i += index_step()) y[i] = bias[shape.channel(i)];
+}
+
 }  // namespace
 
 #define JITTERSCOPE_KERNELS(T, suffix)                                                              \
   JITTERSCOPE_ENTRY(256, bias_add_##suffix, (T * y, const T* x, const T* bias, ChannelShape shape), \
-                    { map_channels<T, T>(y, x, x, AddBias<T>{{bias}}, shape); })
+                    { map_channels<T, T>(y, x, x, AddBias<T>{{bias}}, shape); })                    \
+  JITTERSCOPE_ENTRY(256, bias_broadcast_##suffix, (T * y, const T* bias, ChannelShape shape),       \
+                    { broadcast(y, bias, shape); })
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

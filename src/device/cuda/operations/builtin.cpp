@@ -1,82 +1,14 @@
 // Layers by jitterscope's own kernels. PyTorch's kernels for them exist only inside its library, so these
 // stand in for them: their times are near, not the same.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <optional>
-
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
-#include "device/cuda/kernel_plan.hpp"
-#include "device/cuda/layer_kernels.hpp"
+#include "device/cuda/gpu_plan.hpp"
 #include "device/cuda/operand_data.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
 namespace {
-
-/// Steps on one GPU, ready to launch.
-class GpuPlan : public KernelPlan {
- public:
-  GpuPlan(const Context& context, std::vector<CUdeviceptr> operands)
-      : context_(context), operands_(std::move(operands)) {}
-
-  DeviceAddress operand(std::size_t index) const override { return operands_.at(index); }
-  DeviceAddress workspace(Bytes size) override {
-    const DeviceMemory& memory = workspaces_.emplace_back(size);
-    check(driver().cuMemsetD8Async(memory.address(), 0, static_cast<std::size_t>(size.value()),
-                                   context_.stream()),
-          "clearing a workspace");
-    return memory.address();
-  }
-  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) override {
-    return context_.layer_kernels().resident_blocks(kernel, threads);
-  }
-  void add_zero(const ZeroStep& step) override { steps_.push_back({.zero = step}); }
-
-  void run(CUstream stream) {
-    for (Step& step : steps_) {
-      if (step.zero) {
-        check(driver().cuMemsetD8Async(step.zero->address, 0,
-                                       static_cast<std::size_t>(step.zero->size.value()), stream),
-              "clearing a sum");
-      } else {
-        check(driver().cuLaunchKernel(step.function, step.kernel->blocks, 1, 1, step.kernel->threads, 1, 1, 0,
-                                      stream, step.kernel->arguments.data(), nullptr),
-              step.kernel->kernel.name);
-      }
-    }
-  }
-  std::string names() const {
-    std::vector<std::string> names;
-    for (const Step& step : steps_) names.push_back(step.zero ? "memset" : step.kernel->kernel.name);
-    return fmt::format("{}", fmt::join(names, "+"));
-  }
-  Bytes workspace_size() const {
-    Bytes size(0);
-    for (const DeviceMemory& memory : workspaces_) size += memory.size();
-    return size;
-  }
-
- protected:
-  void add_step(KernelStep step) override {
-    const CUfunction function = context_.layer_kernels().find(step.kernel);
-    steps_.push_back({.function = function, .kernel = std::move(step)});
-  }
-
- private:
-  struct Step {
-    CUfunction function = nullptr;
-    std::optional<KernelStep> kernel = {};
-    std::optional<ZeroStep> zero = {};
-  };
-
-  const Context& context_;
-  std::vector<CUdeviceptr> operands_;
-  std::vector<DeviceMemory> workspaces_;
-  std::vector<Step> steps_;
-};
 
 struct Planner {
   KernelPlan& plan;

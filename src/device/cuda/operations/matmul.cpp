@@ -4,6 +4,7 @@
 #include "device/cuda/operations/cublaslt.hpp"
 #include "device/cuda/operations/matmul_providers.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/cuda/operations/pytorch_rules.hpp"
 
 namespace jitterscope::cuda {
 
@@ -36,7 +37,9 @@ std::unique_ptr<PreparedOperation> prepare_matmul(const Context& context, const 
   const Matmul matmul = matmul_of(operation);
   // Asked for before the operands are allocated: a missing library is the clearer reason.
   cublaslt();
-  if (matmul.bias || !matmul.engine.empty()) return prepare_cublaslt_matmul(context, operation, data);
+  // A bias for each product of a batch is no operator of PyTorch: cuBLASLt's epilogue adds it.
+  const bool with_epilogue = pytorch_uses_bias_epilogue(matmul) || (matmul.bias && matmul.batch > 1);
+  if (with_epilogue || !matmul.engine.empty()) return prepare_cublaslt_matmul(context, operation, data);
   cublas();
   return prepare_cublas_matmul(context, operation, data);
 }

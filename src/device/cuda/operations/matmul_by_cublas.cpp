@@ -1,23 +1,51 @@
 #include <fmt/format.h>
 
+#include <optional>
+#include <vector>
+
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/cuda/gpu_plan.hpp"
 #include "device/cuda/operations/cublas.hpp"
 #include "device/cuda/operations/cublaslt_log.hpp"
 #include "device/cuda/operations/matmul.hpp"
 #include "device/cuda/operations/matmul_providers.hpp"
+#include "device/cuda/operations/product_call.hpp"
 
 namespace jitterscope::cuda {
 namespace {
 
-// As PyTorch sets CUBLAS_WORKSPACE_CONFIG where the user did not: 32 MiB on Hopper and newer, else
-// :4096:2:16:8.
+// As PyTorch sets CUBLAS_WORKSPACE_CONFIG where the user did not: 32 MiB on the data centre's GPUs from
+// Hopper on (9.0, 10.x), else :4096:2:16:8.
 Bytes workspace_size(const Context& context) {
   const int major = context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  return Bytes(major >= 9 ? 32 << 20 : (2 * 4096 + 8 * 16) << 10);
+  return Bytes(major == 9 || major == 10 ? 32 << 20 : (2 * 4096 + 8 * 16) << 10);
 }
 
-// Row-major products without bias. cuBLAS counts by columns: Cᵀ = op(B)ᵀ·op(A)ᵀ.
+// PyTorch's way where no epilogue of cuBLASLt adds the bias: it is copied into C, and the product added to
+// it.
+class BiasCopy {
+ public:
+  /// `operands`: a, b, bias and c.
+  BiasCopy(const Context& context, const Matmul& matmul, const std::vector<CUdeviceptr>& operands)
+      : bias_(operands.at(2)),
+        c_(operands.at(3)),
+        size_(static_cast<std::size_t>(matmul.n * element_size(matmul.dtype).value())) {
+    if (matmul.m > 1) plan_bias_broadcast(rows_.emplace(context, operands), matmul);
+  }
+  /// One row is a plain copy in PyTorch as well; for more it has a kernel of its own.
+  bool is_stand_in() const { return rows_.has_value(); }
+  void run(CUstream stream) {
+    if (rows_) return rows_->run(stream);
+    check(driver().cuMemcpyDtoDAsync(c_, bias_, size_, stream), "copying the bias");
+  }
+
+ private:
+  CUdeviceptr bias_, c_;
+  std::size_t size_;
+  std::optional<GpuPlan> rows_;
+};
+
 class CublasMatmul : public CudaOperation {
  public:
   CublasMatmul(const Context& context, const Operation& requested, const InputData& data)
@@ -25,6 +53,8 @@ class CublasMatmul : public CudaOperation {
         handle_(cublas_handle()),
         matmul_(matmul_of(operation())),
         types_(product_types(matmul_.dtype)),
+        call_(product_call(matmul_)),
+        bias_(make_bias()),
         workspace_(context.workspaces(), workspace_size(context)),
         algorithm_(logged_algorithm([&] { run(context.stream()); })) {
     check(driver().cuCtxSynchronize(), operation().text());
@@ -34,8 +64,10 @@ class CublasMatmul : public CudaOperation {
   std::string provider() const override { return "cublas"; }
   std::string algorithm() const override { return algorithm_; }
   Bytes workspace() const override { return workspace_.size(); }
+  bool is_stand_in() const override { return bias_ && bias_->is_stand_in(); }
 
   void run(NativeQueue queue) override {
+    if (bias_) bias_->run(static_cast<CUstream>(queue));
     const Cublas& library = cublas();
     // In this order: a new stream takes the workspace away.
     check_cublas(library.cublasSetStream_v2(handle_, static_cast<cudaStream_t>(queue)), "cublasSetStream");
@@ -47,41 +79,52 @@ class CublasMatmul : public CudaOperation {
             handle_, matmul_.dtype == DataType::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH),
         "cublasSetMathMode");
     if (matmul_.dtype == DataType::f64) {
-      multiply(1.0, 0.0);
+      multiply(1.0, bias_ ? 1.0 : 0.0);
     } else {
-      multiply(1.0f, 0.0f);
+      multiply(1.0f, bias_ ? 1.0f : 0.0f);
     }
   }
 
  private:
-  static cublasOperation_t transposed(bool is) { return is ? CUBLAS_OP_T : CUBLAS_OP_N; }
+  std::optional<BiasCopy> make_bias() const {
+    if (!matmul_.bias) return std::nullopt;
+    return BiasCopy(context(), matmul_, {operand(0), operand(1), operand(2), operand(3)});
+  }
 
   // Sgemm and Dgemm of PyTorch's f32 and f64 are the same calls inside cuBLAS as GemmEx with these types.
   template <class Scale>
   void multiply(Scale alpha, Scale beta) {
-    const auto m = static_cast<int>(matmul_.m), n = static_cast<int>(matmul_.n),
-               k = static_cast<int>(matmul_.k);
-    const int lda = matmul_.transpose_a ? m : k, ldb = matmul_.transpose_b ? k : n;
-    const cublasOperation_t op_a = transposed(matmul_.transpose_a), op_b = transposed(matmul_.transpose_b);
-    void *a = operand_pointer(0), *b = operand_pointer(1), *c = operand_pointer(2);
-    if (matmul_.batch == 1) {
-      check_cublas(cublas().cublasGemmEx(handle_, op_b, op_a, n, m, k, &alpha, b, types_.matrix, ldb, a,
-                                         types_.matrix, lda, &beta, c, types_.matrix, n, types_.compute,
-                                         CUBLAS_GEMM_DEFAULT_TENSOR_OP),
-                   "cublasGemmEx");
+    const auto operation_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const auto narrow = [](std::int64_t size) { return static_cast<int>(size); };
+    const cublasOperation_t first_operation = operation_of(call_.transpose_first),
+                            second_operation = operation_of(call_.transpose_second);
+    const int m = narrow(call_.m), n = narrow(call_.n), k = narrow(call_.k), batch = narrow(matmul_.batch);
+    const int first_leading = narrow(call_.first_leading), second_leading = narrow(call_.second_leading),
+              leading = narrow(call_.result_leading);
+    const void *first = operand_pointer(call_.swapped ? 1 : 0),
+               *second = operand_pointer(call_.swapped ? 0 : 1);
+    void* c = operand_pointer(bias_ ? 3 : 2);
+    if (batch == 1) {
+      check_cublas(
+          cublas().cublasGemmEx(handle_, first_operation, second_operation, m, n, k, &alpha, first,
+                                types_.matrix, first_leading, second, types_.matrix, second_leading, &beta, c,
+                                types_.matrix, leading, types_.compute, CUBLAS_GEMM_DEFAULT_TENSOR_OP),
+          "cublasGemmEx");
       return;
     }
-    check_cublas(cublas().cublasGemmStridedBatchedEx(handle_, op_b, op_a, n, m, k, &alpha, b, types_.matrix,
-                                                     ldb, matmul_.n * matmul_.k, a, types_.matrix, lda,
-                                                     matmul_.m * matmul_.k, &beta, c, types_.matrix, n,
-                                                     matmul_.m * matmul_.n, static_cast<int>(matmul_.batch),
-                                                     types_.compute, CUBLAS_GEMM_DEFAULT_TENSOR_OP),
-                 "cublasGemmStridedBatchedEx");
+    check_cublas(
+        cublas().cublasGemmStridedBatchedEx(
+            handle_, first_operation, second_operation, m, n, k, &alpha, first, types_.matrix, first_leading,
+            call_.m * call_.k, second, types_.matrix, second_leading, call_.n * call_.k, &beta, c,
+            types_.matrix, leading, call_.m * call_.n, batch, types_.compute, CUBLAS_GEMM_DEFAULT_TENSOR_OP),
+        "cublasGemmStridedBatchedEx");
   }
 
   cublasHandle_t handle_;
   Matmul matmul_;
   ProductTypes types_;
+  ProductCall call_;
+  std::optional<BiasCopy> bias_;
   Workspace workspace_;
   std::string algorithm_;  // last: finding it out launches the product
 };

@@ -188,7 +188,7 @@ std::vector<EngineListing> list_matmul_engines(const Context& context, const Ope
   for (const auto& result : problem.ask_heuristic(kMostProposals)) {
     using enum EngineListing::Source;
     engines.push_back({algorithm_tag(result.algo), Bytes(static_cast<std::int64_t>(result.workspaceSize)),
-                       matmul.bias && engines.empty() ? heuristic : other, ""});
+                       pytorch_uses_bias_epilogue(matmul) && engines.empty() ? heuristic : other, ""});
   }
   return engines;
 }

@@ -11,7 +11,7 @@ namespace jitterscope::cuda {
 /// With or without bias; the algorithm that the operation names, or the heuristic's first.
 std::unique_ptr<PreparedOperation> prepare_cublaslt_matmul(const Context&, const Operation&,
                                                            const InputData&);
-/// Without bias. The library chooses for itself.
+/// Without a bias, or with one that is copied into the result before. The library chooses for itself.
 std::unique_ptr<PreparedOperation> prepare_cublas_matmul(const Context&, const Operation&, const InputData&);
 
 }  // namespace jitterscope::cuda

@@ -13,7 +13,7 @@ namespace jitterscope::cuda {
 std::unique_ptr<PreparedOperation> prepare_convolution(const Context&, const Operation&, const InputData&);
 std::vector<EngineListing> list_convolution_engines(const Context&, const Operation&);
 
-/// matmul and linear by cuBLASLt where a bias is added or an algorithm is named, by cuBLAS else.
+/// matmul and linear by cuBLASLt where its epilogue adds a bias or an algorithm is named, by cuBLAS else.
 std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operation&, const InputData&);
 /// What cuBLASLt proposes, best first by its own estimate. PyTorch takes the first of a product with bias.
 std::vector<EngineListing> list_matmul_engines(const Context&, const Operation&);

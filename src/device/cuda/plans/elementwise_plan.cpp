@@ -62,6 +62,12 @@ void plan_bias_add(KernelPlan& plan, const BiasAdd& shape) {
                    plan.operand(0), plan.operand(1), channels);
 }
 
+void plan_bias_broadcast(KernelPlan& plan, const Matmul& shape) {
+  const ChannelShape rows = ChannelShape::make(shape.m, shape.n, 1, true, elements_of_vector(shape.dtype));
+  plan.add_filling(KernelName(KernelFile::bias_add, "bias_broadcast", shape.dtype), shape.m * shape.n,
+                   plan.operand(3), plan.operand(2), rows);
+}
+
 void plan_embedding(KernelPlan& plan, const Embedding& shape) {
   const std::int64_t elements = shape.count * shape.columns;
   if (shape.pass != Pass::backward) {

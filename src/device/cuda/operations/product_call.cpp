@@ -1,0 +1,44 @@
+#include "device/cuda/operations/product_call.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+// A matrix with a size of one is contiguous to PyTorch however it is stored, and then not transposed; within
+// a batch it looks at the strides alone.
+ProductCall swapped_call(const Matmul& p) {
+  const bool is_matrix = p.batch == 1;
+  const bool transpose_a = p.transpose_a && !(is_matrix && (p.m == 1 || p.k == 1));
+  const bool transpose_b = p.transpose_b && !(is_matrix && (p.n == 1 || p.k == 1));
+  return {.swapped = true,
+          .transpose_first = transpose_b,
+          .transpose_second = transpose_a,
+          .m = p.n,
+          .n = p.m,
+          .k = p.k,
+          .first_leading = transpose_b ? p.k : p.n,
+          .second_leading = transpose_a ? p.m : p.k,
+          .result_leading = p.n};
+}
+
+// The columns of a batch of results that have one each lie as cuBLAS wants them.
+ProductCall call_of_columns(const Matmul& p) {
+  const bool transpose_a = !p.transpose_a && (p.m > 1 || p.k > 1);
+  const bool transpose_b = !p.transpose_b && p.k > 1;
+  return {.swapped = false,
+          .transpose_first = transpose_a,
+          .transpose_second = transpose_b,
+          .m = p.m,
+          .n = 1,
+          .k = p.k,
+          .first_leading = transpose_a ? p.k : p.m,
+          .second_leading = transpose_b ? 1 : p.k,
+          .result_leading = p.m};
+}
+
+}  // namespace
+
+ProductCall product_call(const Matmul& p) {
+  return p.batch > 1 && p.n == 1 ? call_of_columns(p) : swapped_call(p);
+}
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,23 @@
+// Which call of cuBLAS PyTorch makes for a matrix product.
+#pragma once
+
+#include <cstdint>
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope::cuda {
+
+/// cuBLAS counts by columns: what is stored by rows is a transpose to it. m, n and k are the call's own.
+struct ProductCall {
+  bool swapped = true;  ///< Cᵀ = op(B)ᵀ·op(A)ᵀ, so that B is the first factor; else A is
+  bool transpose_first = false, transpose_second = false;
+  std::int64_t m = 1, n = 1, k = 1;
+  std::int64_t first_leading = 1, second_leading = 1, result_leading = 1;
+};
+
+/// As prepare_matrix_for_cublas, prepare_batch_matrix_for_cublas (aten/src/ATen/native/cuda/Blas.cpp, PyTorch
+/// 1.13 to 2.11) and _cublasAdjustLdLevel3 (cuda/CUDABlas.cpp) give it for packed matrices. Other
+/// transposes of the same numbers would let cuBLAS choose another algorithm.
+ProductCall product_call(const Matmul&);
+
+}  // namespace jitterscope::cuda
