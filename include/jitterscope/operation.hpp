@@ -115,15 +115,17 @@ struct Spin {
   bool operator==(const Spin&) const = default;
 };
 
-/// Normalizes each channel of x over n, h and w. x, y: n·c·h·w in `layout`; weight, bias, mean, deviation and
-/// variance: c, in f32 where dtype is f16 or bf16. eps = 1e-5; running averages are updated with momentum
-/// 0.1, but are no operands. forward: x, weight, bias -> y, mean, deviation (1/sqrt(var + eps)); backward: x,
-/// dy, weight, mean, deviation -> dx, dweight, dbias; inference: x, weight, bias, mean, variance -> y.
+/// Normalizes each channel of x over n, h and w. x, y: n·c·h·w in `layout`; mean, deviation and variance: c,
+/// in f32 where dtype is f16 or bf16; weight and bias: c, there in `weights`, which is f32 (mixed precision)
+/// or dtype (after model.half()), else in dtype. eps = 1e-5; running averages are updated with momentum 0.1,
+/// but are no operands. forward: x, weight, bias -> y, mean, deviation (1/sqrt(var + eps)); backward: x, dy,
+/// weight, mean, deviation -> dx, dweight, dbias; inference: x, weight, bias, mean, variance -> y.
 struct BatchNorm {
   std::int64_t n = 1, c = 1, h = 1, w = 1;
   DataType dtype = DataType::f32;
   Layout layout = Layout::nchw;
   Pass pass = Pass::forward;
+  DataType weights = DataType::f32;
   bool operator==(const BatchNorm&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/names.hpp"
+#include "device/cuda/operations/batch_norm_rules.hpp"
 #include "device/cuda/operations/pytorch_rules.hpp"
 #include "jitterscope/error.hpp"
 
@@ -16,8 +17,9 @@ bool runs_as_pytorch(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   if (const auto* convolution = std::get_if<Conv2d>(&parameters))
     return cuda::pytorch_uses_cudnn(*convolution);
+  if (const auto* norm = std::get_if<BatchNorm>(&parameters)) return cuda::is_cudnn_batch_norm(*norm);
   return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters) ||
-         std::holds_alternative<BatchNorm>(parameters) || std::holds_alternative<Copy>(parameters);
+         std::holds_alternative<Copy>(parameters);
 }
 
 bool is_aten(const Operation& operation) { return std::holds_alternative<Aten>(operation.parameters()); }

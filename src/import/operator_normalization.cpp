@@ -5,7 +5,8 @@
 namespace jitterscope {
 namespace {
 
-BatchNorm batch_norm_of(const AtenArgument& input) {
+BatchNorm batch_norm_of(const Arguments& arguments) {
+  const AtenArgument& input = arguments.tensor("input");
   require_native(input.shape.size() == 4);
   const std::optional<Layout> layout = dense_layout(input);
   require_native(layout.has_value());
@@ -13,6 +14,9 @@ BatchNorm batch_norm_of(const AtenArgument& input) {
   norm.n = input.shape[0], norm.c = input.shape[1], norm.h = input.shape[2], norm.w = input.shape[3];
   norm.dtype = native_type(input);
   norm.layout = *layout;
+  require_native(arguments.has_tensor("weight"));
+  const DataType weights = native_type(arguments.tensor("weight"));
+  if (element_size(norm.dtype) == Bytes(2) && weights == norm.dtype) norm.weights = weights;
   return norm;
 }
 
@@ -55,8 +59,8 @@ Softmax softmax_of(const AtenArgument& tensor, const Arguments& arguments, std::
 
 Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext&) {
   const Arguments arguments(recorded);
-  BatchNorm norm = batch_norm_of(arguments.tensor("input"));
-  require_native(arguments.has_tensor("weight") && arguments.has_tensor("bias"));
+  BatchNorm norm = batch_norm_of(arguments);
+  require_native(arguments.has_tensor("bias"));
   norm.pass = arguments.boolean("training") ? Pass::forward : Pass::inference;
   return {as_operation(norm, {{"x", arguments.identity("input")},
                               {"weight", arguments.identity("weight")},
@@ -70,9 +74,9 @@ Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext
 
 Converted convert_batch_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
   const Arguments arguments(recorded);
-  BatchNorm norm = batch_norm_of(arguments.tensor("input"));
+  BatchNorm norm = batch_norm_of(arguments);
   // In inference its gradient is another operation: the statistics are constants there.
-  require_native(arguments.boolean_or("train", true) && arguments.has_tensor("weight"));
+  require_native(arguments.boolean_or("train", true));
   norm.pass = Pass::backward;
   const bool cudnn = arguments.find("save_var") != nullptr;
   return {as_operation(norm, {{"x", arguments.identity("input")},

@@ -47,7 +47,8 @@ Maps Layers::doubling_convolution(const std::string& name, const Maps& x, std::i
 
 Maps Layers::batch_norm(const std::string& name, const Maps& x) {
   network_.skip({"aten::add_", "", "the number of batches that a batch norm counts is one integer"});
-  const BatchNorm norm{batch_, x.c, x.h, x.w, types_.other, layout_, Pass::forward};
+  const DataType weights = element_size(types_.other) == Bytes(2) ? types_.other : DataType::f32;
+  const BatchNorm norm{batch_, x.c, x.h, x.w, types_.other, layout_, Pass::forward, weights};
   return {network_.add(name, norm, {x.tensor}), x.c, x.h, x.w};
 }
 

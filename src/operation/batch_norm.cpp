@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "jitterscope/error.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
 #include "operation/statistics_type.hpp"
@@ -15,6 +18,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   reader.read("dtype", norm.dtype);
   reader.read("layout", norm.layout);
   reader.read("pass", norm.pass);
+  reader.read("weights", norm.weights);
   return norm;
 }
 
@@ -27,6 +31,12 @@ void check(const BatchNorm& norm) {
        {std::pair{"n", norm.n}, std::pair{"c", norm.c}, std::pair{"h", norm.h}, std::pair{"w", norm.w}}) {
     check_range("batch_norm", parameter, value, 1, kLargestDimension);
   }
+  const bool own_weights = element_size(norm.dtype) == Bytes(2) && norm.weights == norm.dtype;
+  if (norm.weights == DataType::f32 || own_weights) return;
+  throw UsageError(
+      fmt::format("batch_norm: weights={} beside dtype={}: they are f32, or of the dtype where that "
+                  "is f16 or bf16; leave weights out",
+                  to_string(norm.weights), to_string(norm.dtype)));
 }
 
 void write(const BatchNorm& norm, ParameterWriter& writer) {
@@ -36,6 +46,7 @@ void write(const BatchNorm& norm, ParameterWriter& writer) {
   writer.write("dtype", norm.dtype);
   writer.write("layout", norm.layout);
   writer.write_unless(Pass::forward, "pass", norm.pass);
+  writer.write_unless(DataType::f32, "weights", norm.weights);
 }
 
 // Per element of x; what is done once for a channel is left out. Forward: mean 1, variance 3, scaling and
@@ -60,6 +71,10 @@ std::vector<Operand> operands(const BatchNorm& norm) {
   const auto channels = [&](const char* operand_name, OperandRole role) {
     return Operand{operand_name, role, statistics_type(norm.dtype), norm.c};
   };
+  const auto weights = [&](const char* operand_name, OperandRole role) {
+    const bool narrow = element_size(norm.dtype) == Bytes(2);
+    return Operand{operand_name, role, narrow ? norm.weights : norm.dtype, norm.c};
+  };
   const auto positive = [&](const char* operand_name) {
     Operand operand = channels(operand_name, input);
     operand.non_negative = true;
@@ -67,15 +82,15 @@ std::vector<Operand> operands(const BatchNorm& norm) {
   };
   switch (norm.pass) {
     case Pass::forward:
-      return {tensor("x", input),  channels("weight", input), channels("bias", input),
-              tensor("y", output), channels("mean", output),  channels("deviation", output)};
+      return {tensor("x", input),  weights("weight", input), weights("bias", input),
+              tensor("y", output), channels("mean", output), channels("deviation", output)};
     case Pass::backward:
-      return {tensor("x", input),          tensor("dy", input),      channels("weight", input),
-              channels("mean", input),     positive("deviation"),    tensor("dx", output),
-              channels("dweight", output), channels("dbias", output)};
+      return {tensor("x", input),         tensor("dy", input),     weights("weight", input),
+              channels("mean", input),    positive("deviation"),   tensor("dx", output),
+              weights("dweight", output), weights("dbias", output)};
     case Pass::inference:
-      return {tensor("x", input),      channels("weight", input), channels("bias", input),
-              channels("mean", input), positive("variance"),      tensor("y", output)};
+      return {tensor("x", input),      weights("weight", input), weights("bias", input),
+              channels("mean", input), positive("variance"),     tensor("y", output)};
   }
   return {};
 }
@@ -91,7 +106,8 @@ Kind batch_norm() {
             {"w", "width, with h in place of hw", "hw"},
             {"dtype", "f64, f32, tf32 (as f32), f16 or bf16; statistics of the last two are f32", "f32"},
             {"layout", "nchw or nhwc (PyTorch: channels_last)", "nchw"},
-            {"pass", "forward (as in training), backward or inference", "forward"}}},
+            {"pass", "forward (as in training), backward or inference", "forward"},
+            {"weights", "of weight and bias beside f16 or bf16: f32 (mixed precision) or the dtype", "f32"}}},
           read};
 }
 

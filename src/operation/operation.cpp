@@ -90,6 +90,11 @@ Operation Operation::with_dtype(DataType type) const {
   std::visit(
       [type](auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) shape.dtype = type;
+        if constexpr (std::is_same_v<std::decay_t<decltype(shape)>, BatchNorm>) {
+          if (shape.weights != DataType::f32) {
+            shape.weights = element_size(type) == Bytes(2) ? type : DataType::f32;
+          }
+        }
       },
       changed);
   return changed;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/kernel_name.hpp"
+#include "device/cuda/operations/batch_norm_rules.hpp"
 #include "device/cuda/operations/pytorch_rules.hpp"
 
 namespace jitterscope {
@@ -14,8 +15,7 @@ bool is_library_call(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   if (const auto* convolution = std::get_if<Conv2d>(&parameters))
     return cuda::pytorch_uses_cudnn(*convolution);
-  const auto* norm = std::get_if<BatchNorm>(&parameters);
-  if (norm != nullptr) return norm->dtype != DataType::bf16;
+  if (const auto* norm = std::get_if<BatchNorm>(&parameters)) return cuda::is_cudnn_batch_norm(*norm);
   return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
 }
 

@@ -63,6 +63,7 @@ class RandomOperation {
     norm.dtype = dtype();
     norm.layout = layout();
     norm.pass = pick({Pass::forward, Pass::backward, Pass::inference});
+    if (element_size(norm.dtype) == Bytes(2) && flag()) norm.weights = norm.dtype;
     return norm;
   }
 

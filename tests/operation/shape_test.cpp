@@ -101,6 +101,9 @@ TEST(OperationShape, BatchNormalization) {
   EXPECT_EQ(forward.bytes(), Bytes(2 * 2 * 120 + 4 * 4 * 3));  // per channel in f32
   EXPECT_EQ(forward.flops(), 8.0 * 120);
   EXPECT_EQ(forward.with_dtype(DataType::f64).bytes(), Bytes(8 * (2 * 120 + 4 * 3)));
+  EXPECT_EQ(Operation::parse(text + ",weights=f16").bytes(), forward.bytes() - Bytes(2 * 2 * 3));
+  EXPECT_EQ(Operation::parse(text + ",weights=f16").with_dtype(DataType::f64),
+            forward.with_dtype(DataType::f64));
   const Operation backward = Operation::parse(text + ",pass=backward");
   EXPECT_EQ(names(backward), "x> dy> weight> mean> deviation> dx< dweight< dbias< ");
   EXPECT_EQ(counts(backward), (std::vector<std::int64_t>{120, 120, 3, 3, 3, 120, 3, 3}));

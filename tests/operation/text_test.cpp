@@ -105,6 +105,14 @@ TEST(OperationText, OnlyBatchNormalizationDiffersInInference) {
   EXPECT_EQ(problem("batch_norm:n=1,c=1,hw=1,pass=inference"), "");
 }
 
+TEST(OperationText, BatchNormalizationsWeightsAreF32OrOfItsType) {
+  const std::string text = "batch_norm:n=1,c=1,hw=1,dtype=f16";
+  EXPECT_EQ(Operation::parse(text + ",weights=f32"), Operation::parse(text));
+  EXPECT_EQ(Operation::parse(text + ",weights=f16").text(), text + ",layout=nchw,weights=f16");
+  EXPECT_THAT(problem(text + ",weights=bf16"), HasSubstr("weights=bf16 beside dtype=f16"));
+  EXPECT_THAT(problem("batch_norm:n=1,c=1,hw=1,weights=f16"), HasSubstr("leave weights out"));
+}
+
 TEST(OperationText, CopyOnTheDeviceIgnoresHostMemory) {
   EXPECT_EQ(Operation::parse("copy:bytes=4,memory=pageable"), Operation::parse("copy:bytes=4,memory=pinned"));
 }

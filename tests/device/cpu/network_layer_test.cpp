@@ -118,6 +118,12 @@ TEST(RandomNetworkLayers, AreVerified) {
   }
 }
 
+TEST(NetworkLayerProviders, OwnLoopsNormalizeWithWeightsInBf16) {
+  const std::string text = "batch_norm:n=4,c=19,h=7,w=9,dtype=bf16";
+  EXPECT_EQ(device().prepare(Operation::parse(text), {})->provider(), "onednn");
+  EXPECT_EQ(device().prepare(Operation::parse(text + ",weights=bf16"), {})->provider(), "builtin");
+}
+
 TEST(RandomNetworkLayers, HaveNoTf32) {
   for (const char* text :
        {"batch_norm:n=1,c=1,hw=1", "gelu:count=1", "attention:batch=1,heads=1,queries=1,dim=1", "sgd:count=1",

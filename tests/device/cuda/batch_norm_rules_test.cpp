@@ -19,6 +19,14 @@ TEST(BatchNormRules, GiveBf16ToPyTorchsOwnKernel) {
   EXPECT_FALSE(is_cudnn_batch_norm(norm));
 }
 
+TEST(BatchNormRules, GiveHalfWeightsToPyTorchsOwnKernel) {
+  BatchNorm norm = kUsual;
+  norm.dtype = DataType::f16;
+  EXPECT_TRUE(is_cudnn_batch_norm(norm));
+  norm.weights = DataType::f16;
+  EXPECT_FALSE(is_cudnn_batch_norm(norm));
+}
+
 TEST(BatchNormRules, KnowTheLargestBatches) {
   EXPECT_TRUE(is_cudnn_batch_norm(with(Pass::forward, 880801)));
   EXPECT_FALSE(is_cudnn_batch_norm(with(Pass::forward, 880802)));
@@ -28,9 +36,9 @@ TEST(BatchNormRules, KnowTheLargestBatches) {
 }
 
 TEST(BatchNormRules, KnowTheLargestTensor) {
-  BatchNorm norm = {.n = 32, .c = 1024, .h = 256, .w = 256};
+  BatchNorm norm = {.n = 1, .c = std::numeric_limits<std::int32_t>::max(), .h = 1, .w = 1};
   EXPECT_FALSE(is_cudnn_batch_norm(norm));
-  norm.w = 255;
+  norm.c -= 1;
   EXPECT_TRUE(is_cudnn_batch_norm(norm));
 }
 

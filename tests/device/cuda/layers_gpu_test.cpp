@@ -67,6 +67,7 @@ TEST_F(CudaLayersTest, BatchNorm) {
   for (const char* shape : {"n=8,c=64,hw=28", "n=4,c=256,hw=7", "n=3,c=10,h=17,w=33"}) {
     for (const char* pass : {"forward", "backward", "inference"}) {
       expect_right_in_each_layout(fmt::format("batch_norm:{},pass={}", shape, pass));
+      expect_right(fmt::format("batch_norm:{},pass={},dtype=f16,weights=f16", shape, pass));
     }
   }
 }

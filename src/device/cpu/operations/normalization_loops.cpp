@@ -41,6 +41,14 @@ class BatchNormLoops final : public CpuOperation {
   void set_statistic(std::size_t operand, std::int64_t c, double value) const {
     data<Statistic>(operand)[c] = static_cast<Statistic>(value);
   }
+  bool has_f32_weights() const { return norm_.weights == DataType::f32; }
+  double weight(std::size_t operand, std::int64_t c) const {
+    return has_f32_weights() ? statistic(operand, c) : wide<Format>(data<const Stored>(operand)[c]);
+  }
+  void set_weight(std::size_t operand, std::int64_t c, double value) const {
+    if (has_f32_weights()) return set_statistic(operand, c, value);
+    data<Stored>(operand)[c] = narrow<Format>(value);
+  }
   double count() const {
     return static_cast<double>(norm_.n) * static_cast<double>(norm_.h) * static_cast<double>(norm_.w);
   }
@@ -55,7 +63,7 @@ class BatchNormLoops final : public CpuOperation {
   }
 
   void scale(std::int64_t c, double mean, double deviation, std::size_t output) const {
-    const double slope = deviation * statistic(1, c), offset = statistic(2, c) - mean * slope;
+    const double slope = deviation * weight(1, c), offset = weight(2, c) - mean * slope;
     for_channel(c, [&](std::int64_t i) { data<Stored>(output)[i] = narrow<Format>(x(i) * slope + offset); });
   }
 
@@ -78,13 +86,13 @@ class BatchNormLoops final : public CpuOperation {
       dbias += dy(i);
       dweight += dy(i) * (x(i) - mean) * deviation;
     });
-    const double slope = statistic(2, c) * deviation;
+    const double slope = weight(2, c) * deviation;
     for_channel(c, [&](std::int64_t i) {
       const double rest = dy(i) - (dbias + (x(i) - mean) * deviation * dweight) / count();
       data<Stored>(5)[i] = narrow<Format>(slope * rest);
     });
-    set_statistic(6, c, dweight);
-    set_statistic(7, c, dbias);
+    set_weight(6, c, dweight);
+    set_weight(7, c, dbias);
   }
 
   void inference(std::int64_t c) const {

@@ -146,11 +146,12 @@ class Planner {
     const memory::desc matrix = matrix_of(softmax.rows, softmax.columns, softmax.dtype);
     return softmax_primitive(engine_, softmax.logarithm, matrix, softmax.pass);
   }
+  // Version 2 has no weights in bf16.
   std::optional<Primitive> operator()(const BatchNorm& norm) const {
+    if (norm.weights != DataType::f32) return std::nullopt;
     return batch_norm_primitive(engine_, tensor_of(norm, norm.h, norm.w), vector_of(norm.c, DataType::f32),
                                 norm.pass);
   }
-  // Version 2 has no weights in bf16.
   std::optional<Primitive> operator()(const LayerNorm& norm) const {
     if (norm.dtype != DataType::f32) return std::nullopt;
     return layer_norm_primitive(engine_, matrix_of(norm.rows, norm.columns, norm.dtype),

@@ -26,15 +26,15 @@ struct Parts {
   }
 };
 
-/// `numbers`: weight * deviation, then bias. `running`: mean, then variance.
-template <class C>
+/// `numbers`: weight * deviation, then bias. `running`: mean, then variance. Weights are of type W.
+template <class C, class W>
 struct Statistics {
   C *mean, *deviation, *numbers, *running;
-  const C *weight, *bias;
+  const W *weight, *bias;
 };
 
-template <class T>
-__device__ __forceinline__ void finish_statistics(const Statistics<Compute<T>>& s,
+template <class T, class W>
+__device__ __forceinline__ void finish_statistics(const Statistics<Compute<T>, W>& s,
                                                   const Parts<Compute<T>>& parts, const T* x,
                                                   std::uint64_t channel_stride) {
   using C = Compute<T>;
@@ -48,8 +48,8 @@ __device__ __forceinline__ void finish_statistics(const Statistics<Compute<T>>& 
   const std::uint32_t channels = parts.channels;
   s.mean[channel] = mean;
   s.deviation[channel] = deviation;
-  s.numbers[channel] = s.weight[channel] * deviation;
-  s.numbers[channels + channel] = s.bias[channel];
+  s.numbers[channel] = Number<W>::load(s.weight[channel]) * deviation;
+  s.numbers[channels + channel] = Number<W>::load(s.bias[channel]);
   // The running variance is the unbiased one.
   const C elements = static_cast<C>(parts.elements);
   const C unbiased = elements > C(1) ? variance * elements / (elements - C(1)) : variance;
@@ -58,47 +58,53 @@ __device__ __forceinline__ void finish_statistics(const Statistics<Compute<T>>& 
 }
 
 /// `numbers`: weight * deviation, mean of dy, mean of dy (x - mean) times deviation squared.
-template <class C>
+template <class C, class W>
 struct Gradients {
-  C *dweight, *dbias, *numbers;
-  const C *weight, *deviation;
+  W *dweight, *dbias;
+  C* numbers;
+  const W* weight;
+  const C* deviation;
 };
 
-template <class C>
-__device__ __forceinline__ void finish_gradients(const Gradients<C>& g, const Parts<C>& parts) {
+template <class C, class W>
+__device__ __forceinline__ void finish_gradients(const Gradients<C, W>& g, const Parts<C>& parts) {
   std::uint32_t channel = 0;
   C outer = 0, product = 0;
   if (!parts.means(channel, outer, product)) return;
   const C deviation = g.deviation[channel];
   const std::uint32_t channels = parts.channels;
-  g.dbias[channel] = outer * static_cast<C>(parts.elements);
-  g.dweight[channel] = product * static_cast<C>(parts.elements) * deviation;
-  g.numbers[channel] = g.weight[channel] * deviation;
+  g.dbias[channel] = Number<W>::store(outer * static_cast<C>(parts.elements));
+  g.dweight[channel] = Number<W>::store(product * static_cast<C>(parts.elements) * deviation);
+  g.numbers[channel] = Number<W>::load(g.weight[channel]) * deviation;
   g.numbers[channels + channel] = outer;
   g.numbers[2 * channels + channel] = product * deviation * deviation;
 }
 
 // Inference: the statistics are given.
-template <class C>
-__device__ __forceinline__ void finish_fixed(C* numbers, const C* variance, const C* weight, const C* bias,
+template <class C, class W>
+__device__ __forceinline__ void finish_fixed(C* numbers, const C* variance, const W* weight, const W* bias,
                                              std::uint32_t channels) {
   const std::uint64_t channel = first_index();
   if (channel >= channels) return;
-  numbers[channel] = weight[channel] * inverse_root(variance[channel] + C(kEpsilon));
-  numbers[channels + channel] = bias[channel];
+  numbers[channel] = Number<W>::load(weight[channel]) * inverse_root(variance[channel] + C(kEpsilon));
+  numbers[channels + channel] = Number<W>::load(bias[channel]);
 }
 
 }  // namespace
 
-#define JITTERSCOPE_KERNELS(T, suffix)                                                                       \
-  JITTERSCOPE_ENTRY(                                                                                         \
-      1024, batch_norm_statistics_##suffix,                                                                  \
-      (Statistics<Compute<T>> s, Parts<Compute<T>> parts, const T* x, std::uint64_t channel_stride),         \
-      { finish_statistics<T>(s, parts, x, channel_stride); })                                                \
-  JITTERSCOPE_ENTRY(1024, batch_norm_gradients_##suffix, (Gradients<Compute<T>> g, Parts<Compute<T>> parts), \
-                    { finish_gradients(g, parts); })                                                         \
-  JITTERSCOPE_ENTRY(256, batch_norm_fixed_##suffix,                                                          \
-                    (Compute<T> * numbers, const Compute<T>* variance, const Compute<T>* weight,             \
-                     const Compute<T>* bias, std::uint32_t channels),                                        \
+// Weights as wide as what is computed, or of the tensors' own type.
+#define JITTERSCOPE_WEIGHTS(T, suffix, weights, W)                                                          \
+  JITTERSCOPE_ENTRY(                                                                                        \
+      1024, batch_norm_statistics_##weights##_##suffix,                                                     \
+      (Statistics<Compute<T>, W> s, Parts<Compute<T>> parts, const T* x, std::uint64_t channel_stride),     \
+      { finish_statistics<T>(s, parts, x, channel_stride); })                                               \
+  JITTERSCOPE_ENTRY(1024, batch_norm_gradients_##weights##_##suffix,                                        \
+                    (Gradients<Compute<T>, W> g, Parts<Compute<T>> parts), { finish_gradients(g, parts); }) \
+  JITTERSCOPE_ENTRY(256, batch_norm_fixed_##weights##_##suffix,                                             \
+                    (Compute<T> * numbers, const Compute<T>* variance, const W* weight, const W* bias,      \
+                     std::uint32_t channels),                                                               \
                     { finish_fixed(numbers, variance, weight, bias, channels); })
+#define JITTERSCOPE_KERNELS(T, suffix)             \
+  JITTERSCOPE_WEIGHTS(T, suffix, wide, Compute<T>) \
+  JITTERSCOPE_WEIGHTS(T, suffix, own, T)
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

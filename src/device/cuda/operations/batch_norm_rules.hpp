@@ -12,9 +12,10 @@ namespace jitterscope::cuda {
 inline bool is_cudnn_batch_norm(const BatchNorm& norm) {
   constexpr std::int64_t kLargestTrainingBatch = 880801, kLargestInferenceBatch = 65535;
   const bool training = norm.pass != Pass::inference;
-  return norm.dtype != DataType::bf16 &&
+  const bool half_weights = norm.dtype == DataType::f16 && norm.weights != DataType::f32;
+  return norm.dtype != DataType::bf16 && !half_weights &&
          norm.n <= (training ? kLargestTrainingBatch : kLargestInferenceBatch) &&
-         norm.n * norm.c * norm.h * norm.w <= std::numeric_limits<std::int32_t>::max();
+         norm.n * norm.c * norm.h * norm.w < std::numeric_limits<std::int32_t>::max();
 }
 
 /// The persistent kernels, which read x once, are for training in channels-last alone.

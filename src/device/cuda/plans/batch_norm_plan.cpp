@@ -77,7 +77,8 @@ class BatchNormPlan {
  private:
   std::int64_t channel_blocks(std::int64_t each) const { return (shape_.c + each - 1) / each; }
   KernelName finish(std::string_view base) const {
-    return KernelName(KernelFile::batch_norm_finish, base, shape_.dtype);
+    const char* weights = shape_.weights == DataType::f32 ? "wide" : "own";
+    return KernelName(KernelFile::batch_norm_finish, fmt::format("{}_{}", base, weights), shape_.dtype);
   }
   Channels channels_of(DeviceAddress x) const {
     return {x, static_cast<std::uint64_t>(last_ ? 1 : plane_), static_cast<std::uint32_t>(shape_.c)};

@@ -147,7 +147,25 @@ TEST(LayerKernels, BatchNorm) {
   for (const char* shape :
        {"n=3,c=16,hw=4", "n=4,c=5,hw=3", "n=2,c=70,h=5,w=7", "n=2,c=3,h=30,w=31", "n=2,c=8,h=64,w=36"}) {
     for (const char* pass : {"forward", "backward", "inference"}) {
-      expect_right_in_each_layout(std::string("batch_norm:") + shape + ",pass=" + pass);
+      const std::string text = std::string("batch_norm:") + shape + ",pass=" + pass;
+      expect_right_in_each_layout(text);
+      for (const char* type : {"dtype=f16,weights=f16", "dtype=bf16,weights=bf16,layout=nhwc"}) {
+        expect_right(Operation::parse(text + "," + type));
+      }
+    }
+  }
+}
+
+TEST(LayerKernels, ABiasInEveryRow) {
+  for (const char* shape : {"m=700,n=1", "m=3,n=7", "m=90,n=16"}) {
+    for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+      const std::string text = std::string("matmul:k=1,bias=1,") + shape + ",dtype=" + dtype;
+      const Operation operation = Operation::parse(text);
+      emulation::EmulatedPlan plan(operation, kResident);
+      cuda::plan_bias_broadcast(plan, std::get<Matmul>(operation.parameters()));
+      plan.run();
+      const std::vector<double> bias = plan.read(2), c = plan.read(3);
+      for (std::size_t i = 0; i < c.size(); ++i) ASSERT_EQ(c[i], bias[i % bias.size()]) << text << " " << i;
     }
   }
 }
