@@ -25,14 +25,14 @@ Time of one launch, the median over rounds; ± is half its 95 % interval. warm: 
 cold: no operand cached, other lines clean; burst: short rounds with idle between; saturated: the queue is never empty;
 data: normal.
 Ceilings measured here: 4.31 TB/s (copy), 795 TFLOP/s (matmul:m=8192,n=8192,k=8192,dtype=f16).
-All operations with n=32,c=64,hw=56,dtype=f16,layout=nhwc.
+The same in all operations that have it: n=32,dtype=f16.
 
-|   # | layer               | operation              |       warm burst |       cold burst |
-| --: | ------------------- | ---------------------- | ---------------: | ---------------: |
-|   1 | layer1.0.conv1 ×2   | conv2d k=64,rs=3,pad=1 | 20.00 µs ± 0.1 % | 22.00 µs ± 0.1 % |
-|   2 | layer2.0.downsample | conv2d k=128,rs=1      | 30.00 µs ± 0.1 % | 33.00 µs ± 0.1 % |
-|   3 | fc                  | linear in=512,out=1000 |           failed |           failed |
-|     | total ×4            |                        |     over 70.0 µs |     over 77.0 µs |
+|   # | layer               | operation                              |       warm burst |       cold burst |
+| --: | ------------------- | -------------------------------------- | ---------------: | ---------------: |
+|   1 | layer1.0.conv1 ×2   | conv2d nhwc c=64,hw=56,k=64,rs=3,pad=1 | 20.00 µs ± 0.1 % | 22.00 µs ± 0.1 % |
+|   2 | layer2.0.downsample | conv2d nhwc c=64,hw=56,k=128,rs=1      | 30.00 µs ± 0.1 % | 33.00 µs ± 0.1 % |
+|   3 | fc                  | linear in=512,out=1000                 |           failed |           failed |
+|     | total ×4            |                                        |     over 70.0 µs |     over 77.0 µs |
 
 |   # | layer               | share |    clock |        rate | of ceiling | bound by | launch | first call |
 | --: | ------------------- | ----: | -------: | ----------: | ---------: | -------- | -----: | ---------: |
