@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jitterscope/device.hpp"
+#include "jitterscope/error.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope {
@@ -175,6 +176,12 @@ struct IterationRun {
 struct Result {
   std::string operation;            ///< normal form, or a callable's name
   std::int64_t count = 1;           ///< how often a model runs it
+/// Why a part of what was asked for is not there, though the times are.
+struct Shortfall {
+  ExitCode exit_code = ExitCode::missing;
+  std::string reason;
+};
+
   std::vector<std::string> layers;  ///< a model's names for it
   std::string provider, algorithm;
   bool stand_in = false;  ///< jitterscope's own way in place of PyTorch's: never its time
@@ -189,6 +196,7 @@ struct Result {
   std::vector<Measurement> measurements;
   std::vector<Finding> findings;
   std::optional<Verification> verification;
+  std::optional<Shortfall> without_kernels;  ///< why they are not there, where they were asked for
   std::string failure;  ///< empty, or why it could not be measured
 };
 

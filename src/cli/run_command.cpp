@@ -41,8 +41,9 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope run spin:ns=10000 --instrument host --dry-run
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
-Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing,
-4 measured but not to the precision asked, 5 the operation failed, 130 interrupted.)";
+Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
+(where only the tracer of --kernels is missing, the times are there), 4 measured but not to
+the precision asked, 5 the operation failed, 130 interrupted.)";
 
 std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
   constexpr std::int64_t kMost = 1'000'000;

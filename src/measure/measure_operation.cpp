@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/iterations.hpp"
 #include "measure/launch_kernels.hpp"
@@ -31,6 +32,17 @@ RotatingWorkload prepare_sets(Device& device, const Operation& operation, const 
   return RotatingWorkload(std::move(prepared));
 }
 
+// The times are there already: a tracer that is missing or loses records must not cost them.
+void trace_kernels(Session& session, Workload& workload, Result& result) {
+  try {
+    result.kernels = trace_launch(session.device(), session.queue(), workload);
+  } catch (const MissingError& error) {
+    result.without_kernels = Shortfall{error.exit_code(), error.what()};
+  } catch (const FailedError& error) {
+    result.without_kernels = Shortfall{error.exit_code(), error.what()};
+  }
+}
+
 }  // namespace
 
 Result measure_operation(Session& session, const Operation& operation, const MeasureOptions& options,
@@ -53,7 +65,7 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
   result.flops = operation.flops();
   result.bytes = operation.bytes();
   // After the times: a tracer slows what runs beside it, and no operand is read back before the first call.
-  if (options.kernels) result.kernels = trace_launch(device, session.queue(), workload);
+  if (options.kernels) trace_kernels(session, workload, result);
   if (with_verification && !operation.operands().empty()) {
     result.verification = verify(session.queue(), prepared);
   }

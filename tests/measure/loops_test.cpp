@@ -64,6 +64,19 @@ TEST(LaunchKernels, LostRecordsAreNoKernels) {
   EXPECT_THROW(trace_launch(laboratory.device, laboratory.session.queue(), *prepared), FailedError);
 }
 
+TEST(LaunchKernels, AMissingTracerCostsNoTimes) {
+  Laboratory laboratory;
+  laboratory.device.script().can_trace = false;
+  MeasureOptions options = one_condition(CacheState::warm, Load::burst);
+  options.kernels = true;
+  const Result result = measure_operation(laboratory.session, kAdd, options, false);
+  ASSERT_EQ(result.measurements.size(), 1u);
+  EXPECT_GE(result.measurements[0].time.rounds, 10);
+  ASSERT_TRUE(result.without_kernels.has_value());
+  EXPECT_EQ(result.without_kernels->exit_code, ExitCode::missing);
+  EXPECT_FALSE(result.without_kernels->reason.empty());
+}
+
 TEST(FreshData, EachLaunchTakesTheNextSetOfOperands) {
   Laboratory laboratory;
   std::int64_t most_launches_of_a_set = 0, launches = 0;

@@ -199,6 +199,14 @@ TEST(RunTable, InterruptedBeforeAnInterval) {
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 
+TEST(RunTable, KernelsThatCouldNotBeTracedAreSaidOnce) {
+  RunRecord record = test::sample_model();
+  for (Result& result : record.results) {
+    result.without_kernels = Shortfall{ExitCode::missing, "CUPTI was not found"};
+  }
+  EXPECT_THAT(run_table(record), HasSubstr("\nNo kernels of #1 and 2 more: CUPTI was not found\n"));
+}
+
 TEST(RunTable, ARateAboveMemoryIsInCache) {
   RunRecord record = test::sample_operation();
   EXPECT_THAT(run_table(record), Not(HasSubstr("in cache")));
