@@ -38,6 +38,8 @@ struct Conditions {
   Load load = Load::burst;
   DataKind data = DataKind::normal;
   QueueMode queue = QueueMode::saturated;
+  /// Each launch on operands that no launch has touched since several times the cache's size went by.
+  bool fresh_data = false;
   bool operator==(const Conditions&) const = default;
 };
 

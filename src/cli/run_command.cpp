@@ -55,6 +55,22 @@ std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& co
   return counts;
 }
 
+// What each flag may do alone, and what makes no sense together.
+void check_combinations(const RunFlags& flags) {
+  if (!flags.fresh_data) return;
+  if (flags.in_sequence) {
+    throw UsageError(
+        "--fresh-data with --in-sequence: in a network each call reads what another one wrote; leave one of "
+        "them out");
+  }
+  if (flags.measure.queue == "graph" || flags.measure.instrument == "graph") {
+    throw UsageError(
+        "--fresh-data with graph: a recording launches on the same operands each time; choose another "
+        "--queue "
+        "or --instrument");
+  }
+}
+
 // Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   MeasureOptions options = flags.measure.options();
@@ -76,6 +92,7 @@ class RunCommand {
   RunCommand(const RunFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
 
   void run() {
+    check_combinations(flags_);
     request_.work = read_targets(flags_.targets);
     request_.options = options_for(flags_, request_.work);
     request_.verify = flags_.verify;
@@ -173,8 +190,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   CLI::Option* same =
       command->add_flag("--same-data", flags->same_data, "all launches on the same operands (the default)");
   command
-      ->add_flag("--fresh-data", flags->fresh_data,
-                 "each launch on a set of operands that no launch before it has touched lately")
+      ->add_flag(
+          "--fresh-data", flags->fresh_data,
+          "each launch on the next of so many sets of operands that three times the last-level cache goes by "
+          "before a set is taken again, in --iterations too; refused where memory does not hold them")
       ->excludes(same);
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "measure/operand_sets.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -13,7 +14,7 @@ bool reads_clock(std::int64_t launch) { return (launch & (launch - 1)) == 0; }
 
 class IterationLoop {
  public:
-  IterationLoop(Session& session, PreparedOperation& prepared, std::int64_t count)
+  IterationLoop(Session& session, Workload& prepared, std::int64_t count)
       : device_(session.device()),
         queue_(session.queue()),
         prepared_(prepared),
@@ -91,7 +92,7 @@ class IterationLoop {
 
   Device& device_;
   Queue& queue_;
-  PreparedOperation& prepared_;
+  Workload& prepared_;
   Nanoseconds constant_;
   ClockStamp stamp_;
   std::vector<Pair> pending_;
@@ -106,10 +107,11 @@ std::vector<IterationRun> run_iterations(Session& session, const Operation& oper
   std::vector<IterationRun> runs;
   for (const std::int64_t count : options.iterations) {
     if (options.interrupted && options.interrupted()) break;
-    const auto prepared = session.device().prepare(operation, {.kind = options.data, .seed = options.seed});
+    RotatingWorkload workload =
+        prepare_sets(session.device(), operation, options, static_cast<std::size_t>(count));
     session.queue().wait();
     session.device().idle(kIterationRest);
-    runs.push_back(IterationLoop(session, *prepared, count).run());
+    runs.push_back(IterationLoop(session, workload, count).run());
   }
   return runs;
 }

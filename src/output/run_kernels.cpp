@@ -46,6 +46,12 @@ std::string kernel_rows(const RunRecord& record) {
   return columns[0].cells.empty() ? std::string() : markdown_table(columns);
 }
 
+bool on_fresh_data(const RunRecord& record) {
+  return std::ranges::any_of(record.results, [](const Result& result) {
+    return !result.measurements.empty() && result.measurements.front().conditions.fresh_data;
+  });
+}
+
 // Mostly one reason for all: a tracer that is missing. It is said once, with the first row.
 std::string missing_kernels(const RunRecord& record) {
   std::vector<std::string> reasons;
@@ -93,8 +99,9 @@ std::string kernels_section(const RunRecord& record) {
   const std::string rows = kernel_rows(record), missing = missing_kernels(record);
   if (rows.empty()) return missing;
   const std::string heading = wrapped(
-      "Kernels of one launch, in their order, traced in launches back to back (warm; the tracer slows what is "
-      "between them):",
+      fmt::format("Kernels of one launch, in their order, traced in launches back to back ({}; the tracer "
+                  "slows what is between them):",
+                  on_fresh_data(record) ? "fresh data" : "warm"),
       kPageWidth);
   return heading + '\n' + rows + (missing.empty() ? "" : '\n' + missing);
 }

@@ -77,23 +77,6 @@ TEST(LaunchKernels, AMissingTracerCostsNoTimes) {
   EXPECT_FALSE(result.without_kernels->reason.empty());
 }
 
-TEST(FreshData, EachLaunchTakesTheNextSetOfOperands) {
-  Laboratory laboratory;
-  std::int64_t most_launches_of_a_set = 0, launches = 0;
-  laboratory.device.script().launch_time = [&](const LaunchContext& context) {
-    if (context.operation != nullptr && *context.operation == kAdd) {
-      ++launches;
-      most_launches_of_a_set = std::max(most_launches_of_a_set, context.index + 1);
-    }
-    return microseconds(100);
-  };
-  MeasureOptions options = one_condition(CacheState::warm, Load::burst);
-  options.fresh_data = true;
-  measure_operation(laboratory.session, kAdd, options, false);
-  // 12 KiB of operands: three times the cache of 50 MB holds more sets than the 256 that are made at most.
-  EXPECT_NEAR(static_cast<double>(launches) / static_cast<double>(most_launches_of_a_set), 256, 20);
-}
-
 Model two_calls() {
   Model model;
   model.name = "two";

@@ -199,6 +199,16 @@ TEST(RunTable, InterruptedBeforeAnInterval) {
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 
+TEST(RunTable, FreshDataStandsBesideTheTime) {
+  RunRecord record = test::sample_operation();
+  EXPECT_THAT(run_table(record), Not(HasSubstr("fresh")));
+  for (Measurement& measurement : record.results[0].measurements) measurement.conditions.fresh_data = true;
+  const std::string text = run_table(record);
+  EXPECT_THAT(text, HasSubstr("| warm burst fresh "));
+  EXPECT_THAT(text, HasSubstr("fresh: each launch takes the next of several sets of operands"));
+  EXPECT_THAT(text, Not(HasSubstr("as the last launch left them")));
+}
+
 TEST(RunTable, KernelsThatCouldNotBeTracedAreSaidOnce) {
   RunRecord record = test::sample_model();
   for (Result& result : record.results) {
