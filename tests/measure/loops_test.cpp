@@ -47,6 +47,48 @@ TEST(Iterations, TheClockIsReadBehindPowersOfTwoAndAtTheEnd) {
   EXPECT_THAT(launches, testing::ElementsAre(1, 2, 4, 8, 10));
 }
 
+TEST(Iterations, NoLaunchWaitsForTheOneBefore) {
+  Laboratory laboratory;
+  laboratory.device.script().clock = [](Nanoseconds) { return megahertz(1500); };
+  laboratory.device.log().clear();
+  MeasureOptions options;
+  options.iterations = {5000};
+  const IterationRun run = run_iterations(laboratory.session, kAdd, options).front();
+  EXPECT_EQ(run.count, 5000);
+  EXPECT_NEAR(run.mean.value(), 100e3, 100);
+  EXPECT_EQ(count_of(laboratory.device.log(), Call::wait), 2);  // before the rest, and at the end
+  EXPECT_EQ(run.clocks.size(), 14u);
+  EXPECT_NEAR(run.clocks[12].clock.value(), 1.5e9, 1e6);
+}
+
+TEST(Iterations, TheFirstLaunchsCallIsTimedOnTheHost) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_cost = [](std::int64_t index) {
+    return index == 0 ? milliseconds(20) : microseconds(3);
+  };
+  MeasureOptions options;
+  options.iterations = {10};
+  const IterationRun run = run_iterations(laboratory.session, kAdd, options).front();
+  EXPECT_NEAR(run.first_launch_call.value(), 20e6, 10);
+  EXPECT_NEAR(run.first.value(), 20.1e6, 1e4);  // the GPU waits for it between the marks
+  EXPECT_NEAR(run.median.value(), 100e3, 100);
+}
+
+TEST(Iterations, AnInterruptionEndsALoopAndKeepsWhatThereIs) {
+  Laboratory laboratory;
+  laboratory.device.script().clock = [](Nanoseconds) { return megahertz(1500); };
+  int asked = 0;
+  MeasureOptions options;
+  options.iterations = {1000000, 10};
+  options.interrupted = [&] { return ++asked > 100; };
+  const std::vector<IterationRun> runs = run_iterations(laboratory.session, kAdd, options);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].count, 100);
+  EXPECT_NEAR(runs[0].mean.value(), 100e3, 100);
+  ASSERT_FALSE(runs[0].clocks.empty());
+  EXPECT_EQ(runs[0].clocks.back().launch, 100);
+}
+
 TEST(LaunchKernels, EachKernelOfALaunchHasItsMedian) {
   Laboratory laboratory;
   laboratory.device.script().kernels_per_launch = 3;
