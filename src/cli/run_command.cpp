@@ -55,8 +55,13 @@ std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& co
   return counts;
 }
 
+bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
+
 // What each flag may do alone, and what makes no sense together.
 void check_combinations(const RunFlags& flags) {
+  if (is_stdout(flags.json) && is_stdout(flags.csv)) {
+    throw UsageError("--json and --csv would mix on stdout: write one of them to a file");
+  }
   if (!flags.fresh_data) return;
   if (flags.in_sequence) {
     throw UsageError(
@@ -115,7 +120,7 @@ class RunCommand {
     record_.recorded_gpu_time = request_.work.recorded_gpu_time;
     record_.notes = request_.work.notes;
     if (flags_.dry_run) {
-      fmt::print("{}", plan_text(request_.work, request_.options, record_.device));
+      fmt::print("{}", plan_text(request_, record_.device));
       return;
     }
     measure(*device);
@@ -145,10 +150,7 @@ class RunCommand {
   }
 
   void print() {
-    const bool stdout_is_taken = flags_.json == "-" || flags_.csv == "-";
-    if (!stdout_is_taken) {
-      fmt::print("{}", run_table(record_));
-    }
+    if (!is_stdout(flags_.json) && !is_stdout(flags_.csv)) fmt::print("{}", run_table(record_));
     if (json_) json_->commit(run_json(record_));
     if (csv_) csv_->commit(run_csv(record_));
   }

@@ -56,5 +56,28 @@ TEST(KernelsFlag, WithoutATracerTheTimesStay) {
   EXPECT_EQ(test::validate_json(run_tool(run + " --json -").output), 0);
 }
 
+TEST(RunFlags, TwoDocumentsDoNotMixOnStdout) {
+  const Outcome outcome = run_tool("run add:count=4Mi --json - --csv -" + kQuick);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_THAT(outcome.errors, HasSubstr("--json and --csv would mix on stdout"));
+}
+
+std::string plan_of(const std::string& flags) {
+  return run_tool("run resnet18:direction=fprop --dry-run" + flags + kQuick).output;
+}
+
+TEST(DryRun, CountsLoopsKernelsAndTheSequence) {
+  const std::string plain = plan_of("");
+  EXPECT_THAT(plain, Not(HasSubstr("loops")));
+  EXPECT_THAT(plan_of(" --iterations 1,1000"), HasSubstr("First loops of 1, 1000 launches"));
+  EXPECT_THAT(plan_of(" --kernels"), HasSubstr("Then the kernels of one launch."));
+  EXPECT_THAT(plan_of(" --in-sequence"), HasSubstr("calls in sequence."));
+  const auto time = [](const std::string& plan) { return plan.substr(plan.find("This takes ")); };
+  for (const char* flags : {" --iterations 1,1000", " --kernels", " --in-sequence"}) {
+    EXPECT_NE(time(plan_of(flags)).substr(0, 40), time(plain).substr(0, 40)) << flags;
+  }
+}
+
 }  // namespace
 }  // namespace jitterscope
