@@ -1,6 +1,13 @@
 #include "output/engines_table.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "output/sample_record.hpp"
 
 namespace jitterscope {
 namespace {
@@ -45,6 +52,21 @@ TEST(EnginesTable, ALossIsSaidWithWhetherItCanBeToldFromNone) {
   EXPECT_THAT(table_of("slow"),
               HasSubstr("10 % slower than the fastest (more than none, 95 %: +7.9 % to +12.1 %)"));
   EXPECT_THAT(table_of("slow"), HasSubstr("The fastest is the least of 3 medians"));
+}
+
+TEST(EnginesJson, HoldsTheIntervalsAndFitsItsSchema) {
+  EnginesRecord record = record_of("near");
+  record.environment = test::sample_operation().environment;
+  record.device = test::sample_operation().device;
+  const std::string text = engines_json(record);
+  const auto document = nlohmann::json::parse(text);
+  EXPECT_LT(document.at("heuristic_loss_low"), 0.0);
+  EXPECT_GT(document.at("expected_autotune_loss_low"), 0.0);
+  EXPECT_NEAR(document.at("engines").at(0).at("autotune_share_high"), 0.4877, 5e-4);
+  const std::string path = testing::TempDir() + "engines_" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << text;
+  EXPECT_EQ(std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str()), 0);
+  ::unlink(path.c_str());
 }
 
 }  // namespace
