@@ -37,7 +37,9 @@ struct MeasureOptions {
   std::optional<std::int64_t> launches_per_round;  ///< nothing: 40, or as many as last 5 ms
   bool warm_up = true;                             ///< sustained: wait for the steady state
   DataKind data = DataKind::normal;                ///< as the operands were filled; stated in the result
-  bool fresh_data = false;  ///< a set of operands for each launch, in turn, not the same for all
+  /// Each launch on the next of so many sets of operands that a set has left the last-level cache before its
+  /// turn comes again. A callable has to do so itself; this then states it in the result.
+  bool fresh_data = false;
   std::vector<std::int64_t> iterations = {};  ///< loops of so many launches, before all else
   bool kernels = false;                       ///< trace the kernels of one launch as well, after its times
   std::uint64_t seed = 1;

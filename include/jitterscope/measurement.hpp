@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jitterscope/device.hpp"
+#include "jitterscope/error.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope {
@@ -37,6 +38,8 @@ struct Conditions {
   Load load = Load::burst;
   DataKind data = DataKind::normal;
   QueueMode queue = QueueMode::saturated;
+  /// Each launch on operands that no launch has touched since several times the cache's size went by.
+  bool fresh_data = false;
   bool operator==(const Conditions&) const = default;
 };
 
@@ -157,18 +160,26 @@ struct LaunchKernel {
 };
 
 /// One loop of launches as a program would run it: operands and plan made anew, the device idle before, no
-/// gate, a mark on either side of each launch.
+/// gate, no wait, a mark on either side of each launch.
 struct IterationRun {
-  std::int64_t count = 0;
-  Nanoseconds first, minimum, mean, median, maximum;  ///< of one launch, GPU time; first: of launch 1
-  Nanoseconds first_on_host;                          ///< launch 1 until it was done, by the host's clock
-  Nanoseconds host_time;                              ///< of the whole loop, per launch
+  std::int64_t count = 0;  ///< launches made: fewer than were asked for where it was interrupted
+  /// Between the marks of one launch; first: of launch 1. Where the queue is empty they hold what the host
+  /// needs to launch.
+  Nanoseconds first, minimum, mean, median, maximum;
+  Nanoseconds first_launch_call;  ///< host time of the call that launches launch 1
+  Nanoseconds host_time;          ///< of the whole loop, per launch
   struct ClockPoint {
     std::int64_t launch = 0;  ///< read behind so many launches
     Hertz clock;              ///< mean since the point before
   };
   std::vector<ClockPoint> clocks;
   std::optional<Nanoseconds> throttled_power, throttled_thermal;  ///< in the course of the loop
+};
+
+/// Why a part of what was asked for is not there, though the times are.
+struct Shortfall {
+  ExitCode exit_code = ExitCode::missing;
+  std::string reason;
 };
 
 /// All that is known of one operation on one device.
@@ -185,6 +196,7 @@ struct Result {
   Nanoseconds first_call;                    ///< first launch, to its end: what is loaded lazily
   Nanoseconds launch_cost;                   ///< host time of one launch call, median
   std::vector<LaunchKernel> kernels;         ///< of one launch, in their order; empty where not asked for
+  std::optional<Shortfall> without_kernels;  ///< why they are not there, where they were asked for
   std::vector<IterationRun> iterations;      ///< where counts were asked for
   std::vector<Measurement> measurements;
   std::vector<Finding> findings;

@@ -1,9 +1,11 @@
 #include "cli/plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "measure/iterations.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -13,6 +15,8 @@ namespace {
 constexpr Nanoseconds kLeastPreparation = milliseconds(50), kMostPreparation = milliseconds(500);
 constexpr Nanoseconds kLeastSustained = seconds(1.5);
 constexpr Nanoseconds kRound = milliseconds(5);
+// 15 launches, and starting and reading a tracer: an allowance, not measured.
+constexpr Nanoseconds kMostTracing = milliseconds(500);
 
 template <class Enum>
 std::string words(const std::vector<Enum>& values) {
@@ -21,34 +25,89 @@ std::string words(const std::vector<Enum>& values) {
   return joined(names);
 }
 
-}  // namespace
+void operator+=(TimeRange& time, const TimeRange& more) {
+  time.least += more.least;
+  time.most += more.most;
+}
 
-TimeRange expected_time(const WorkList& work, const MeasureOptions& options) {
-  TimeRange each{kLeastPreparation, kMostPreparation};
+TimeRange times(const TimeRange& time, std::size_t count) {
+  return {time.least * static_cast<double>(count), time.most * static_cast<double>(count)};
+}
+
+Nanoseconds mean_idle(const MeasureOptions& options) {
+  return (options.shortest_idle + options.longest_idle) / 2.0;
+}
+
+TimeRange loop_time(const MeasureOptions& options) {
+  TimeRange time;
+  for (const std::int64_t count : options.iterations) {
+    time += {kLeastPreparation + kIterationRest,
+             kMostPreparation + kIterationRest + kLoopLaunch * static_cast<double>(count)};
+  }
+  return time;
+}
+
+TimeRange round_time(const MeasureOptions& options) {
+  TimeRange time;
   const auto caches = static_cast<double>(options.caches.size());
   for (const Load load : options.loads) {
     if (load == Load::burst) {
-      const Nanoseconds visit = (options.shortest_idle + options.longest_idle) / 2.0 + kRound * caches;
-      each.least += visit * static_cast<double>(options.minimum_rounds);
-      each.most += options.time_limit;
+      const Nanoseconds visit = mean_idle(options) + kRound * caches;
+      time += {visit * static_cast<double>(options.minimum_rounds), options.time_limit};
     } else {
-      each.least += kLeastSustained * caches;
-      each.most += options.sustained_time_limit * caches;
+      time += {kLeastSustained * caches, options.sustained_time_limit * caches};
     }
   }
-  const auto count = static_cast<double>(work.items.size());
-  return {each.least * count, each.most * count};
+  return time;
 }
 
-std::string plan_text(const WorkList& work, const MeasureOptions& options, const DeviceDescription& device) {
-  const TimeRange time = expected_time(work, options);
+// measure_sequence ends after three times the limit where the rounds asked for are not there by then.
+TimeRange sequence_time(const RunRequest& request) {
+  const MeasureOptions& options = request.options;
+  TimeRange time = times({kLeastPreparation, kMostPreparation}, request.work.calls.size());
+  const bool rests = options.loads.front() == Load::burst;
+  const Nanoseconds idle = rests ? mean_idle(options) : Nanoseconds(0);
+  time += {idle * static_cast<double>(options.minimum_rounds), options.sustained_time_limit * 3.0};
+  return time;
+}
+
+std::string extras(const RunRequest& request) {
+  std::string text;
+  if (!request.options.iterations.empty()) {
+    text += fmt::format(" First loops of {} launches (each taken as {} at most).",
+                        fmt::join(request.options.iterations, ", "), duration_text(kLoopLaunch));
+  }
+  if (request.options.fresh_data) text += " Each launch on fresh operands.";
+  if (request.options.kernels) text += " Then the kernels of one launch.";
+  if (request.in_sequence)
+    text += fmt::format(" At last all {} calls in sequence.", request.work.calls.size());
+  return text;
+}
+
+}  // namespace
+
+TimeRange expected_time(const RunRequest& request) {
+  TimeRange each{kLeastPreparation, kMostPreparation};
+  each += loop_time(request.options);
+  each += round_time(request.options);
+  if (request.options.kernels) each += {Nanoseconds(0), kMostTracing};
+  TimeRange all = times(each, request.work.items.size());
+  if (request.in_sequence) all += sequence_time(request);
+  return all;
+}
+
+std::string plan_text(const RunRequest& request, const DeviceDescription& device) {
+  const WorkList& work = request.work;
+  const MeasureOptions& options = request.options;
+  const TimeRange time = expected_time(request);
   std::string text = fmt::format("{} operations on {} ({}), each in: cache {}; load {}; queue {}; data {}.\n",
                                  work.items.size(), device.id, device.name, words(options.caches),
                                  words(options.loads), to_string(options.queue), to_string(options.data));
   text += fmt::format(
-      "Instrument: {}. Until ±{} %, at least {} rounds. This takes {} to {}.\n\n",
+      "Instrument: {}. Until ±{} %, at least {} rounds.{} This takes {} to {}.\n\n",
       options.instrument ? to_string(*options.instrument) : "graph for short launches, else events",
-      options.precision * 100, options.minimum_rounds, duration_text(time.least), duration_text(time.most));
+      options.precision * 100, options.minimum_rounds, extras(request), duration_text(time.least),
+      duration_text(time.most));
   for (const WorkItem& item : work.items) {
     text += item.operation.text();
     if (!item.layers.empty()) text += fmt::format("  ({}× {})", item.layers.size(), item.layers.front());

@@ -3,19 +3,20 @@
 
 #include <string>
 
-#include "cli/work_list.hpp"
-#include "jitterscope/measure.hpp"
+#include "cli/run_loop.hpp"
 
 namespace jitterscope::cli {
 
 struct TimeRange {
   Nanoseconds least, most;
 };
-/// From the idles, the least number of rounds and the time limits. Launches are taken to be short against
-/// the idles, which on a CPU they may not be: then the limits decide.
-TimeRange expected_time(const WorkList& work, const MeasureOptions& options);
+/// From the idles, the least number of rounds and the time limits, of all that is asked for. Launches are
+/// taken to be short against the idles, which on a CPU they may not be: then the limits decide. The launches
+/// of loops have no limit; they are taken to last kLoopLaunch at most.
+TimeRange expected_time(const RunRequest& request);
+inline constexpr Nanoseconds kLoopLaunch = milliseconds(1);
 
 /// Operations, conditions, time: nothing is measured to write it.
-std::string plan_text(const WorkList& work, const MeasureOptions& options, const DeviceDescription& device);
+std::string plan_text(const RunRequest& request, const DeviceDescription& device);
 
 }  // namespace jitterscope::cli

@@ -41,8 +41,9 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope run spin:ns=10000 --instrument host --dry-run
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
-Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing,
-4 measured but not to the precision asked, 5 the operation failed, 130 interrupted.)";
+Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
+(where only the tracer of --kernels is missing, the times are there), 4 measured but not to
+the precision asked, 5 the operation failed, 130 interrupted.)";
 
 std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
   constexpr std::int64_t kMost = 1'000'000;
@@ -52,6 +53,27 @@ std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& co
     }
   }
   return counts;
+}
+
+bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
+
+// What each flag may do alone, and what makes no sense together.
+void check_combinations(const RunFlags& flags) {
+  if (is_stdout(flags.json) && is_stdout(flags.csv)) {
+    throw UsageError("--json and --csv would mix on stdout: write one of them to a file");
+  }
+  if (!flags.fresh_data) return;
+  if (flags.in_sequence) {
+    throw UsageError(
+        "--fresh-data with --in-sequence: in a network each call reads what another one wrote; leave one of "
+        "them out");
+  }
+  if (flags.measure.queue == "graph" || flags.measure.instrument == "graph") {
+    throw UsageError(
+        "--fresh-data with graph: a recording launches on the same operands each time; choose another "
+        "--queue "
+        "or --instrument");
+  }
 }
 
 // Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
@@ -75,6 +97,7 @@ class RunCommand {
   RunCommand(const RunFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
 
   void run() {
+    check_combinations(flags_);
     request_.work = read_targets(flags_.targets);
     request_.options = options_for(flags_, request_.work);
     request_.verify = flags_.verify;
@@ -97,7 +120,7 @@ class RunCommand {
     record_.recorded_gpu_time = request_.work.recorded_gpu_time;
     record_.notes = request_.work.notes;
     if (flags_.dry_run) {
-      fmt::print("{}", plan_text(request_.work, request_.options, record_.device));
+      fmt::print("{}", plan_text(request_, record_.device));
       return;
     }
     measure(*device);
@@ -127,10 +150,7 @@ class RunCommand {
   }
 
   void print() {
-    const bool stdout_is_taken = flags_.json == "-" || flags_.csv == "-";
-    if (!stdout_is_taken) {
-      fmt::print("{}", run_table(record_));
-    }
+    if (!is_stdout(flags_.json) && !is_stdout(flags_.csv)) fmt::print("{}", run_table(record_));
     if (json_) json_->commit(run_json(record_));
     if (csv_) csv_->commit(run_csv(record_));
   }
@@ -172,8 +192,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   CLI::Option* same =
       command->add_flag("--same-data", flags->same_data, "all launches on the same operands (the default)");
   command
-      ->add_flag("--fresh-data", flags->fresh_data,
-                 "each launch on a set of operands that no launch before it has touched lately")
+      ->add_flag(
+          "--fresh-data", flags->fresh_data,
+          "each launch on the next of so many sets of operands that three times the last-level cache goes by "
+          "before a set is taken again, in --iterations too; refused where memory does not hold them")
       ->excludes(same);
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");

@@ -102,6 +102,7 @@ class RunLoop {
     try {
       result = measure_operation(session_, item.operation, request_.options, request_.verify);
       failures_in_a_row_ = 0;
+      if (result.without_kernels && failure_ == ExitCode::done) failure_ = result.without_kernels->exit_code;
     } catch (const Error& error) {
       result.failure = error.what();
       if (failure_ == ExitCode::done) failure_ = error.exit_code();

@@ -97,7 +97,9 @@ class VerifyCommand {
     options.kernels = true;
     options.interrupted = is_interrupted;
     try {
-      return measure_operation(session, operation, options, false);
+      Result result = measure_operation(session, operation, options, false);
+      if (result.without_kernels) result.failure = result.without_kernels->reason;  // nothing to compare
+      return result;
     } catch (const Error& error) {
       Result result;
       result.operation = operation.text();

@@ -27,6 +27,7 @@ Property evidence_count(std::string_view key, std::int64_t count) {
 std::string conditions_text(const Conditions& conditions) {
   std::string text = fmt::format("{}, {}", to_string(conditions.cache), to_string(conditions.load));
   if (conditions.queue != QueueMode::saturated) text += fmt::format(", {}", to_string(conditions.queue));
+  if (conditions.fresh_data) text += ", fresh data";
   return text;
 }
 

@@ -19,7 +19,7 @@ Property evidence(std::string_view key, Celsius temperature);
 Property evidence_ratio(std::string_view key, double ratio);
 Property evidence_count(std::string_view key, std::int64_t count);
 
-/// "warm, burst"; the queue is named where it is not the saturated one.
+/// "warm, burst"; the queue is named where it is not the saturated one, fresh data where it is fresh.
 std::string conditions_text(const Conditions& conditions);
 /// "SM clock" on a GPU, else "clock".
 std::string_view clock_word(bool on_gpu);

@@ -26,8 +26,10 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
         "The timer steps by {}, {} of the {} measured ({}), and {} was asked for.",
         time_text(measurement.constant.grain), percent_text(share), time_text(measurement.time.median),
         conditions_text(measurement.conditions), percent_text(measurement.precision_asked));
-    finding.remedy =
-        "Time launches in groups (--instrument graph), or take differences below one step as no difference.";
+    // A recording cannot hold fresh data.
+    finding.remedy = measurement.conditions.fresh_data ? "Take differences below one step as no difference."
+                                                       : "Time launches in groups (--instrument graph), or "
+                                                         "take differences below one step as no difference.";
     finding.evidence = {evidence("grain", measurement.constant.grain),
                         evidence("time", measurement.time.median), evidence_ratio("grain_share", share)};
     candidates.push_back({share, measurement.conditions, finding});

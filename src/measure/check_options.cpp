@@ -26,6 +26,10 @@ void check_options(const MeasureOptions& options) {
   require(
       !options.launches_per_round || (*options.launches_per_round >= 1 && *options.launches_per_round <= 200),
       "launches_per_round is 1 to 200, so that a round fits a GPU's queue");
+  const bool recorded = options.queue == QueueMode::graph || options.instrument == Instrument::graph;
+  require(!options.fresh_data || !recorded,
+          "fresh_data cannot be recorded, since a recording launches on the same operands each time: choose "
+          "another queue and instrument than graph");
 }
 
 }  // namespace jitterscope

@@ -51,11 +51,8 @@ struct EngineRanking {
   bool interrupted = false;
 };
 
-/// Time of an engine's median over the fastest one's, less one, weighted by how often autotuning takes it:
-/// what benchmark on costs on average against the best engine. Nothing without imitations.
-std::optional<double> expected_loss(const EngineRanking& ranking);
-/// The same of the engine that the heuristic takes.
-std::optional<double> heuristic_loss(const EngineRanking& ranking);
+/// Whether it ran, so that it has a time in the first conditions.
+bool has_time(const RankedEngine& engine);
 
 /// All engines of an operation in PyTorch's order, not measured. Throws UsageError where there are none.
 EngineRanking list_ranking(Device& device, const Operation& operation);

@@ -18,10 +18,6 @@ std::vector<EngineListing> engines_for(Device& device, const Operation& operatio
                   operation.text(), device.describe().name));
 }
 
-bool has_time(const RankedEngine& engine) {
-  return !engine.result.measurements.empty() && engine.result.measurements.front().time.rounds > 0;
-}
-
 Nanoseconds time_of(const RankedEngine& engine) { return engine.result.measurements.front().time.median; }
 
 class Ranker {
@@ -102,6 +98,10 @@ class Ranker {
 
 }  // namespace
 
+bool has_time(const RankedEngine& engine) {
+  return !engine.result.measurements.empty() && engine.result.measurements.front().time.rounds > 0;
+}
+
 EngineRanking list_ranking(Device& device, const Operation& operation) {
   EngineRanking ranking;
   ranking.operation = operation.text();
@@ -118,29 +118,6 @@ EngineRanking list_ranking(Device& device, const Operation& operation) {
 EngineRanking rank_engines(Session& session, const Operation& operation, const MeasureOptions& options,
                            std::int64_t imitations, const EngineListener& listener) {
   return Ranker(session, operation, options, listener).rank(imitations);
-}
-
-std::optional<double> expected_loss(const EngineRanking& ranking) {
-  if (ranking.imitations == 0 || ranking.engines.empty() || !has_time(ranking.engines.front())) {
-    return std::nullopt;
-  }
-  const Nanoseconds best = time_of(ranking.engines.front());
-  double loss = 0.0;
-  for (const RankedEngine& engine : ranking.engines) {
-    if (engine.autotune_wins == 0) continue;
-    if (!has_time(engine)) return std::nullopt;
-    loss += static_cast<double>(engine.autotune_wins) * (time_of(engine) / best - 1.0);
-  }
-  return loss / static_cast<double>(ranking.imitations);
-}
-
-std::optional<double> heuristic_loss(const EngineRanking& ranking) {
-  if (ranking.engines.empty() || !has_time(ranking.engines.front())) return std::nullopt;
-  const Nanoseconds best = time_of(ranking.engines.front());
-  for (const RankedEngine& engine : ranking.engines) {
-    if (engine.engine.tag == ranking.heuristic && has_time(engine)) return time_of(engine) / best - 1.0;
-  }
-  return std::nullopt;
 }
 
 }  // namespace jitterscope

@@ -1,8 +1,10 @@
 #include "measure/iterations.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
+#include "measure/operand_sets.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -13,33 +15,29 @@ bool reads_clock(std::int64_t launch) { return (launch & (launch - 1)) == 0; }
 
 class IterationLoop {
  public:
-  IterationLoop(Session& session, PreparedOperation& prepared, std::int64_t count)
+  IterationLoop(Session& session, Workload& workload, std::int64_t count,
+                const std::function<bool()>& interrupted)
       : device_(session.device()),
         queue_(session.queue()),
-        prepared_(prepared),
-        constant_(session.calibration().events.value) {
-    run_.count = count;
-  }
+        workload_(workload),
+        wanted_(count),
+        interrupted_(interrupted),
+        constant_(session.calibration().events.value) {}
 
   IterationRun run() {
     const SensorReading before = device_.read_sensors();
     const Nanoseconds start = device_.host_time();
-    stamp_ = queue_.stamp_clock();
-    launch();
-    queue_.wait();
-    run_.first_on_host = device_.host_time() - start;
-    read_clock(1);
-    for (std::int64_t i = 2; i <= run_.count; ++i) {
+    stamp_clock();
+    while (run_.count < wanted_ && !(run_.count > 0 && interrupted_ && interrupted_())) {
       launch();
-      // Marks live in a ring: what a full queue holds is read before its slots are used again.
-      const bool ring_is_full = pending_.size() >= Queue::kRingSize / 4;
-      if (!ring_is_full && !reads_clock(i) && i != run_.count) continue;
-      queue_.wait();
-      read_times();
-      if (reads_clock(i) || i == run_.count) read_clock(i);
+      if (reads_clock(run_.count)) stamp_clock();
+      if (pending_.size() == kMostPending) read_times(kMostPending / 2);
     }
+    if (stamps_.back().launch != run_.count) stamp_clock();
+    queue_.wait();
     run_.host_time = (device_.host_time() - start) / static_cast<double>(run_.count);
-    read_times();
+    read_times(pending_.size());
+    read_clocks();
     note_throttling(before, device_.read_sensors());
     summarise_times();
     return run_;
@@ -49,26 +47,40 @@ class IterationLoop {
   struct Pair {
     Mark start, end;
   };
+  struct Stamp {
+    std::int64_t launch = 0;  // behind so many
+    ClockStamp stamp;
+  };
+  // Marks live in a ring. Before it is full, its older half is read, while the queue works at the newer one:
+  // no program waits in its loop, and a queue that ran dry would show the host's time in place of the
+  // device's.
+  static constexpr std::size_t kMostPending = Queue::kRingSize / 4;
 
   void launch() {
     const Mark start = queue_.mark();
-    queue_.launch(prepared_);
+    const Nanoseconds called = device_.host_time();
+    queue_.launch(workload_);
+    if (run_.count == 0) run_.first_launch_call = device_.host_time() - called;
     pending_.push_back({start, queue_.mark()});
+    ++run_.count;
   }
 
-  void read_times() {
-    for (const Pair& pair : pending_) {
-      times_.push_back(std::max(0.0, (queue_.elapsed(pair.start, pair.end) - constant_).value()));
+  void stamp_clock() { stamps_.push_back({run_.count, queue_.stamp_clock()}); }
+
+  void read_times(std::size_t oldest) {
+    if (oldest == 0) return;
+    queue_.wait_for(pending_[oldest - 1].end);
+    for (std::size_t i = 0; i < oldest; ++i, pending_.pop_front()) {
+      const Nanoseconds elapsed = queue_.elapsed(pending_.front().start, pending_.front().end);
+      times_.push_back(std::max(0.0, (elapsed - constant_).value()));
     }
-    pending_.clear();
   }
 
-  void read_clock(std::int64_t launch) {
-    const ClockStamp now = queue_.stamp_clock();
-    queue_.wait();
-    if (const auto clock = queue_.clock_between(stamp_, now))
-      run_.clocks.push_back({launch, clock->frequency});
-    stamp_ = queue_.stamp_clock();
+  void read_clocks() {
+    for (std::size_t i = 1; i < stamps_.size(); ++i) {
+      if (const auto clock = queue_.clock_between(stamps_[i - 1].stamp, stamps_[i].stamp))
+        run_.clocks.push_back({stamps_[i].launch, clock->frequency});
+    }
   }
 
   void note_throttling(const SensorReading& before, const SensorReading& after) {
@@ -91,10 +103,12 @@ class IterationLoop {
 
   Device& device_;
   Queue& queue_;
-  PreparedOperation& prepared_;
+  Workload& workload_;
+  std::int64_t wanted_;
+  const std::function<bool()>& interrupted_;
   Nanoseconds constant_;
-  ClockStamp stamp_;
-  std::vector<Pair> pending_;
+  std::vector<Stamp> stamps_;
+  std::deque<Pair> pending_;
   std::vector<double> times_;
   IterationRun run_;
 };
@@ -106,10 +120,11 @@ std::vector<IterationRun> run_iterations(Session& session, const Operation& oper
   std::vector<IterationRun> runs;
   for (const std::int64_t count : options.iterations) {
     if (options.interrupted && options.interrupted()) break;
-    const auto prepared = session.device().prepare(operation, {.kind = options.data, .seed = options.seed});
+    RotatingWorkload workload =
+        prepare_sets(session.device(), operation, options, static_cast<std::size_t>(count));
     session.queue().wait();
     session.device().idle(kIterationRest);
-    runs.push_back(IterationLoop(session, *prepared, count).run());
+    runs.push_back(IterationLoop(session, workload, count, options.interrupted).run());
   }
   return runs;
 }

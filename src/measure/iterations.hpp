@@ -7,7 +7,8 @@
 namespace jitterscope {
 
 /// For each count of options.iterations the operation is prepared anew, the device rests for kIterationRest,
-/// and so many launches run. An interruption ends it early and keeps what there is.
+/// and so many launches run without a wait between them. An interruption, asked for before each launch, ends
+/// the loop and keeps what there is.
 std::vector<IterationRun> run_iterations(Session& session, const Operation& operation,
                                          const MeasureOptions& options);
 

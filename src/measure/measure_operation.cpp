@@ -1,34 +1,24 @@
 #include "measure/measure_operation.hpp"
 
-#include <algorithm>
-
+#include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/iterations.hpp"
 #include "measure/launch_kernels.hpp"
-#include "measure/rotating_workload.hpp"
+#include "measure/operand_sets.hpp"
 #include "measure/verify.hpp"
 
 namespace jitterscope {
 namespace {
 
-// So many that a launch finds nothing of its own operands in the last-level cache: three times its size lies
-// between two launches on the same set. At most a quarter of the free memory.
-std::size_t sets_of_operands(Device& device, const Operation& operation) {
-  constexpr std::int64_t kMost = 256;
-  const DeviceDescription description = device.describe();
-  const std::int64_t bytes = std::max<std::int64_t>(1, operation.bytes().value());
-  const std::int64_t wanted = 2 + 3 * description.last_level_cache.value() / bytes;
-  const std::int64_t possible = std::max<std::int64_t>(2, description.memory_free.value() / 4 / bytes);
-  return static_cast<std::size_t>(std::min({wanted, possible, kMost}));
-}
-
-RotatingWorkload prepare_sets(Device& device, const Operation& operation, const MeasureOptions& options) {
-  const std::size_t sets = options.fresh_data ? sets_of_operands(device, operation) : 1;
-  std::vector<std::unique_ptr<PreparedOperation>> prepared;
-  for (std::size_t i = 0; i < sets; ++i) {
-    prepared.push_back(device.prepare(operation, {.kind = options.data, .seed = options.seed + i}));
+// The times are there already: a tracer that is missing or loses records must not cost them.
+void trace_kernels(Session& session, Workload& workload, Result& result) {
+  try {
+    result.kernels = trace_launch(session.device(), session.queue(), workload);
+  } catch (const MissingError& error) {
+    result.without_kernels = Shortfall{error.exit_code(), error.what()};
+  } catch (const FailedError& error) {
+    result.without_kernels = Shortfall{error.exit_code(), error.what()};
   }
-  return RotatingWorkload(std::move(prepared));
 }
 
 }  // namespace
@@ -40,7 +30,7 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
   // First of all, so that the first loop's first launch is the process's first of this operation.
   std::vector<IterationRun> iterations = run_iterations(session, resolved, options);
   const Nanoseconds start = device.host_time();
-  RotatingWorkload workload = prepare_sets(device, resolved, options);
+  RotatingWorkload workload = prepare_sets(device, resolved, options, kAnyNumberOfLaunches);
   const Nanoseconds prepare_time = device.host_time() - start;
   Result result = session.measure(workload, operation.text(), options);
   PreparedOperation& prepared = workload.first();
@@ -53,7 +43,7 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
   result.flops = operation.flops();
   result.bytes = operation.bytes();
   // After the times: a tracer slows what runs beside it, and no operand is read back before the first call.
-  if (options.kernels) result.kernels = trace_launch(device, session.queue(), workload);
+  if (options.kernels) trace_kernels(session, workload, result);
   if (with_verification && !operation.operands().empty()) {
     result.verification = verify(session.queue(), prepared);
   }

@@ -56,8 +56,9 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   RoundShape shape;
   const bool marks_are_cheap = calibration.events.value <= kCheapMarks;
   const bool is_short = launch_time < kShortLaunch && !marks_are_cheap;
-  const bool by_slope =
-      options.queue == QueueMode::graph || (options.queue == QueueMode::saturated && is_short);
+  // A recording launches on the operands that it was made with each time: fresh data goes by events.
+  const bool by_slope = options.queue == QueueMode::graph ||
+                        (options.queue == QueueMode::saturated && is_short && !options.fresh_data);
   shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
   const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
   shape.values = options.launches_per_round.value_or(std::min(launches_in(kRoundLength, launch_time), most));

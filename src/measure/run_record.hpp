@@ -34,6 +34,14 @@ inline bool reached_precision(const Measurement& measurement) {
   return measurement.time.precision() <= measurement.precision_asked;
 }
 
+/// By how much the instrument's constant may be off in the time of one launch, for all launches alike.
+inline Nanoseconds instrument_error(const Measurement& measurement) {
+  // Of a group between two marks the constant is taken off once; that of a recording is one launch's already.
+  const bool grouped = measurement.instrument == Instrument::events && !measurement.rounds.empty();
+  const std::int64_t launches = grouped ? measurement.rounds.front().launches_per_value : 1;
+  return measurement.constant.uncertainty / static_cast<double>(launches);
+}
+
 /// One call of a network, timed where it runs.
 struct SequenceCall {
   std::string name;

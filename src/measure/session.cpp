@@ -68,7 +68,7 @@ MeasuredArm start(const TimedWork& work, Load load, Nanoseconds launch_time, con
                   const Calibration& calibration) {
   const RoundShape shape = shape_round(launch_time, work.cache, load, options, calibration);
   MeasuredArm arm{make_fitting_arm(work, shape, options, calibration), Measurement()};
-  arm.measurement.conditions = {work.cache, load, options.data, options.queue};
+  arm.measurement.conditions = {work.cache, load, options.data, options.queue, options.fresh_data};
   arm.measurement.instrument = arm.arm.timer().instrument();
   arm.measurement.constant = arm.arm.timer().constant();
   arm.measurement.precision_asked = options.precision;

@@ -10,9 +10,13 @@
 namespace jitterscope {
 namespace {
 
-std::string_view meaning(CacheState state) {
+constexpr std::string_view kFreshExplained =
+    "fresh: each launch takes the next of several sets of operands, so many that three times the last-level "
+    "cache goes by before a set is taken again";
+
+std::string_view meaning(CacheState state, bool fresh_data) {
   switch (state) {
-    case CacheState::warm: return "operands as the last launch left them";
+    case CacheState::warm: return fresh_data ? "nothing is evicted" : "operands as the last launch left them";
     case CacheState::cold: return "no operand cached, other lines clean";
     case CacheState::dirty: return "no operand cached, other data's modified lines everywhere";
     case CacheState::produced: return "inputs just written by another kernel";
@@ -34,8 +38,8 @@ std::string_view meaning(QueueMode mode) {
 }
 
 template <class Value>
-void explain(std::vector<std::string>& sentences, Value value) {
-  const std::string sentence = fmt::format("{}: {}", to_string(value), meaning(value));
+void explain(std::vector<std::string>& sentences, Value value, std::string_view meant) {
+  const std::string sentence = fmt::format("{}: {}", to_string(value), meant);
   if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
     sentences.push_back(sentence);
 }
@@ -61,6 +65,8 @@ ConditionLabels label_conditions(const RunRecord& record) {
     std::string label = fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load));
     if (data_differs) label += fmt::format(" {}", to_string(conditions.data));
     if (queue_differs) label += fmt::format(" {}", to_string(conditions.queue));
+    // Other times than those on the same data: said even where all are, as a label may be quoted alone.
+    if (conditions.fresh_data) label += " fresh";
     result.labels.push_back(label);
   }
   return result;
@@ -76,9 +82,9 @@ const Measurement* find_measurement(const Result& result, const Conditions& cond
 std::string explain_conditions(const ConditionLabels& labels) {
   std::vector<std::string> caches, loads, queues, data;
   for (const Conditions& conditions : labels.conditions) {
-    explain(caches, conditions.cache);
-    explain(loads, conditions.load);
-    explain(queues, conditions.queue);
+    explain(caches, conditions.cache, meaning(conditions.cache, conditions.fresh_data));
+    explain(loads, conditions.load, meaning(conditions.load));
+    explain(queues, conditions.queue, meaning(conditions.queue));
     const std::string word(to_string(conditions.data));
     if (std::find(data.begin(), data.end(), word) == data.end()) data.push_back(word);
   }
@@ -86,6 +92,8 @@ std::string explain_conditions(const ConditionLabels& labels) {
   sentences.insert(sentences.end(), loads.begin(), loads.end());
   sentences.insert(sentences.end(), queues.begin(), queues.end());
   if (!data.empty()) sentences.push_back("data: " + joined(data));
+  if (std::ranges::any_of(labels.conditions, &Conditions::fresh_data))
+    sentences.emplace_back(kFreshExplained);
   return joined(sentences, "; ");
 }
 

@@ -41,15 +41,16 @@ void append_round(std::string& text, const std::string& prefix, const Measuremen
 
 std::string run_csv(const RunRecord& record) {
   std::string text =
-      "operation,layer,cache,load,data,queue,instrument,round,launch,seconds,clock_hertz,"
+      "operation,layer,cache,load,data,fresh_data,queue,instrument,round,launch,seconds,clock_hertz,"
       "round_start_seconds,settled\r\n";
   for (const Result& result : record.results) {
     const std::string name = csv_quoted(result.operation) + ',' + csv_quoted(joined(result.layers, ";"));
     for (const Measurement& measurement : result.measurements) {
       const Conditions& conditions = measurement.conditions;
-      const std::string prefix = fmt::format("{},{},{},{},{},{}", name, to_string(conditions.cache),
-                                             to_string(conditions.load), to_string(conditions.data),
-                                             to_string(conditions.queue), to_string(measurement.instrument));
+      const std::string prefix =
+          fmt::format("{},{},{},{},{},{},{}", name, to_string(conditions.cache), to_string(conditions.load),
+                      to_string(conditions.data), conditions.fresh_data ? 1 : 0, to_string(conditions.queue),
+                      to_string(measurement.instrument));
       for (std::size_t index = 0; index < measurement.rounds.size(); ++index) {
         append_round(text, prefix, measurement, index);
       }

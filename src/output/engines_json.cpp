@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "measure/engine_loss.hpp"
 #include "output/engines_table.hpp"
 #include "output/json.hpp"
 
@@ -24,6 +25,10 @@ Json engine_json(const EngineRanking& ranking, const RankedEngine& ranked) {
   object["heuristic_choice"] = ranked.engine.tag == ranking.heuristic;
   object["autotune_tries"] = ranked.autotune_tries;
   object["autotune_wins"] = ranked.autotune_wins;
+  if (const auto share = autotune_share(ranking, ranked)) {
+    put(object, "autotune_share_low", share->interval.low);
+    put(object, "autotune_share_high", share->interval.high);
+  }
   object["times"] = Json::array();
   for (const Measurement& measurement : ranked.result.measurements) {
     Json time = {{"cache", to_string(measurement.conditions.cache)},
@@ -33,6 +38,14 @@ Json engine_json(const EngineRanking& ranking, const RankedEngine& ranked) {
   }
   put(object, "failure", ranked.result.failure);
   return object;
+}
+
+void put_loss(Json& object, const std::string& key, const std::optional<EngineLoss>& loss) {
+  if (!loss) return;
+  put(object, key, loss->value);
+  if (!loss->interval) return;
+  put(object, key + "_low", loss->interval->low);
+  put(object, key + "_high", loss->interval->high);
 }
 
 }  // namespace
@@ -47,8 +60,8 @@ std::string engines_json(const EnginesRecord& record) {
   document["libraries"] = libraries_json(record.device.libraries);
   document["imitations"] = ranking.imitations;
   put(document, "heuristic", ranking.heuristic);
-  put(document, "heuristic_loss", heuristic_loss(ranking));
-  put(document, "expected_autotune_loss", expected_loss(ranking));
+  put_loss(document, "heuristic_loss", heuristic_loss(ranking));
+  put_loss(document, "expected_autotune_loss", expected_loss(ranking));
   document["engines"] = Json::array();
   for (const RankedEngine& engine : ranking.engines)
     document["engines"].push_back(engine_json(ranking, engine));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
+#include "measure/engine_loss.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/run_sections.hpp"
@@ -45,7 +46,9 @@ std::vector<Conditions> conditions_of(const EngineRanking& ranking) {
 std::string picks_text(const EngineRanking& ranking, const RankedEngine& engine) {
   if (!engine.autotune_tries) return "not tried";
   if (ranking.imitations == 0) return std::string(kAbsent);
-  return percent_text(static_cast<double>(engine.autotune_wins) / static_cast<double>(ranking.imitations));
+  const auto share = autotune_share(ranking, engine);
+  return fmt::format("{} ({} to {})", percent_text(share->value), percent_text(share->interval.low),
+                     percent_text(share->interval.high));
 }
 
 std::string table(const EngineRanking& ranking) {
@@ -83,11 +86,19 @@ std::string table(const EngineRanking& ranking) {
   return markdown_table(columns);
 }
 
+std::string loss_text(const EngineLoss& loss) {
+  if (!loss.interval)
+    return fmt::format("{} slower than the fastest, without an interval", percent_text(loss.value));
+  if (loss.value == 0.0 && loss.interval->high == 0.0) return "the fastest";
+  return fmt::format("{} slower than the fastest ({}, 95 %: {} to {})", percent_text(loss.value),
+                     loss.is_distinguishable() ? "more than none" : "not distinguishable from none",
+                     change_text(loss.interval->low), change_text(loss.interval->high));
+}
+
 std::string choice_sentences(const EngineRanking& ranking) {
   std::string text;
   if (const auto loss = heuristic_loss(ranking)) {
-    text += fmt::format("With benchmark off PyTorch takes {}, {} slower than the fastest. ",
-                        ranking.heuristic, percent_text(*loss));
+    text += fmt::format("With benchmark off PyTorch takes {}, {}. ", ranking.heuristic, loss_text(*loss));
   } else if (!ranking.heuristic.empty()) {
     text += fmt::format("With benchmark off PyTorch takes {}. ", ranking.heuristic);
   }
@@ -95,11 +106,13 @@ std::string choice_sentences(const EngineRanking& ranking) {
   if (!loss) return text;
   const auto choices = std::count_if(ranking.engines.begin(), ranking.engines.end(),
                                      [](const RankedEngine& engine) { return engine.autotune_wins > 0; });
-  return text + fmt::format(
-                    "With benchmark on (one warm-up, one timed run, the first 10 plans) it took {} in {} "
-                    "imitations, on average {} slower than the fastest.",
-                    choices == 1 ? "the same engine" : fmt::format("{} different engines", choices),
-                    ranking.imitations, percent_text(*loss));
+  return text +
+         fmt::format(
+             "With benchmark on (one warm-up, one timed run, the first 10 plans) it took {} in {} "
+             "imitations, on average {}. The fastest is the least of {} medians and by being chosen reads a "
+             "little too fast: losses lean high.",
+             choices == 1 ? "the same engine" : fmt::format("{} different engines", choices),
+             ranking.imitations, loss_text(*loss), std::ranges::count_if(ranking.engines, has_time));
 }
 
 std::string failures(const EngineRanking& ranking) {
@@ -118,7 +131,7 @@ std::string engines_table(const EnginesRecord& record) {
   const EngineRanking& ranking = record.ranking;
   std::string text =
       wrapped(fmt::format("**{}**: its engines on {} ({}), fastest first. ± is half the 95 % "
-                          "interval of the median.",
+                          "interval of the median; in brackets, the 95 % interval of a share.",
                           one_line(ranking.operation), one_line(record.device.name), record.device.id),
               kPageWidth);
   text += '\n' + table(ranking);

@@ -27,12 +27,12 @@ std::string table(const std::vector<IterationRun>& runs) {
                                          {"minimum", Align::right, {}},
                                          {"mean", Align::right, {}},
                                          {"maximum", Align::right, {}},
-                                         {"first on the host", Align::right, {}},
+                                         {"first call on the host", Align::right, {}},
                                          {"clock: first to last, range", Align::left, {}}}};
   for (const IterationRun& run : runs) {
     const std::array<std::string, 7> cells = {std::to_string(run.count), time_text(run.first),
                                               time_text(run.minimum),    time_text(run.mean),
-                                              time_text(run.maximum),    duration_text(run.first_on_host),
+                                              time_text(run.maximum),    duration_text(run.first_launch_call),
                                               clocks_text(run)};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }

@@ -98,6 +98,7 @@ Json result_json(const Result& result) {
   put(object, "first_call_seconds", result.first_call);
   put(object, "launch_cost_seconds", result.launch_cost);
   if (!result.kernels.empty()) object["kernels"] = kernels_json(result.kernels);
+  if (result.without_kernels) object["without_kernels"] = result.without_kernels->reason;
   if (!result.iterations.empty()) object["iterations"] = iterations_json(result.iterations);
   object["measurements"] = Json::array();
   for (const Measurement& measurement : result.measurements) {

@@ -37,7 +37,7 @@ Json iterations_json(const std::vector<IterationRun>& runs) {
     put(object, "mean_seconds", run.mean);
     put(object, "median_seconds", run.median);
     put(object, "maximum_seconds", run.maximum);
-    put(object, "first_on_host_seconds", run.first_on_host);
+    put(object, "first_launch_call_seconds", run.first_launch_call);
     put(object, "host_seconds_per_launch", run.host_time);
     put(object, "throttled_power_seconds", run.throttled_power);
     put(object, "throttled_thermal_seconds", run.throttled_thermal);

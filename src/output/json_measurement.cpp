@@ -11,7 +11,8 @@ Json conditions_json(const Conditions& conditions) {
   return {{"cache", to_string(conditions.cache)},
           {"load", to_string(conditions.load)},
           {"data", to_string(conditions.data)},
-          {"queue", to_string(conditions.queue)}};
+          {"queue", to_string(conditions.queue)},
+          {"fresh_data", conditions.fresh_data}};
 }
 
 Json time_json(const TimeEstimate& time) {

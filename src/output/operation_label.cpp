@@ -35,7 +35,8 @@ Parts split(std::string_view text) {
   return parts;
 }
 
-// Keys whose value is the same wherever their kind occurs, at least twice.
+// Keys whose value is the same wherever their kind occurs, at least twice, and not in a single kind among
+// others: those are no more common than its name.
 std::set<std::string> common_keys(const std::vector<Parts>& operations) {
   std::map<std::string, std::int64_t> rows_of_kind;
   std::map<std::string, std::set<std::string>> kinds, values;
@@ -52,7 +53,8 @@ std::set<std::string> common_keys(const std::vector<Parts>& operations) {
   for (const auto& [key, count] : rows) {
     std::int64_t expected = 0;
     for (const std::string& kind : kinds[key]) expected += rows_of_kind[kind];
-    if (count >= 2 && count == expected && values[key].size() == 1) common.insert(key);
+    const bool widespread = kinds[key].size() > 1 || rows_of_kind.size() == 1;
+    if (widespread && count >= 2 && count == expected && values[key].size() == 1) common.insert(key);
   }
   return common;
 }

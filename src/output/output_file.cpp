@@ -108,7 +108,8 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   const TemporaryFile trial(target_);
   if (trial.descriptor() >= 0) return;
   const std::string folder = std::filesystem::path(target_).parent_path().string();
-  const bool missing = trial.error() == ENOENT && !folder.empty();
+  std::error_code unreadable;
+  const bool missing = !folder.empty() && !std::filesystem::exists(folder, unreadable) && !unreadable;
   throw cannot_write(path_, missing ? fmt::format("the folder '{}' does not exist", folder)
                                     : std::string(std::strerror(trial.error())));
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
@@ -44,6 +46,30 @@ std::string kernel_rows(const RunRecord& record) {
   return columns[0].cells.empty() ? std::string() : markdown_table(columns);
 }
 
+bool on_fresh_data(const RunRecord& record) {
+  return std::ranges::any_of(record.results, [](const Result& result) {
+    return !result.measurements.empty() && result.measurements.front().conditions.fresh_data;
+  });
+}
+
+// Mostly one reason for all: a tracer that is missing. It is said once, with the first row.
+std::string missing_kernels(const RunRecord& record) {
+  std::vector<std::string> reasons;
+  std::string text;
+  for (std::size_t row = 0; row < record.results.size(); ++row) {
+    const auto& missing = record.results[row].without_kernels;
+    if (!missing || std::ranges::find(reasons, missing->reason) != reasons.end()) continue;
+    reasons.push_back(missing->reason);
+    const auto alike = std::ranges::count_if(record.results, [&](const Result& result) {
+      return result.without_kernels && result.without_kernels->reason == missing->reason;
+    });
+    const std::string others = alike > 1 ? fmt::format(" and {} more", alike - 1) : std::string();
+    text += wrapped(fmt::format("No kernels of #{}{}: {}", row + 1, others, one_line(missing->reason)),
+                    kPageWidth);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string engines_section(const RunRecord& record, const std::vector<std::string>& names) {
@@ -70,13 +96,14 @@ std::string engine_text(const Result& result) {
 }
 
 std::string kernels_section(const RunRecord& record) {
-  const std::string rows = kernel_rows(record);
-  if (rows.empty()) return {};
-  return wrapped(
-             "Kernels of one launch, in their order, traced in launches back to back (warm; the tracer slows "
-             "what is between them):",
-             kPageWidth) +
-         '\n' + rows;
+  const std::string rows = kernel_rows(record), missing = missing_kernels(record);
+  if (rows.empty()) return missing;
+  const std::string heading = wrapped(
+      fmt::format("Kernels of one launch, in their order, traced in launches back to back ({}; the tracer "
+                  "slows what is between them):",
+                  on_fresh_data(record) ? "fresh data" : "warm"),
+      kPageWidth);
+  return heading + '\n' + rows + (missing.empty() ? "" : '\n' + missing);
 }
 
 }  // namespace jitterscope

@@ -26,7 +26,8 @@ std::string run_table(const RunRecord& record) {
   } else if (record.results.size() == 1) {
     append_section(text, single_operation_table(record, labels));
   } else {
-    if (!names.common.empty()) text += wrapped("All operations with " + names.common + '.', kPageWidth);
+    if (!names.common.empty())
+      text += wrapped("The same in all operations that have it: " + names.common + '.', kPageWidth);
     append_section(text, several_operations_table(record, labels, names.labels));
     append_section(text, engines_section(record, names.labels));
   }

@@ -1,4 +1,4 @@
-// What a record of another run, and loops of launches, give rise to.
+// What a record of another run gives rise to.
 #include <gmock/gmock.h>
 
 #include "finding/sequence_reason.hpp"
@@ -45,59 +45,6 @@ TEST(OtherCudnn, BothVersionsAreSaid) {
   EXPECT_THAT(found[0].sentence, HasSubstr("9.19.0"));
   const FindingContext same{device, context.calibration, context.ceilings, {}, {}, true, "9.19.0"};
   EXPECT_THAT(simulated::with_id(machine_findings(same), "other_cudnn"), IsEmpty());
-}
-
-IterationRun loop(std::int64_t count, double first_us, double rest_us) {
-  IterationRun run;
-  run.count = count;
-  run.first = microseconds(first_us);
-  run.maximum = std::max(run.first, microseconds(rest_us));
-  run.minimum = run.median = microseconds(count == 1 ? first_us : rest_us);
-  run.mean = microseconds((first_us + rest_us * static_cast<double>(count - 1)) / static_cast<double>(count));
-  run.first_on_host = run.first + microseconds(10);
-  run.host_time = run.mean;
-  return run;
-}
-
-std::string sentence_of(std::vector<IterationRun> runs) {
-  Result result;
-  result.operation = "conv2d:n=1";
-  result.iterations = std::move(runs);
-  const auto found = simulated::with_id(find_all(result, simulated::context()), "iteration_count");
-  return found.size() == 1 ? found[0].sentence : "";
-}
-
-TEST(IterationCount, OneTimeWorkIsTheFirstLoops) {
-  std::vector<IterationRun> runs = {loop(1, 80, 80), loop(1000, 80, 80)};
-  runs[0].first_on_host = milliseconds(120);
-  EXPECT_THAT(sentence_of(runs), HasSubstr("takes the host 120 ms"));
-}
-
-TEST(IterationCount, ALongFirstLaunchIsSaidInTimesAndNotAsHundredPercentLess) {
-  EXPECT_THAT(sentence_of({loop(1, 20000, 20000), loop(100, 6, 4)}), HasSubstr("(4975 times less)"));
-  EXPECT_THAT(sentence_of({loop(1, 20, 20), loop(100, 4, 4)}), HasSubstr("(5.0 times less)"));
-  EXPECT_THAT(sentence_of({loop(1, 8, 8), loop(100, 4, 4)}), HasSubstr("(-50.0 %)"));
-}
-
-TEST(IterationCount, ColdCachesAreTheFirstLaunchs) {
-  const std::string sentence = sentence_of({loop(1, 120, 80), loop(1000, 120, 80)});
-  EXPECT_THAT(sentence, HasSubstr("depends on their number"));
-  EXPECT_THAT(sentence, HasSubstr("cold caches"));
-  EXPECT_THAT(sentence, Not(HasSubstr("takes the host")));
-}
-
-TEST(IterationCount, ARisingClockAndAPowerCapAreNamed) {
-  std::vector<IterationRun> runs = {loop(10, 100, 100), loop(1000, 100, 80)};
-  runs[1].clocks = {{1, megahertz(1200)}, {1000, megahertz(1700)}};
-  runs[1].throttled_power = runs[1].host_time * 300.0;
-  const std::string sentence = sentence_of(runs);
-  EXPECT_THAT(sentence, HasSubstr("rises from 1200 MHz to 1700 MHz"));
-  EXPECT_THAT(sentence, HasSubstr("power cap holds the clock down for 30 %"));
-}
-
-TEST(IterationCount, NoDependenceIsSaidToo) {
-  EXPECT_THAT(sentence_of({loop(10, 80, 80), loop(1000, 80, 80)}), HasSubstr("hardly depends"));
-  EXPECT_EQ(sentence_of({}), "");
 }
 
 Measurement alone(CacheState cache, double time_us, Hertz clock) {

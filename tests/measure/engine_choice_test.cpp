@@ -5,6 +5,7 @@
 #include <map>
 
 #include "jitterscope/error.hpp"
+#include "measure/engine_loss.hpp"
 #include "measure/measure_operation.hpp"
 #include "measuring.hpp"
 
@@ -51,8 +52,8 @@ TEST(EngineChoice, EnginesAreRankedByTime) {
   EXPECT_THAT(tags(ranking), ElementsAre("b", "c", "a"));
   EXPECT_EQ(ranking.heuristic, "a");
   EXPECT_EQ(ranking.engines.front().autotune_wins, 5);
-  EXPECT_NEAR(*heuristic_loss(ranking), 0.5, 0.001);
-  EXPECT_NEAR(*expected_loss(ranking), 0.0, 0.001);
+  EXPECT_NEAR(heuristic_loss(ranking)->value, 0.5, 0.001);
+  EXPECT_NEAR(expected_loss(ranking)->value, 0.0, 0.001);
 }
 
 TEST(EngineChoice, TheImitationTimesOneLaunchAfterOneThatWarmsUp) {
@@ -111,6 +112,49 @@ TEST(EngineChoice, BestAndAutotuneAreResolvedToATag) {
     EXPECT_EQ(result.algorithm, "b") << engine;
     EXPECT_THAT(result.operation, HasSubstr(std::string("engine=") + engine));
   }
+}
+
+RankedEngine ranked(const std::string& tag, double median, double half_width, std::int64_t wins) {
+  RankedEngine engine;
+  engine.engine.tag = tag;
+  engine.autotune_tries = true;
+  engine.autotune_wins = wins;
+  engine.result.measurements.emplace_back();
+  engine.result.measurements[0].time = {microseconds(median), microseconds(median - half_width),
+                                        microseconds(median + half_width), 10};
+  return engine;
+}
+
+TEST(EngineLoss, HasAnIntervalThatSaysWhetherThereIsAny) {
+  EngineRanking ranking;
+  ranking.heuristic = "near";
+  ranking.engines = {ranked("fastest", 100, 1, 25), ranked("near", 101, 1, 0), ranked("far", 110, 1, 25)};
+  ranking.imitations = 50;
+  const EngineLoss near = heuristic_loss(ranking).value();
+  EXPECT_NEAR(near.value, 0.01, 1e-9);
+  EXPECT_NEAR(near.interval->low, 100.0 / 101 - 1, 1e-9);
+  EXPECT_NEAR(near.interval->high, 102.0 / 99 - 1, 1e-9);
+  EXPECT_FALSE(near.is_distinguishable());
+  ranking.heuristic = "far";
+  EXPECT_TRUE(heuristic_loss(ranking)->is_distinguishable());
+  ranking.heuristic = "fastest";
+  EXPECT_EQ(heuristic_loss(ranking)->interval->high, 0.0);
+  const EngineLoss expected = expected_loss(ranking).value();
+  EXPECT_NEAR(expected.value, 0.05, 1e-9);
+  EXPECT_TRUE(expected.is_distinguishable());
+  EXPECT_LT(expected.interval->low, 0.05 * 0.75);
+  EXPECT_GT(expected.interval->high, 0.05 * 1.25);
+}
+
+TEST(EngineLoss, TheShareOfImitationsHasAnExactInterval) {
+  EngineRanking ranking;
+  ranking.engines = {ranked("a", 100, 1, 17)};
+  EXPECT_FALSE(autotune_share(ranking, ranking.engines[0]).has_value());
+  ranking.imitations = 50;
+  const AutotuneShare share = autotune_share(ranking, ranking.engines[0]).value();
+  EXPECT_EQ(share.value, 0.34);
+  EXPECT_NEAR(share.interval.low, 0.2121, 5e-4);
+  EXPECT_NEAR(share.interval.high, 0.4877, 5e-4);
 }
 
 TEST(EngineChoice, ADeviceWithoutEnginesSaysSo) {

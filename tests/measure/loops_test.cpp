@@ -47,6 +47,48 @@ TEST(Iterations, TheClockIsReadBehindPowersOfTwoAndAtTheEnd) {
   EXPECT_THAT(launches, testing::ElementsAre(1, 2, 4, 8, 10));
 }
 
+TEST(Iterations, NoLaunchWaitsForTheOneBefore) {
+  Laboratory laboratory;
+  laboratory.device.script().clock = [](Nanoseconds) { return megahertz(1500); };
+  laboratory.device.log().clear();
+  MeasureOptions options;
+  options.iterations = {5000};
+  const IterationRun run = run_iterations(laboratory.session, kAdd, options).front();
+  EXPECT_EQ(run.count, 5000);
+  EXPECT_NEAR(run.mean.value(), 100e3, 100);
+  EXPECT_EQ(count_of(laboratory.device.log(), Call::wait), 2);  // before the rest, and at the end
+  EXPECT_EQ(run.clocks.size(), 14u);
+  EXPECT_NEAR(run.clocks[12].clock.value(), 1.5e9, 1e6);
+}
+
+TEST(Iterations, TheFirstLaunchsCallIsTimedOnTheHost) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_cost = [](std::int64_t index) {
+    return index == 0 ? milliseconds(20) : microseconds(3);
+  };
+  MeasureOptions options;
+  options.iterations = {10};
+  const IterationRun run = run_iterations(laboratory.session, kAdd, options).front();
+  EXPECT_NEAR(run.first_launch_call.value(), 20e6, 10);
+  EXPECT_NEAR(run.first.value(), 20.1e6, 1e4);  // the GPU waits for it between the marks
+  EXPECT_NEAR(run.median.value(), 100e3, 100);
+}
+
+TEST(Iterations, AnInterruptionEndsALoopAndKeepsWhatThereIs) {
+  Laboratory laboratory;
+  laboratory.device.script().clock = [](Nanoseconds) { return megahertz(1500); };
+  int asked = 0;
+  MeasureOptions options;
+  options.iterations = {1000000, 10};
+  options.interrupted = [&] { return ++asked > 100; };
+  const std::vector<IterationRun> runs = run_iterations(laboratory.session, kAdd, options);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].count, 100);
+  EXPECT_NEAR(runs[0].mean.value(), 100e3, 100);
+  ASSERT_FALSE(runs[0].clocks.empty());
+  EXPECT_EQ(runs[0].clocks.back().launch, 100);
+}
+
 TEST(LaunchKernels, EachKernelOfALaunchHasItsMedian) {
   Laboratory laboratory;
   laboratory.device.script().kernels_per_launch = 3;
@@ -64,21 +106,17 @@ TEST(LaunchKernels, LostRecordsAreNoKernels) {
   EXPECT_THROW(trace_launch(laboratory.device, laboratory.session.queue(), *prepared), FailedError);
 }
 
-TEST(FreshData, EachLaunchTakesTheNextSetOfOperands) {
+TEST(LaunchKernels, AMissingTracerCostsNoTimes) {
   Laboratory laboratory;
-  std::int64_t most_launches_of_a_set = 0, launches = 0;
-  laboratory.device.script().launch_time = [&](const LaunchContext& context) {
-    if (context.operation != nullptr && *context.operation == kAdd) {
-      ++launches;
-      most_launches_of_a_set = std::max(most_launches_of_a_set, context.index + 1);
-    }
-    return microseconds(100);
-  };
+  laboratory.device.script().can_trace = false;
   MeasureOptions options = one_condition(CacheState::warm, Load::burst);
-  options.fresh_data = true;
-  measure_operation(laboratory.session, kAdd, options, false);
-  // 12 KiB of operands: three times the cache of 50 MB holds more sets than the 256 that are made at most.
-  EXPECT_NEAR(static_cast<double>(launches) / static_cast<double>(most_launches_of_a_set), 256, 20);
+  options.kernels = true;
+  const Result result = measure_operation(laboratory.session, kAdd, options, false);
+  ASSERT_EQ(result.measurements.size(), 1u);
+  EXPECT_GE(result.measurements[0].time.rounds, 10);
+  ASSERT_TRUE(result.without_kernels.has_value());
+  EXPECT_EQ(result.without_kernels->exit_code, ExitCode::missing);
+  EXPECT_FALSE(result.without_kernels->reason.empty());
 }
 
 Model two_calls() {

@@ -21,7 +21,16 @@ TEST(Options, WhatCannotBeMeasuredWithIsRefusedByName) {
       {"time limits", [](MeasureOptions& o) { o.time_limit = Nanoseconds(0); }},
       {"shortest_idle", [](MeasureOptions& o) { o.shortest_idle = o.longest_idle * 2.0; }},
       {"conditioning_launches", [](MeasureOptions& o) { o.conditioning_launches = -1; }},
-      {"launches_per_round", [](MeasureOptions& o) { o.launches_per_round = 201; }}};
+      {"launches_per_round", [](MeasureOptions& o) { o.launches_per_round = 201; }},
+      {"recorded",
+       [](MeasureOptions& o) {
+         o.fresh_data = true;
+         o.queue = QueueMode::graph;
+       }},
+      {"recorded", [](MeasureOptions& o) {
+         o.fresh_data = true;
+         o.instrument = Instrument::graph;
+       }}};
   Laboratory laboratory;
   for (const auto& [word, change] : cases) {
     MeasureOptions options;

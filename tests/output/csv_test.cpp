@@ -11,8 +11,8 @@ namespace jitterscope {
 namespace {
 
 const std::string kHeader =
-    "operation,layer,cache,load,data,queue,instrument,round,launch,seconds,clock_hertz,round_start_seconds,"
-    "settled\r\n";
+    "operation,layer,cache,load,data,fresh_data,queue,instrument,round,launch,seconds,clock_hertz,"
+    "round_start_seconds,settled\r\n";
 
 RunRecord one_round(const std::string& operation) {
   RunRecord record;
@@ -33,10 +33,11 @@ TEST(Csv, OneLinePerValue) {
   record.results[0].layers = {"a", "b"};
   record.results[0].measurements[0].rounds[0].clock = megahertz(1716);
   record.results[0].measurements[0].rounds[0].launches_per_value = 8;
-  EXPECT_EQ(run_csv(record),
-            kHeader +
-                "spin:ns=1000,a;b,warm,burst,normal,saturated,events,0,0,0.0001279,1716000000,0.02,1\r\n"
-                "spin:ns=1000,a;b,warm,burst,normal,saturated,events,0,8,0.000128001,1716000000,0.02,1\r\n");
+  EXPECT_EQ(
+      run_csv(record),
+      kHeader +
+          "spin:ns=1000,a;b,warm,burst,normal,0,saturated,events,0,0,0.0001279,1716000000,0.02,1\r\n"
+          "spin:ns=1000,a;b,warm,burst,normal,0,saturated,events,0,8,0.000128001,1716000000,0.02,1\r\n");
 }
 
 TEST(Csv, QuotesAndAbsentValues) {
@@ -44,14 +45,14 @@ TEST(Csv, QuotesAndAbsentValues) {
   record.results[0].measurements[0].rounds[0].launches = {
       Nanoseconds(std::numeric_limits<double>::quiet_NaN())};
   EXPECT_EQ(run_csv(record),
-            kHeader + "\"say \"\"a,b\"\"\nµ\",,warm,burst,normal,saturated,events,0,0,,,0.02,1\r\n");
+            kHeader + "\"say \"\"a,b\"\"\nµ\",,warm,burst,normal,0,saturated,events,0,0,,,0.02,1\r\n");
 }
 
 TEST(Csv, RoundsBeforeTheSettledPartAreMarked) {
   const std::string text = run_csv(test::sample_operation());
-  EXPECT_NE(text.find("warm,sustained,normal,saturated,events,1,2,0.00020604,1716000000,0.1,0\r\n"),
+  EXPECT_NE(text.find("warm,sustained,normal,0,saturated,events,1,2,0.00020604,1716000000,0.1,0\r\n"),
             std::string::npos);
-  EXPECT_NE(text.find("warm,sustained,normal,saturated,events,2,0,0.000204,1716000000,0.2,1\r\n"),
+  EXPECT_NE(text.find("warm,sustained,normal,0,saturated,events,2,0,0.000204,1716000000,0.2,1\r\n"),
             std::string::npos);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 3 * 30);
 }

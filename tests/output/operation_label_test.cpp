@@ -11,9 +11,25 @@ TEST(OperationLabel, LeavesOutWhatIsTheSameEverywhere) {
       "conv2d:n=32,c=64,hw=28,rs=1,dtype=f16,layout=nhwc,direction=dgrad",
       "linear:n=32,in=512,out=1000,dtype=f16"};
   const OperationLabels names = label_operations(operations);
-  EXPECT_EQ(names.labels, (std::vector<std::string>{"conv2d fprop hw=56,rs=3,pad=1",
-                                                    "conv2d dgrad hw=28,rs=1", "linear in=512,out=1000"}));
-  EXPECT_EQ(names.common, "n=32,c=64,dtype=f16,layout=nhwc");
+  EXPECT_EQ(names.labels,
+            (std::vector<std::string>{"conv2d nhwc fprop c=64,hw=56,rs=3,pad=1",
+                                      "conv2d nhwc dgrad c=64,hw=28,rs=1", "linear in=512,out=1000"}));
+  EXPECT_EQ(names.common, "n=32,dtype=f16");
+}
+
+// A model's softmax of 32 x 1000 is none of its convolutions' business.
+TEST(OperationLabel, AParameterOfOneKindAmongOthersStays) {
+  const std::vector<std::string> operations = {"conv2d:n=1,layout=nchw", "pool2d:n=2,layout=nchw",
+                                               "softmax:rows=32,columns=1000",
+                                               "softmax:rows=32,columns=1000,direction=backward"};
+  const OperationLabels names = label_operations(operations);
+  EXPECT_EQ(names.common, "layout=nchw");
+  EXPECT_EQ(names.labels[2], "softmax rows=32,columns=1000");
+}
+
+TEST(OperationLabel, OfASingleKindAllThatIsTheSameIsLeftOut) {
+  const std::vector<std::string> operations = {"softmax:rows=32,columns=10", "softmax:rows=32,columns=20"};
+  EXPECT_EQ(label_operations(operations).common, "rows=32");
 }
 
 TEST(OperationLabel, AParameterThatSomeLeaveAtItsDefaultStays) {

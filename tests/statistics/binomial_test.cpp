@@ -35,6 +35,27 @@ TEST(ClopperPearson, ConfidenceWidensIt) {
   EXPECT_GT(wide.high, usual.high);
 }
 
+// The probability that the interval holds the truth, added up over all counts: no simulation is needed.
+double coverage(std::int64_t trials, double truth) {
+  double sum = 0.0;
+  for (std::int64_t count = 0; count <= trials; ++count) {
+    const Interval interval = clopper_pearson(count, trials);
+    if (truth < interval.low || truth > interval.high) continue;
+    const double below = count == 0 ? 0.0 : probability_of_at_most(count - 1, trials, truth);
+    sum += probability_of_at_most(count, trials, truth) - below;
+  }
+  return sum;
+}
+
+TEST(ClopperPearson, HoldsTheTruthAtLeastAsOftenAsItSays) {
+  for (const std::int64_t trials : {1, 10, 50, 200}) {
+    for (int percent = 1; percent < 100; ++percent) {
+      EXPECT_GE(coverage(trials, percent / 100.0), 0.95) << percent << " % of " << trials;
+    }
+  }
+  EXPECT_LT(coverage(200, 0.5), 0.97);
+}
+
 TEST(BinomialTest, TailsOfAFairCoin) {
   // Of ten throws: 1 + 10 + 45 of 1024 have at most two heads.
   EXPECT_NEAR(probability_of_at_most(2, 10, 0.5), 56.0 / 1024, 1e-12);

@@ -1,0 +1,83 @@
+// Flags of `run` that meet one another, and what is told before anything is measured.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::run_tool;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kQuick =
+    " --device virtual:h200 --cache warm --load burst --min-rounds 6 --time-limit 0.1 --no-ceilings";
+
+TEST(FreshDataFlag, IsSaidInTheTableAndInTheJson) {
+  const Outcome table = run_tool("run add:count=4Mi --fresh-data" + kQuick);
+  EXPECT_THAT(table.output, HasSubstr("warm burst fresh"));
+  const Outcome outcome = run_tool("run add:count=4Mi --fresh-data --json -" + kQuick);
+  EXPECT_EQ(test::validate_json(outcome.output), 0);
+  const json measured = json::parse(outcome.output).at("results").at(0).at("measurements").at(0);
+  EXPECT_EQ(measured.at("conditions").at("fresh_data"), true);
+}
+
+double median_of(const std::string& arguments) {
+  const json document = json::parse(run_tool("run " + arguments + " --json -" + kQuick).output);
+  return document.at("results").at(0).at("measurements").at(0).at("time").at("median_seconds");
+}
+
+TEST(FreshDataFlag, OutgrowsTheCacheWithSmallOperandsToo) {
+  const std::string add = "add:count=16Ki";
+  EXPECT_GT(median_of(add + " --fresh-data"), 1.2 * median_of(add));
+}
+
+TEST(FreshDataFlag, WhatItCannotBeTogetherWithIsRefused) {
+  EXPECT_THAT(run_tool("run resnet18 --fresh-data --in-sequence" + kQuick).errors,
+              HasSubstr("--in-sequence"));
+  EXPECT_THAT(run_tool("run add:count=4Mi --fresh-data --queue graph" + kQuick).errors, HasSubstr("--queue"));
+  const Outcome small = run_tool("run add:count=64 --fresh-data" + kQuick);
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_THAT(small.output, HasSubstr("4096 are made at most"));
+}
+
+TEST(KernelsFlag, WithoutATracerTheTimesStay) {
+  const std::string run =
+      "run relu:count=64Ki --kernels --device cpu --cache warm --load burst --no-ceilings";
+  const Outcome outcome = run_tool(run);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.output, HasSubstr("| warm burst |"));
+  EXPECT_THAT(outcome.output, HasSubstr("No kernels of #1: "));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("Failed:")));
+  EXPECT_EQ(test::validate_json(run_tool(run + " --json -").output), 0);
+}
+
+TEST(RunFlags, TwoDocumentsDoNotMixOnStdout) {
+  const Outcome outcome = run_tool("run add:count=4Mi --json - --csv -" + kQuick);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_THAT(outcome.errors, HasSubstr("--json and --csv would mix on stdout"));
+}
+
+std::string plan_of(const std::string& flags) {
+  return run_tool("run resnet18:direction=fprop --dry-run" + flags + kQuick).output;
+}
+
+TEST(DryRun, CountsLoopsKernelsAndTheSequence) {
+  const std::string plain = plan_of("");
+  EXPECT_THAT(plain, Not(HasSubstr("loops")));
+  EXPECT_THAT(plan_of(" --iterations 1,1000"), HasSubstr("First loops of 1, 1000 launches"));
+  EXPECT_THAT(plan_of(" --kernels"), HasSubstr("Then the kernels of one launch."));
+  EXPECT_THAT(plan_of(" --in-sequence"), HasSubstr("calls in sequence."));
+  const auto time = [](const std::string& plan) { return plan.substr(plan.find("This takes ")); };
+  for (const char* flags : {" --iterations 1,1000", " --kernels", " --in-sequence"}) {
+    EXPECT_NE(time(plan_of(flags)).substr(0, 40), time(plain).substr(0, 40)) << flags;
+  }
+}
+
+}  // namespace
+}  // namespace jitterscope
