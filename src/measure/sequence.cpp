@@ -21,7 +21,8 @@ std::vector<SharedOperand> shared_operands(const Call& call, const PreparedCalls
   std::vector<SharedOperand> shared;
   for (const OperandSource& input : call.inputs) {
     const PreparedOperation* owner = prepared[input.call].get();
-    if (owner != nullptr) shared.push_back({input.operand, owner, input.source_operand});
+    if (owner == nullptr) continue;
+    shared.push_back({input.operand, owner, input.source_operand, input.offset});
   }
   return shared;
 }
@@ -48,7 +49,8 @@ class Sequence {
       if (interrupted()) continue;
       if (listener_) listener_("preparing " + call.name, i + 1, model_.calls.size());
       try {
-        InputData data{.kind = options_.data, .seed = options_.seed + i, .shared = {}};
+        InputData data{
+            .kind = options_.data, .seed = options_.seed + i, .shared = {}, .scaled_weights = true};
         data.shared = shared_operands(call, prepared_);
         prepared_[i] = session_.device().prepare(model_.layers[call.layer].operation, data);
         running_.push_back(i);
