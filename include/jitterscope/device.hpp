@@ -29,18 +29,22 @@ std::string_view to_string(DataKind);
 
 class PreparedOperation;
 
-/// An operand that lies in the memory of another operation's, of the same size on the same device: what one
+/// An operand that lies in the memory of another operation's on the same device, or in a part of it: what one
 /// call of a network writes and the next one reads.
 struct SharedOperand {
   std::size_t operand = 0;                   ///< of the operation that is prepared
   const PreparedOperation* owner = nullptr;  ///< must outlive it
   std::size_t owner_operand = 0;
+  Bytes offset = {};  ///< where in the owner's operand it begins
 };
 
 struct InputData {
   DataKind kind = DataKind::normal;
   std::uint64_t seed = 1;
   std::vector<SharedOperand> shared = {};  ///< the others get memory of their own
+  /// Drawn weights are scaled so that what passes through many layers keeps its size: of N(0, 1) it would
+  /// grow by the root of fan_in in each, and overflow f16 after a few.
+  bool scaled_weights = false;
 };
 
 /// A device's own handle of a queue: a CUstream on CUDA, null on the CPU.

@@ -238,6 +238,7 @@ struct Operand {
   std::int64_t count = 0;        ///< elements
   std::int64_t index_limit = 0;  ///< of i64: the indices are drawn from 0 to one less
   bool non_negative = false;     ///< drawn values lose their sign: variances, squares, deviations
+  std::int64_t fan_in = 0;       ///< of a weight: the products that each sum of forward's result adds
   Bytes bytes() const { return Bytes(count * element_size(dtype).value()); }
 };
 

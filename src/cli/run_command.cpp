@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -43,7 +44,8 @@ constexpr const char* kExamples = R"(Examples:
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
 (where only the tracer of --kernels is missing, the times are there), 4 measured but not to
-the precision asked, 5 the operation failed, 130 interrupted.)";
+the precision asked (of a sequence: the pass and nine calls of ten), 5 the operation failed,
+or a call of a sequence, 130 interrupted.)";
 
 std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
   constexpr std::int64_t kMost = 1'000'000;
@@ -76,10 +78,22 @@ void check_combinations(const RunFlags& flags) {
   }
 }
 
+// Between two passes the queue runs empty while the host reads the trace: that is no sustained load.
+void require_burst(const MeasureOptions& options) {
+  if (std::ranges::find(options.loads, Load::burst) != options.loads.end()) return;
+  throw UsageError(
+      "--in-sequence: a network runs in sequence in short passes with idle between, not under sustained "
+      "load; "
+      "say --load burst, or --load burst,sustained to have its layers alone under both");
+}
+
 // Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   MeasureOptions options = flags.measure.options();
-  if (flags.measure.loads.empty() && work.items.size() > 1) options.loads = {Load::burst};
+  if (flags.measure.loads.empty() && (work.items.size() > 1 || flags.in_sequence)) {
+    options.loads = {Load::burst};
+  }
+  if (flags.in_sequence) require_burst(options);
   // Cold launches of a few microseconds do not reach 0.5 % in 3 s either: a model does not wait for each.
   if (!flags.measure.time_limit_seconds && work.items.size() > 1) options.time_limit = seconds(1.5);
   options.kernels = flags.kernels;
@@ -185,8 +199,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "--iterations", flags->iterations,
           "first run loops of so many launches, as 1,10,100,1000, and say how the time depends on it")
       ->delimiter(',');
-  command->add_flag("--in-sequence", flags->in_sequence,
-                    "also run the model's calls in their order, each timed where it runs");
+  command->add_flag(
+      "--in-sequence", flags->in_sequence,
+      "also run the model's calls in their order, in short passes with idle between, each timed "
+      "where it runs");
   command->add_flag("--kernels", flags->kernels,
                     "trace the kernels that one launch runs, and how long each takes");
   CLI::Option* same =

@@ -7,6 +7,7 @@
 
 #include "cli/interruption.hpp"
 #include "measure/ceilings.hpp"
+#include "measure/engine_choice.hpp"
 #include "measure/measure_operation.hpp"
 #include "measure/sequence.hpp"
 
@@ -87,10 +88,19 @@ class RunLoop {
   void measure_in_sequence() {
     Model model;
     model.name = request_.work.title;
-    for (const WorkItem& item : request_.work.items) model.layers.push_back({item.layers, item.operation});
+    for (std::size_t i = 0; i < request_.work.items.size(); ++i) {
+      const WorkItem& item = request_.work.items[i];
+      // What is compared with its time alone is the engine that had this time.
+      const bool was_measured = i < record_.results.size();
+      model.layers.push_back(
+          {item.layers, was_measured ? as_measured(item.operation, record_.results[i]) : item.operation});
+    }
     model.calls = request_.work.calls;
     try {
       record_.sequence = measure_sequence(session_, model, request_.options, stage_);
+      const bool any_failed = std::ranges::any_of(
+          record_.sequence->calls, [](const SequenceCall& call) { return !call.failure.empty(); });
+      if (any_failed && failure_ == ExitCode::done) failure_ = ExitCode::failed;
     } catch (const FailedError& error) {
       record_.notes.push_back(fmt::format("In sequence: {}.", error.what()));
       if (failure_ == ExitCode::done) failure_ = error.exit_code();
@@ -123,7 +133,9 @@ class RunLoop {
       return result.verification && !result.verification->passed;
     });
     if (wrong) return ExitCode::check_failed;
-    return std::any_of(results.begin(), results.end(), is_imprecise) ? ExitCode::imprecise : ExitCode::done;
+    const bool sequence_is_imprecise = record_.sequence && !reached_precision(*record_.sequence);
+    const bool imprecise = sequence_is_imprecise || std::any_of(results.begin(), results.end(), is_imprecise);
+    return imprecise ? ExitCode::imprecise : ExitCode::done;
   }
 
   Session& session_;

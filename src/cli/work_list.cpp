@@ -29,8 +29,8 @@ void add_model(WorkList& work, const std::string& target) {
   }
 }
 
-// Operations that were typed run in the order typed, and share what has the same name and size: the x, w and
-// dy of a convolution and its gradients.
+// Operations that were typed run in the order typed, and share what has the same name, type and size: the x,
+// w and dy of a convolution and its gradients.
 std::vector<Call> calls_in_order(const std::vector<WorkItem>& items) {
   std::vector<Call> calls;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -40,7 +40,8 @@ std::vector<Call> calls_in_order(const std::vector<WorkItem>& items) {
       for (std::size_t earlier = 0; earlier < i; ++earlier) {
         const std::vector<Operand> others = items[earlier].operation.operands();
         const auto same = std::ranges::find_if(others, [&](const Operand& other) {
-          return other.name == operands[operand].name && other.bytes() == operands[operand].bytes();
+          return other.name == operands[operand].name && other.dtype == operands[operand].dtype &&
+                 other.bytes() == operands[operand].bytes();
         });
         if (same == others.end()) continue;
         call.inputs.push_back({operand, earlier, static_cast<std::size_t>(same - others.begin())});
@@ -99,7 +100,9 @@ void keep_items(WorkList& work, const std::vector<bool>& keep) {
     new_call.push_back(stays ? calls.size() : kGone);
     if (!stays) continue;
     call.layer = new_item[call.layer];
-    std::erase_if(call.inputs, [&](const OperandSource& input) { return new_call[input.call] == kGone; });
+    const auto lost =
+        std::erase_if(call.inputs, [&](const OperandSource& input) { return new_call[input.call] == kGone; });
+    call.unwritten += static_cast<std::int64_t>(lost);
     for (OperandSource& input : call.inputs) input.call = new_call[input.call];
     calls.push_back(std::move(call));
   }

@@ -23,7 +23,7 @@ struct WorkList {
   std::vector<WorkItem> items;
   bool is_model = false;
   /// Of a single model the order of its calls, whose layers are the items; of operations that were typed
-  /// their own order, with the operands shared that have the same name and size.
+  /// their own order, with the operands shared that have the same name, type and size.
   std::vector<Call> calls;
   std::vector<UntimedOperator> untimed;
   std::vector<std::string>

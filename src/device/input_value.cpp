@@ -1,5 +1,7 @@
 #include "device/input_value.hpp"
 
+#include <cmath>
+
 namespace jitterscope {
 
 double draw_value(DataKind kind, Random& random) {
@@ -11,6 +13,11 @@ double draw_value(DataKind kind, Random& random) {
     case DataKind::sparse: return random.next() % 2 == 0 ? 0.0 : random.normal();
   }
   return 0.0;
+}
+
+double scale_of(const Operand& operand, const InputData& data) {
+  if (!data.scaled_weights || operand.fan_in == 0 || data.kind == DataKind::ones) return 1.0;
+  return std::sqrt(2.0 / static_cast<double>(operand.fan_in));
 }
 
 }  // namespace jitterscope

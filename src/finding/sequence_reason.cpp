@@ -32,9 +32,13 @@ Nanoseconds at_clock(const Result& result, const Measurement& alone, const std::
   return alone.time.median * (1.0 - share + share * (alone.clock->median / *clock));
 }
 
-bool is_nothing(Nanoseconds in_place, Nanoseconds alone) {
-  const Nanoseconds difference(std::abs((in_place - alone).value()));
-  return difference <= kInstruments + alone * kProcesses;
+Nanoseconds distance(Nanoseconds a, Nanoseconds b) { return Nanoseconds(std::abs((a - b).value())); }
+
+Nanoseconds half_width(const TimeEstimate& time) { return (time.high - time.low) * 0.5; }
+
+bool is_nothing(const TimeEstimate& in_place, const TimeEstimate& alone, Nanoseconds expected) {
+  const Nanoseconds known_within = half_width(in_place) + half_width(alone);
+  return distance(in_place.median, expected) <= kInstruments + expected * kProcesses + known_within;
 }
 
 struct Nearest {
@@ -42,13 +46,24 @@ struct Nearest {
   Nanoseconds expected;
 };
 
-Nearest nearest_condition(const Result& result, Nanoseconds in_place, const std::optional<Hertz>& clock) {
+// The clock is one of the whole pass: a layer may have run at another. So it is an explanation only where
+// there is something to explain and less of it is left.
+Nanoseconds expected_time(const Result& result, const Measurement& alone, const TimeEstimate& in_place,
+                          const std::optional<Hertz>& clock) {
+  const Nanoseconds unchanged = alone.time.median;
+  if (is_nothing(in_place, alone.time, unchanged)) return unchanged;
+  const Nanoseconds scaled = at_clock(result, alone, clock);
+  return distance(scaled, in_place.median) < distance(unchanged, in_place.median) ? scaled : unchanged;
+}
+
+Nearest nearest_condition(const Result& result, const TimeEstimate& in_place,
+                          const std::optional<Hertz>& clock) {
   Nearest nearest;
   for (const Measurement& measurement : result.measurements) {
     if (measurement.time.rounds == 0) continue;
-    const Nanoseconds expected = at_clock(result, measurement, clock);
-    const auto distance = [&](Nanoseconds time) { return std::abs((time - in_place).value()); };
-    if (nearest.alone == nullptr || distance(expected) < distance(nearest.expected)) {
+    const Nanoseconds expected = expected_time(result, measurement, in_place, clock);
+    if (nearest.alone == nullptr ||
+        distance(expected, in_place.median) < distance(nearest.expected, in_place.median)) {
       nearest = {&measurement, expected};
     }
   }
@@ -58,7 +73,7 @@ Nearest nearest_condition(const Result& result, Nanoseconds in_place, const std:
 std::string clock_clause(const Nearest& nearest, const std::optional<Hertz>& clock) {
   const double change = nearest.expected / nearest.alone->time.median - 1.0;
   if (!clock || std::abs(change) < kProcesses) return {};
-  return fmt::format("clock {} against {} alone: {}", clock_text(*clock),
+  return fmt::format("the network's clock {} against {} alone: {}", clock_text(*clock),
                      clock_text(nearest.alone->clock->median), change_text(change));
 }
 
@@ -66,11 +81,24 @@ std::string reason_for(const LayerInSequence& layer, const Nearest& nearest,
                        const std::optional<Hertz>& clock) {
   std::vector<std::string> clauses = {fmt::format("as {}", to_string(nearest.alone->conditions.cache)),
                                       clock_clause(nearest, clock)};
-  if (!is_nothing(layer.median, nearest.expected)) {
-    clauses.push_back(fmt::format("not explained: {}", change_text(layer.median / nearest.expected - 1.0)));
+  if (!is_nothing(layer.in_place, nearest.alone->time, nearest.expected)) {
+    const double rest = layer.in_place.median / nearest.expected - 1.0;
+    clauses.push_back(fmt::format("not explained: {}", change_text(rest)));
   }
   std::erase(clauses, std::string());
   return joined(clauses, "; ");
+}
+
+// Of a layer's calls in the network; each has its own time there.
+TimeEstimate typical(const std::vector<TimeEstimate>& calls) {
+  const auto median_of = [&](Nanoseconds TimeEstimate::*bound) {
+    std::vector<double> values;
+    for (const TimeEstimate& call : calls) values.push_back((call.*bound).value());
+    return Nanoseconds(statistics::median(values));
+  };
+  const auto fewest = std::ranges::min_element(calls, {}, &TimeEstimate::rounds);
+  return {median_of(&TimeEstimate::median), median_of(&TimeEstimate::low), median_of(&TimeEstimate::high),
+          fewest->rounds};
 }
 
 }  // namespace
@@ -79,23 +107,23 @@ std::vector<LayerInSequence> layers_in_sequence(const RunRecord& record) {
   std::vector<LayerInSequence> layers;
   if (!record.sequence) return layers;
   for (std::size_t index = 0; index < record.results.size(); ++index) {
-    std::vector<double> times;
+    std::vector<TimeEstimate> calls;
     for (const SequenceCall& call : record.sequence->calls) {
-      if (call.layer == index && call.time.rounds > 0) times.push_back(call.time.median.value());
+      if (call.layer == index && call.time.rounds > 0) calls.push_back(call.time);
     }
-    if (times.empty()) continue;
-    const auto [fastest, slowest] = std::ranges::minmax(times);
+    if (calls.empty()) continue;
+    const auto [fastest, slowest] = std::ranges::minmax(calls, {}, &TimeEstimate::median);
     LayerInSequence layer{.result = index,
-                          .calls = std::ssize(times),
-                          .median = Nanoseconds(statistics::median(times)),
-                          .fastest = Nanoseconds(fastest),
-                          .slowest = Nanoseconds(slowest),
+                          .calls = std::ssize(calls),
+                          .in_place = typical(calls),
+                          .fastest = fastest.median,
+                          .slowest = slowest.median,
                           .nearest = {},
                           .reason = ""};
-    const Nearest nearest = nearest_condition(record.results[index], layer.median, record.sequence->clock);
+    const Nearest nearest = nearest_condition(record.results[index], layer.in_place, record.sequence->clock);
     if (nearest.alone != nullptr) {
       layer.nearest = nearest.alone->conditions;
-      layer.difference = layer.median / nearest.alone->time.median - 1.0;
+      layer.difference = layer.in_place.median / nearest.alone->time.median - 1.0;
       layer.reason = reason_for(layer, nearest, record.sequence->clock);
     }
     layers.push_back(std::move(layer));

@@ -14,10 +14,10 @@ namespace jitterscope {
 struct LayerInSequence {
   std::size_t result = 0;  ///< index of RunRecord::results
   std::int64_t calls = 0;
-  Nanoseconds median, fastest, slowest;  ///< over the calls
-  std::optional<Conditions>
-      nearest;              ///< alone, in these conditions and at the network's clock, it is nearest
-  double difference = 0.0;  ///< of the median from that, relative
+  TimeEstimate in_place;         ///< median, low and high are medians over the calls; rounds are the fewest
+  Nanoseconds fastest, slowest;  ///< of the calls
+  std::optional<Conditions> nearest;  ///< alone, in these conditions, it is nearest
+  double difference = 0.0;            ///< of the median from that, relative
   std::string reason;
 };
 

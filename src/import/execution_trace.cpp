@@ -155,25 +155,28 @@ class Importer {
     }
     try {
       for (const ConvertedOperation& converted : convert(recorded, context_)) {
-        if (converted.tensors.empty()) forget_outputs(recorded);
+        if (converted.tensors.empty()) write_outputs_untimed(recorded);
         const std::string part = converted.part.empty() ? "" : "." + converted.part;
         builder_.add_call(fmt::format("{}#{}{}", node.name, node.id, part), node.name, converted, {});
       }
     } catch (const UsageError& error) {
-      forget_outputs(recorded);
+      write_outputs_untimed(recorded);
       builder_.add_untimed(node.name, error.what(), std::nullopt);
     }
   }
 
-  void forget_outputs(const RecordedOperator& recorded) {
+  void write_outputs_untimed(const RecordedOperator& recorded) {
     for (const RecordedArgument& output : recorded.outputs) {
-      if (output.identity) builder_.forget(*output.identity);
+      if (output.identity) builder_.write_untimed(*output.identity);
     }
   }
 
   // Storages are numbered by address, and an address is used again.
   void forget_outputs_of_new_memory(const RecordedOperator& recorded) {
-    if (recorded.name.find("empty") != std::string::npos) forget_outputs(recorded);
+    if (recorded.name.find("empty") == std::string::npos) return;
+    for (const RecordedArgument& output : recorded.outputs) {
+      if (output.identity) builder_.forget(*output.identity);
+    }
   }
 
   void add_notes() {

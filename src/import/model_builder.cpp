@@ -48,12 +48,15 @@ void ModelBuilder::connect(Call& call, const ConvertedOperation& converted) {
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const std::optional<TensorIdentity> tensor = tensor_of(converted, operands[i].name);
     if (!tensor || operands[i].role != OperandRole::input) continue;
+    if (unwritten_.contains(*tensor)) ++call.unwritten;
     const Owner owner = owners_.try_emplace(*tensor, Owner{model_.calls.size(), i}).first->second;
     if (owner.call != model_.calls.size()) call.inputs.push_back({i, owner.call, owner.operand});
   }
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const std::optional<TensorIdentity> tensor = tensor_of(converted, operands[i].name);
-    if (tensor && operands[i].role == OperandRole::output) owners_[*tensor] = {model_.calls.size(), i};
+    if (!tensor || operands[i].role != OperandRole::output) continue;
+    owners_[*tensor] = {model_.calls.size(), i};
+    unwritten_.erase(*tensor);
   }
 }
 
@@ -79,7 +82,16 @@ void ModelBuilder::add_untimed(std::string_view name, std::string_view reason,
 }
 
 void ModelBuilder::add_note(std::string note) { model_.notes.push_back(std::move(note)); }
-void ModelBuilder::forget(const TensorIdentity& tensor) { owners_.erase(tensor); }
+
+void ModelBuilder::forget(const TensorIdentity& tensor) {
+  owners_.erase(tensor);
+  unwritten_.erase(tensor);
+}
+
+void ModelBuilder::write_untimed(const TensorIdentity& tensor) {
+  owners_.erase(tensor);
+  unwritten_.insert(tensor);
+}
 
 Model ModelBuilder::finish(std::string_view file_name, std::string format) {
   if (model_.layers.empty()) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,8 +26,10 @@ class ModelBuilder {
                 const RecordedWork& work);
   void add_untimed(std::string_view name, std::string_view reason, std::optional<Nanoseconds> time);
   void add_note(std::string note);
-  /// The tensor holds something else from here on.
+  /// The tensor is other memory from here on.
   void forget(const TensorIdentity& tensor);
+  /// The tensor holds from here on what no call wrote.
+  void write_untimed(const TensorIdentity& tensor);
 
   /// Throws UsageError where nothing was added that can be timed.
   Model finish(std::string_view file_name, std::string format);
@@ -44,6 +47,7 @@ class ModelBuilder {
   std::unordered_map<std::string, std::size_t> layers_;  ///< by the operation's text
   std::map<std::pair<std::string, std::string>, std::size_t, std::less<>> untimed_;  ///< by name and reason
   std::map<TensorIdentity, Owner> owners_;
+  std::set<TensorIdentity> unwritten_;  ///< hold what no call wrote
 };
 
 }  // namespace jitterscope

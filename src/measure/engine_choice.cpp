@@ -97,4 +97,10 @@ Operation resolve_engine(Session& session, const Operation& operation, const Mea
   return with_engine(operation, ranking.engines.front().engine.tag);
 }
 
+Operation as_measured(const Operation& operation, const Result& result) {
+  const std::string engine = engine_of(operation);
+  const bool was_choice = engine == "best" || engine == "autotune";
+  return was_choice && !result.algorithm.empty() ? with_engine(operation, result.algorithm) : operation;
+}
+
 }  // namespace jitterscope

@@ -65,7 +65,10 @@ EngineRanking rank_engines(Session& session, const Operation& operation, const M
                            std::int64_t imitations, const EngineListener& listener);
 
 /// An operation with engine=autotune or engine=best names the one that is chosen, by one imitation or by
-/// measuring all warm; others stay as they are.
+/// measuring all warm; others stay as they are. Another time another one may be chosen.
 Operation resolve_engine(Session& session, const Operation& operation, const MeasureOptions& options);
+
+/// The operation with the engine that ran, where it asked for a choice; others stay as they are.
+Operation as_measured(const Operation& operation, const Result& result);
 
 }  // namespace jitterscope

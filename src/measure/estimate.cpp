@@ -12,27 +12,15 @@ namespace {
 // for the order-statistic interval to be narrow.
 constexpr std::size_t kSustainedBlocks = 20;
 
+// Looking after each round and stopping when the 95 % interval is narrow keeps 95 % coverage only for
+// quiet rounds: at a round deviation of 2 % it falls to 91 %. Looking at the 98 % interval and reporting the
+// 95 % one keeps 94.6 % or more in all cases simulated (tests/statistics).
+constexpr double kStoppingConfidence = 0.98;
+
 std::vector<double> round_times(std::span<const Round> rounds) {
   std::vector<double> times;
   for (const Round& round : rounds) times.push_back(round.time().value());
   return times;
-}
-
-TimeEstimate estimate(std::span<const double> times) {
-  TimeEstimate time;
-  time.rounds = static_cast<std::int64_t>(times.size());
-  if (times.empty()) return time;
-  time.median = time.low = time.high = Nanoseconds(statistics::median(times));
-  const auto interval = statistics::median_interval(times);
-  if (!interval) {
-    const auto [low, high] = std::minmax_element(times.begin(), times.end());
-    time.low = Nanoseconds(*low);
-    time.high = Nanoseconds(*high);
-    return time;
-  }
-  time.low = Nanoseconds(interval->low);
-  time.high = Nanoseconds(interval->high);
-  return time;
 }
 
 Distribution distribution(std::span<const double> values) {
@@ -81,18 +69,41 @@ void summarise_clock(Measurement& measurement, std::span<const Round> rounds) {
 
 }  // namespace
 
-TimeEstimate estimate_time(std::span<const Round> rounds) { return estimate(round_times(rounds)); }
+TimeEstimate estimate_of(std::span<const double> times) {
+  TimeEstimate time;
+  time.rounds = static_cast<std::int64_t>(times.size());
+  if (times.empty()) return time;
+  time.median = time.low = time.high = Nanoseconds(statistics::median(times));
+  const auto interval = statistics::median_interval(times);
+  if (!interval) {
+    const auto [low, high] = std::minmax_element(times.begin(), times.end());
+    time.low = Nanoseconds(*low);
+    time.high = Nanoseconds(*high);
+    return time;
+  }
+  time.low = Nanoseconds(interval->low);
+  time.high = Nanoseconds(interval->high);
+  return time;
+}
+
+bool may_stop(std::span<const double> times, double precision) {
+  const auto interval = statistics::order_statistic_interval(times, kStoppingConfidence);
+  if (!interval) return false;
+  return (interval->high - interval->low) / 2 <= precision * statistics::median(times);
+}
+
+TimeEstimate estimate_time(std::span<const Round> rounds) { return estimate_of(round_times(rounds)); }
 
 TimeEstimate estimate_time_in_blocks(std::span<const Round> rounds, std::size_t blocks) {
   const std::vector<double> times = round_times(rounds);
-  if (times.size() <= blocks) return estimate(times);
+  if (times.size() <= blocks) return estimate_of(times);
   std::vector<double> medians;
   for (std::size_t block = 0; block < blocks; ++block) {
     const std::size_t begin = block * times.size() / blocks;
     const std::size_t end = (block + 1) * times.size() / blocks;
     medians.push_back(statistics::median(std::span(times).subspan(begin, end - begin)));
   }
-  return estimate(medians);
+  return estimate_of(medians);
 }
 
 void summarise(Measurement& measurement, std::size_t first) {

@@ -8,6 +8,12 @@
 
 namespace jitterscope {
 
+/// Median of independent times with its exact interval.
+TimeEstimate estimate_of(std::span<const double> times);
+
+/// Whether measuring may stop, asked after each round or pass: looks at a wider interval than is reported.
+bool may_stop(std::span<const double> times, double precision);
+
 /// Median of round medians with its exact interval.
 TimeEstimate estimate_time(std::span<const Round> rounds);
 

@@ -1,6 +1,7 @@
 // Everything one call of the tool found out: what output prints and writes.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -49,14 +50,31 @@ struct SequenceCall {
   TimeEstimate time;      ///< first kernel's start to last kernel's end; no rounds where it did not run
   std::vector<LaunchKernel> kernels = {};  ///< where the device was traced
   std::string failure = {};                ///< empty, or why it was left out
+  std::int64_t unwritten = 0;  ///< operands that it reads, that the network computes, and that no call wrote
 };
 struct SequenceMeasurement {
   std::vector<SequenceCall> calls;  ///< in order
   TimeEstimate iteration;           ///< start of the first call to the end of the last
   std::optional<Hertz> clock;       ///< median over iterations
   Instrument instrument = Instrument::cupti;
-  Load load = Load::burst;
+  Load load = Load::burst;  ///< always: passes are apart, so that they are independent
+  double precision_asked = 0.0;
+  bool is_connected = false;  ///< any call lies in memory of an earlier one
 };
+
+/// Calls that were timed: fewer than all where some failed, or where the user interrupted.
+inline std::int64_t calls_timed(const SequenceMeasurement& sequence) {
+  return std::ranges::count_if(sequence.calls, [](const SequenceCall& call) { return call.time.rounds > 0; });
+}
+
+/// Nine calls of ten, and the pass: the tenth may be a few microseconds long, and never as precise.
+inline bool reached_precision(const SequenceMeasurement& sequence) {
+  const std::int64_t precise = std::ranges::count_if(sequence.calls, [&](const SequenceCall& call) {
+    return call.time.rounds > 0 && call.time.precision() <= sequence.precision_asked;
+  });
+  return sequence.iteration.rounds > 0 && sequence.iteration.precision() <= sequence.precision_asked &&
+         10 * precise >= 9 * calls_timed(sequence);
+}
 
 struct RunRecord {
   Environment environment;

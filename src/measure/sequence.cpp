@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/random.hpp"
+#include "device/shared_operand.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
@@ -17,13 +18,39 @@ namespace {
 
 using PreparedCalls = std::vector<std::unique_ptr<PreparedOperation>>;
 
-std::vector<SharedOperand> shared_operands(const Call& call, const PreparedCalls& prepared) {
+// What a call shares with those before it, and of how much that the network computes it reads something else.
+struct Sharing {
   std::vector<SharedOperand> shared;
+  std::int64_t unwritten = 0;
+};
+
+bool is_input(const Operation& operation, std::size_t operand) {
+  const std::vector<Operand> operands = operation.operands();
+  return operand >= operands.size() || operands[operand].role == OperandRole::input;
+}
+
+bool is_output(const Operation& operation, std::size_t operand) {
+  const std::vector<Operand> operands = operation.operands();
+  return operand >= operands.size() || operands[operand].role == OperandRole::output;
+}
+
+Sharing sharing_of(const Model& model, const Call& call, const PreparedCalls& prepared) {
+  const Operation& reader = model.layers[call.layer].operation;
+  const std::vector<Operand> operands = reader.operands();
+  // An operator of PyTorch has memory of its own: it reads nothing that another call wrote.
+  const bool is_aten = std::holds_alternative<Aten>(reader.parameters());
+  Sharing sharing{{}, std::max<std::int64_t>(call.unwritten, is_aten ? 1 : 0)};
   for (const OperandSource& input : call.inputs) {
-    const PreparedOperation* owner = prepared[input.call].get();
-    if (owner != nullptr) shared.push_back({input.operand, owner, input.source_operand});
+    const SharedOperand shared{input.operand, prepared[input.call].get(), input.source_operand, input.offset};
+    if (shared.owner != nullptr && input.operand < operands.size() &&
+        lies_within_owner(shared, operands[input.operand].bytes())) {
+      sharing.shared.push_back(shared);
+      continue;
+    }
+    const Operation& writer = model.layers[model.calls[input.call].layer].operation;
+    if (is_input(reader, input.operand) && is_output(writer, input.source_operand)) ++sharing.unwritten;
   }
-  return shared;
+  return sharing;
 }
 
 // One pass over all calls that were prepared.
@@ -48,15 +75,21 @@ class Sequence {
       if (interrupted()) continue;
       if (listener_) listener_("preparing " + call.name, i + 1, model_.calls.size());
       try {
-        InputData data{.kind = options_.data, .seed = options_.seed + i, .shared = {}};
-        data.shared = shared_operands(call, prepared_);
+        Sharing sharing = sharing_of(model_, call, prepared_);
+        const InputData data{.kind = options_.data,
+                             .seed = options_.seed + i,
+                             .shared = std::move(sharing.shared),
+                             .scaled_weights = true};
         prepared_[i] = session_.device().prepare(model_.layers[call.layer].operation, data);
+        result.calls[i].unwritten = sharing.unwritten;
+        result.is_connected = result.is_connected || !data.shared.empty();
         running_.push_back(i);
       } catch (const Error& error) {
         result.calls[i].failure = error.what();
       }
     }
-    if (running_.empty()) throw FailedError(model_.name + ": none of its calls runs on this device");
+    if (running_.empty() && !interrupted())
+      throw FailedError(model_.name + ": none of its calls runs on this device");
   }
 
   // Kernels of each call; nothing where the device cannot be traced.
@@ -154,16 +187,6 @@ class Sequence {
   std::vector<std::size_t> kernels_;  // of each of them
 };
 
-TimeEstimate estimate(const std::vector<Nanoseconds>& times) {
-  std::vector<Round> rounds;
-  for (const Nanoseconds time : times) {
-    Round round;
-    round.launches = {time};
-    rounds.push_back(std::move(round));
-  }
-  return estimate_time(rounds);
-}
-
 std::vector<LaunchKernel> kernels_over_passes(const std::vector<std::vector<KernelTime>>& passes) {
   std::vector<KernelTime> flat;
   for (const std::vector<KernelTime>& pass : passes) flat.insert(flat.end(), pass.begin(), pass.end());
@@ -175,32 +198,34 @@ class Passes {
   explicit Passes(std::size_t calls) : times_(calls), kernels_(calls) {}
 
   void add(const Pass& pass) {
-    for (std::size_t i = 0; i < times_.size(); ++i) times_[i].push_back(pass.times[i]);
+    for (std::size_t i = 0; i < times_.size(); ++i) times_[i].push_back(pass.times[i].value());
     for (std::size_t i = 0; i < pass.kernels.size(); ++i) kernels_[i].push_back(pass.kernels[i]);
-    iterations_.push_back(pass.iteration);
+    iterations_.push_back(pass.iteration.value());
     if (pass.clock) clocks_.push_back(pass.clock->value());
   }
   std::int64_t count() const { return std::ssize(iterations_); }
 
-  bool are_precise(double precision) const {
-    std::size_t precise = 0;
-    for (const auto& times : times_) precise += estimate(times).precision() <= precision ? 1 : 0;
-    return 10 * precise >= 9 * times_.size();
+  /// As reached_precision asks for, but by the interval that stopping looks at.
+  bool may_end(double precision) const {
+    const auto precise =
+        std::ranges::count_if(times_, [&](const auto& times) { return may_stop(times, precision); });
+    return may_stop(iterations_, precision) && 10 * precise >= 9 * std::ssize(times_);
   }
 
   void summarise(const std::vector<std::size_t>& running, SequenceMeasurement& result) const {
+    if (count() == 0) return;
     for (std::size_t i = 0; i < running.size(); ++i) {
-      result.calls[running[i]].time = estimate(times_[i]);
+      result.calls[running[i]].time = estimate_of(times_[i]);
       result.calls[running[i]].kernels = kernels_over_passes(kernels_[i]);
     }
-    result.iteration = estimate(iterations_);
+    result.iteration = estimate_of(iterations_);
     if (!clocks_.empty()) result.clock = Hertz(statistics::median(clocks_));
   }
 
  private:
-  std::vector<std::vector<Nanoseconds>> times_;
+  std::vector<std::vector<double>> times_;                     // of each call, in nanoseconds
   std::vector<std::vector<std::vector<KernelTime>>> kernels_;  // of each call in each pass
-  std::vector<Nanoseconds> iterations_;
+  std::vector<double> iterations_;
   std::vector<double> clocks_;
 };
 
@@ -213,23 +238,22 @@ SequenceMeasurement measure_sequence(Session& session, const Model& model, const
   }
   SequenceMeasurement result;
   Sequence sequence(session, model, options, listener);
+  result.precision_asked = options.precision;
   sequence.prepare(result);
+  if (sequence.interrupted()) return result;
   sequence.count_kernels();
   result.instrument = sequence.is_traced() ? Instrument::cupti : Instrument::host;
-  result.load = options.loads.front();
   Passes passes(sequence.running().size());
   Random random(options.seed);
   const Nanoseconds start = session.device().host_time();
   while (!sequence.interrupted()) {
     const Nanoseconds elapsed = session.device().host_time() - start;
     const bool enough = passes.count() >= options.minimum_rounds &&
-                        (elapsed > options.sustained_time_limit || passes.are_precise(options.precision));
+                        (elapsed > options.sustained_time_limit || passes.may_end(options.precision));
     if (enough || elapsed > options.sustained_time_limit * 3.0) break;
     if (listener) listener("in sequence", static_cast<std::size_t>(passes.count() + 1), 0);
-    if (result.load == Load::burst) {
-      session.device().idle(
-          Nanoseconds(random.uniform(options.shortest_idle.value(), options.longest_idle.value())));
-    }
+    session.device().idle(
+        Nanoseconds(random.uniform(options.shortest_idle.value(), options.longest_idle.value())));
     passes.add(sequence.run_once());
   }
   passes.summarise(sequence.running(), result);

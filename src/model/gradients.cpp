@@ -43,7 +43,8 @@ class Backward {
 
   bool wants(Tensor tensor) const { return graph_.tensors[tensor].needs_gradient; }
   Tensor unwritten(Tensor like) {
-    return graph_.add_tensor({graph_.tensors[like].count, graph_.tensors[like].dtype});
+    return graph_.add_tensor(
+        {.count = graph_.tensors[like].count, .dtype = graph_.tensors[like].dtype, .is_computed = true});
   }
 
   Graph& graph_;
@@ -75,7 +76,11 @@ std::vector<Tensor> Backward::run_call(std::string name, const Operation& operat
   std::vector<Tensor> written;
   for (const Operand& operand : operation.operands()) {
     const auto source = operand.role == OperandRole::input ? find(known, operand.name) : std::nullopt;
-    call.tensors.push_back(source ? *source : graph_.add_tensor({operand.count, operand.dtype}));
+    const bool is_output = operand.role == OperandRole::output;
+    call.tensors.push_back(
+        source
+            ? *source
+            : graph_.add_tensor({.count = operand.count, .dtype = operand.dtype, .is_computed = is_output}));
     if (operand.role == OperandRole::output) written.push_back(call.tensors.back());
   }
   graph_.calls.push_back(std::move(call));

@@ -17,6 +17,8 @@ struct TensorFacts {
   DataType dtype = DataType::f32;
   bool needs_gradient = false;
   std::optional<Tensor> view_of = {};  ///< it lies in the memory of another one
+  std::int64_t offset = 0;             ///< elements of that one before it
+  bool is_computed = false;            ///< the network writes it: no data, no weight
 };
 
 /// Which part of a training step a call belongs to.

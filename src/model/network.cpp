@@ -39,17 +39,45 @@ class ModelWriter {
 
   void add(const GraphCall& call) {
     Call result{layer_of(call), unused(call.name), {}};
+    const std::vector<Operand> operands = call.operation.operands();
     for (std::size_t i = 0; i < call.tensors.size(); ++i) {
-      // What is written in place lies in an earlier call's memory, as what is read.
-      const std::size_t here = model_.calls.size();
-      const auto& [owner, operand] = owners_.try_emplace(memory_of(call.tensors[i]), here, i).first->second;
-      if (owner != here) result.inputs.push_back({i, owner, operand});
+      const Place place = place_of(call.tensors[i], operands[i].bytes());
+      connect(result, i, place);
+      if (operands[i].role == OperandRole::output) {
+        written_.insert(place.memory);
+      } else if (graph_.tensors[place.memory].is_computed && !written_.contains(place.memory)) {
+        ++result.unwritten;
+      }
     }
     model_.layers[result.layer].names.push_back(result.name);
     model_.calls.push_back(std::move(result));
   }
 
  private:
+  // A stretch of the memory of a tensor that is no view.
+  struct Place {
+    Tensor memory = 0;
+    Bytes begin, size;
+  };
+  struct Owner {
+    std::size_t call = 0, operand = 0;
+    Bytes begin, size;
+  };
+
+  // What is written in place lies in an earlier call's memory, as what is read.
+  void connect(Call& call, std::size_t operand, const Place& place) {
+    const std::size_t here = model_.calls.size();
+    std::vector<Owner>& owners = owners_[place.memory];
+    const auto owner = std::find_if(owners.begin(), owners.end(), [&](const Owner& known) {
+      return known.begin <= place.begin && place.begin + place.size <= known.begin + known.size;
+    });
+    if (owner == owners.end()) {
+      owners.push_back({here, operand, place.begin, place.size});
+    } else if (owner->call != here) {
+      call.inputs.push_back({operand, owner->call, owner->operand, place.begin - owner->begin});
+    }
+  }
+
   std::size_t layer_of(const GraphCall& call) {
     const auto [found, is_new] = layers_.try_emplace(call.operation.text(), model_.layers.size());
     if (is_new) model_.layers.push_back({{}, call.operation, call.source});
@@ -60,15 +88,21 @@ class ModelWriter {
     for (int number = 2; !names_.insert(name).second; ++number) name = fmt::format("{}_{}", wanted, number);
     return name;
   }
-  Tensor memory_of(Tensor tensor) const {
-    while (graph_.tensors[tensor].view_of) tensor = *graph_.tensors[tensor].view_of;
-    return tensor;
+  Place place_of(Tensor tensor, Bytes size) const {
+    const std::int64_t element = element_size(graph_.tensors[tensor].dtype).value();
+    std::int64_t before = 0;
+    while (const auto whole = graph_.tensors[tensor].view_of) {
+      before += graph_.tensors[tensor].offset;
+      tensor = *whole;
+    }
+    return {tensor, Bytes(before * element), size};
   }
 
   const Graph& graph_;
   Model& model_;
   std::unordered_map<std::string, std::size_t> layers_;
-  std::unordered_map<Tensor, std::pair<std::size_t, std::size_t>> owners_;
+  std::unordered_map<Tensor, std::vector<Owner>> owners_;  // by the memory; each the first with its part
+  std::set<Tensor> written_;                               // memory that a call has written
   std::set<std::string> names_;
 };
 
@@ -111,7 +145,10 @@ Tensor Network::add(const std::string& name, const Operation::Parameters& parame
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
     if (operand.role == OperandRole::output) {
-      step.outputs.push_back(graph_.add_tensor({operand.count, operand.dtype, needs_gradient(step.inputs)}));
+      step.outputs.push_back(graph_.add_tensor({.count = operand.count,
+                                                .dtype = operand.dtype,
+                                                .needs_gradient = needs_gradient(step.inputs),
+                                                .is_computed = true}));
     } else if (i >= inputs.size()) {
       step.inputs.push_back(parameter(operand.count, operand.dtype));
     }
@@ -133,7 +170,10 @@ Tensor Network::add_in_place(const std::string& name, const Operation::Parameter
 Tensor Network::add_untimed(const std::string& name, const UntimedStep& untimed,
                             const std::vector<Tensor>& inputs, std::int64_t count) {
   const bool trained = needs_gradient(inputs);
-  const Tensor output = graph_.add_tensor({count, graph_.tensors[inputs.front()].dtype, trained});
+  const Tensor output = graph_.add_tensor({.count = count,
+                                           .dtype = graph_.tensors[inputs.front()].dtype,
+                                           .needs_gradient = trained,
+                                           .is_computed = true});
   graph_.steps.push_back({name, std::nullopt, inputs, {output}});
   graph_.untimed.push_back({untimed.forward, untimed.reason, Role::forward});
   if (trained && !untimed.backward.empty())
@@ -151,8 +191,11 @@ std::vector<Tensor> Network::parts_of(const std::string& name, Tensor whole,
                                       const std::vector<std::int64_t>& counts, bool adds_gradients) {
   const TensorFacts facts = graph_.tensors[whole];
   Step step{name, std::nullopt, {whole}, {}, adds_gradients};
-  for (const std::int64_t count : counts)
-    step.outputs.push_back(graph_.add_tensor({count, facts.dtype, facts.needs_gradient, whole}));
+  std::int64_t offset = 0;
+  for (const std::int64_t count : counts) {
+    step.outputs.push_back(graph_.add_tensor({count, facts.dtype, facts.needs_gradient, whole, offset}));
+    offset += count;
+  }
   graph_.steps.push_back(step);
   return step.outputs;
 }

@@ -119,11 +119,12 @@ std::vector<Operand> operands(const Conv2d& conv) {
   const std::int64_t w = limited_product({conv.k, conv.c / conv.groups, conv.r, conv.s});
   const std::int64_t y = limited_product({conv.n, conv.k, conv.out_h(), conv.out_w()});
   using enum OperandRole;
+  Operand weight{"w", input, conv.dtype, w};
+  // Of the forward pass in either direction: both read the same weight.
+  weight.fan_in = limited_product({conv.c / conv.groups, conv.r, conv.s});
   switch (conv.direction) {
-    case Direction::fprop:
-      return {{"x", input, conv.dtype, x}, {"w", input, conv.dtype, w}, {"y", output, conv.dtype, y}};
-    case Direction::dgrad:
-      return {{"dy", input, conv.dtype, y}, {"w", input, conv.dtype, w}, {"dx", output, conv.dtype, x}};
+    case Direction::fprop: return {{"x", input, conv.dtype, x}, weight, {"y", output, conv.dtype, y}};
+    case Direction::dgrad: return {{"dy", input, conv.dtype, y}, weight, {"dx", output, conv.dtype, x}};
     case Direction::wgrad:
       return {{"x", input, conv.dtype, x}, {"dy", input, conv.dtype, y}, {"dw", output, conv.dtype, w}};
   }

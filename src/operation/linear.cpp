@@ -44,6 +44,7 @@ std::vector<Operand> operands(const Linear& linear) {
   using enum OperandRole;
   std::vector<Operand> result = {{"x", input, linear.dtype, limited_product({linear.n, linear.in})},
                                  {"w", input, linear.dtype, limited_product({linear.out, linear.in})}};
+  result.back().fan_in = linear.in;
   if (linear.bias) result.push_back({"bias", input, linear.dtype, linear.out});
   result.push_back({"y", output, linear.dtype, limited_product({linear.n, linear.out})});
   return result;

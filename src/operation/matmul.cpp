@@ -53,6 +53,7 @@ std::vector<Operand> operands(const Matmul& matmul) {
   std::vector<Operand> result = {
       {"a", input, matmul.dtype, limited_product({matmul.batch, matmul.m, matmul.k})},
       {"b", input, matmul.dtype, limited_product({matmul.batch, matmul.k, matmul.n})}};
+  result.back().fan_in = matmul.k;
   if (matmul.bias) result.push_back({"bias", input, matmul.dtype, matmul.n});
   result.push_back({"c", output, matmul.dtype, limited_product({matmul.batch, matmul.m, matmul.n})});
   return result;

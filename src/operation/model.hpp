@@ -41,18 +41,22 @@ struct Layer {
   std::int64_t count() const { return static_cast<std::int64_t>(names.size()); }
 };
 
-/// An operand that lies in the memory of an operand of an earlier call: what that one wrote, or read as well
-/// (a weight, by both passes), or an output that is written in place.
+/// An operand that lies in the memory of an operand of an earlier call, or in a part of it: what that one
+/// wrote, or read as well (a weight, by both passes), or an output that is written in place.
 struct OperandSource {
   std::size_t operand = 0;         ///< of this call, as Operation::operands() counts
   std::size_t call = 0;            ///< the first one that had the memory
   std::size_t source_operand = 0;  ///< of that call
+  Bytes offset = {};               ///< where in the source's operand it begins
 };
 /// One execution, in the order in which the model runs.
 struct Call {
   std::size_t layer = 0;  ///< index into Model::layers
   std::string name;       ///< one of that layer's names
   std::vector<OperandSource> inputs;
+  /// Operands that it reads, that the network computes, and that no earlier call of the model writes: an
+  /// operator does that is not timed.
+  std::int64_t unwritten = 0;
 };
 
 /// What a record holds but jitterscope cannot time.

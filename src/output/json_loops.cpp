@@ -16,13 +16,16 @@ Json estimate_json(const TimeEstimate& time) {
 Json sequence_json(const SequenceMeasurement& sequence) {
   Json object = {{"instrument", to_string(sequence.instrument)}, {"load", to_string(sequence.load)}};
   put(object, "clock_hertz", sequence.clock);
-  object["iteration"] = estimate_json(sequence.iteration);
+  object["precision_asked"] = sequence.precision_asked;
+  object["timed_calls"] = calls_timed(sequence);
+  if (sequence.iteration.rounds > 0) object["iteration"] = estimate_json(sequence.iteration);
   object["calls"] = Json::array();
   for (const SequenceCall& call : sequence.calls) {
     Json entry = {{"name", call.name}, {"result", call.layer}};
     if (call.time.rounds > 0) entry["time"] = estimate_json(call.time);
     if (!call.kernels.empty()) entry["kernels"] = kernels_json(call.kernels);
     put(entry, "failure", call.failure);
+    if (call.unwritten > 0) entry["unwritten"] = call.unwritten;
     object["calls"].push_back(std::move(entry));
   }
   return object;

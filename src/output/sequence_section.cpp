@@ -13,9 +13,23 @@
 namespace jitterscope {
 namespace {
 
-std::string calls_text(const LayerInSequence& layer) {
-  if (layer.fastest == layer.slowest) return time_text(layer.median);
-  return fmt::format("{} ({})", time_text(layer.median), time_range_text(layer.fastest, layer.slowest));
+std::string place_text(const LayerInSequence& layer) {
+  const std::string time = estimate_text(layer.in_place);
+  if (layer.fastest == layer.slowest) return time;
+  return fmt::format("{} ({})", time, time_range_text(layer.fastest, layer.slowest));
+}
+
+// The load is said only where there are two.
+std::vector<std::string> headings_alone(const ConditionLabels& labels) {
+  const auto& all = labels.conditions;
+  const bool two_loads = std::ranges::any_of(
+      all, [&](const Conditions& conditions) { return conditions.load != all.front().load; });
+  std::vector<std::string> headings;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    headings.push_back(
+        fmt::format("alone, {}", two_loads ? labels.labels[i] : std::string(to_string(all[i].cache))));
+  }
+  return headings;
 }
 
 std::string table(const RunRecord& record, const std::vector<std::string>& names,
@@ -24,15 +38,13 @@ std::string table(const RunRecord& record, const std::vector<std::string>& names
       calls{"calls", Align::right, {}}, place{"in place", Align::right, {}},
       difference{"from nearest", Align::right, {}}, reason{"reason", Align::left, {}};
   std::vector<TableColumn> alone;
-  for (const Conditions& conditions : labels.conditions) {
-    alone.push_back({fmt::format("alone, {}", to_string(conditions.cache)), Align::right, {}});
-  }
+  for (const std::string& heading : headings_alone(labels)) alone.push_back({heading, Align::right, {}});
   for (const LayerInSequence& layer : layers) {
     const Result& result = record.results[layer.result];
     number.cells.push_back(std::to_string(layer.result + 1));
     name.cells.push_back(result.layers.empty() ? names[layer.result] : one_line(result.layers.front()));
     calls.cells.push_back(std::to_string(layer.calls));
-    place.cells.push_back(calls_text(layer));
+    place.cells.push_back(place_text(layer));
     for (std::size_t i = 0; i < alone.size(); ++i) {
       const Measurement* measurement = find_measurement(result, labels.conditions[i]);
       alone[i].cells.push_back(measurement ? time_text(measurement->time.median, 0.002)
@@ -51,31 +63,73 @@ std::string table(const RunRecord& record, const std::vector<std::string>& names
   return markdown_table(times) + '\n' + markdown_table(reasons);
 }
 
+// A time of some of the calls is no time of the network.
+std::string pass_text(const SequenceMeasurement& sequence) {
+  const std::int64_t timed = calls_timed(sequence);
+  const std::int64_t all = std::ssize(sequence.calls);
+  std::string text =
+      timed == all ? fmt::format("all {} calls", all) : fmt::format("only {} of {} calls", timed, all);
+  text += fmt::format(
+      " in their order, {}; short passes with idle between; {} read by {}, {} {}; ",
+      sequence.is_connected ? "each reading what the ones before it wrote"
+                            : "each with memory of its own, since nothing says what reads what",
+      sequence.instrument == Instrument::cupti ? "first kernel's start to last kernel's end" : "times",
+      to_string(sequence.instrument), sequence.iteration.rounds,
+      sequence.iteration.rounds == 1 ? "pass" : "passes");
+  text += timed == all ? fmt::format("one pass takes {}", estimate_text(sequence.iteration))
+                       : fmt::format("these {} calls take {}, which is no time of the network", timed,
+                                     estimate_text(sequence.iteration));
+  if (sequence.clock) text += ", at " + clock_text(*sequence.clock);
+  return text + '.';
+}
+
+std::string unwritten_text(const SequenceMeasurement& sequence) {
+  const auto calls = std::ranges::count_if(
+      sequence.calls, [](const SequenceCall& call) { return call.time.rounds > 0 && call.unwritten > 0; });
+  if (calls == 0) return {};
+  return fmt::format(
+      "{} of them {} something that no call of the sequence wrote: what writes it in the network is not "
+      "timed, or they are operators of PyTorch, which have memory of their own. Random numbers lie there, "
+      "and "
+      "no cache holds them as it does in the network.",
+      calls, calls == 1 ? "reads" : "read");
+}
+
+std::string left_out_text(const SequenceMeasurement& sequence) {
+  const auto has_failed = [](const SequenceCall& call) { return !call.failure.empty(); };
+  const auto first = std::ranges::find_if(sequence.calls, has_failed);
+  if (first == sequence.calls.end()) return {};
+  const auto left_out = std::ranges::count_if(sequence.calls, has_failed);
+  return fmt::format("{} {} left out, the first {}: {}", left_out, left_out == 1 ? "call was" : "calls were",
+                     first->name, one_line(first->failure));
+}
+
+std::string imprecise_text(const SequenceMeasurement& sequence) {
+  if (reached_precision(sequence)) return {};
+  return fmt::format(
+      "In sequence, the pass or more than one call in ten did not reach the precision asked, ± {}.",
+      percent_text(sequence.precision_asked));
+}
+
 }  // namespace
 
 std::string sequence_section(const RunRecord& record, const ConditionLabels& labels,
                              const std::vector<std::string>& names) {
   if (!record.sequence) return {};
   const SequenceMeasurement& sequence = *record.sequence;
-  std::string heading = fmt::format(
-      "In sequence: all {} calls in their order, each reading what the ones before it wrote; {} read by {}, "
-      "{} "
-      "passes; one pass takes {}",
-      sequence.calls.size(),
-      sequence.instrument == Instrument::cupti ? "first kernel's start to last kernel's end" : "times",
-      to_string(sequence.instrument), sequence.iteration.rounds, estimate_text(sequence.iteration));
-  if (sequence.clock) heading += ", at " + clock_text(*sequence.clock);
-  std::string text = wrapped(heading + ".", kPageWidth);
-  text += '\n' + table(record, names, layers_in_sequence(record), labels);
-  const auto left_out =
-      std::ranges::count_if(sequence.calls, [](const SequenceCall& call) { return !call.failure.empty(); });
-  if (left_out > 0) {
-    const auto first =
-        std::ranges::find_if(sequence.calls, [](const SequenceCall& call) { return !call.failure.empty(); });
-    text += '\n' + wrapped(fmt::format("{} calls were left out, the first {}: {}", left_out, first->name,
-                                       one_line(first->failure)),
-                           kPageWidth);
+  const bool is_timed = calls_timed(sequence) > 0;
+  std::string text = wrapped(
+      "In sequence: " + (is_timed ? pass_text(sequence)
+                                  : fmt::format("none of {} calls was timed.", sequence.calls.size())),
+      kPageWidth);
+  if (is_timed) text += '\n' + table(record, names, layers_in_sequence(record), labels);
+  std::vector<std::string> sentences = {left_out_text(sequence)};
+  if (is_timed) {
+    sentences.push_back(unwritten_text(sequence));
+    sentences.push_back(imprecise_text(sequence));
   }
+  std::erase(sentences, std::string());
+  for (const std::string& sentence : sentences) text += '\n' + wrapped(sentence, kPageWidth);
   return text;
 }
 

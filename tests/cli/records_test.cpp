@@ -122,6 +122,46 @@ TEST(RecordRuns, TheSequenceOfANetworkStandsBesideItsLayers) {
   EXPECT_THAT(outcome.output, Not(HasSubstr("left out")));
 }
 
+// Each operation fits into the memory of the GPU, but not all at once.
+TEST(RecordRuns, ASequenceOfWhichCallsAreMissingIsNotTheNetworks) {
+  const Outcome outcome = run_tool("run resnet18:batch=8000,direction=fprop --in-sequence --json -" + kQuick);
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.errors;
+  EXPECT_EQ(test::validate_json(outcome.output), 0);
+  const json sequence = json::parse(outcome.output).at("sequence");
+  EXPECT_LT(sequence.at("timed_calls").get<std::size_t>(), sequence.at("calls").size());
+}
+
+TEST(RecordRuns, ASequenceOfWhichCallsAreMissingSaysOfWhatItIsATime) {
+  const Outcome outcome = run_tool("run resnet18:batch=8000,direction=fprop --in-sequence" + kQuick);
+  EXPECT_THAT(outcome.output, HasSubstr("In sequence: only "));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("one pass takes")));
+  EXPECT_THAT(outcome.output, HasSubstr("calls were left out, the first"));
+}
+
+// Alone it is precise enough; three passes give no interval.
+TEST(RecordRuns, AnImpreciseSequenceSaysSoByItsExitCode) {
+  const Outcome outcome = run_tool(
+      "run add:count=64Mi --in-sequence --precision 5 --min-rounds 3 --sustained-time-limit 0.001 --cache "
+      "warm "
+      "--device virtual:h200 --no-ceilings");
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("In sequence, the pass or more than one call in ten did not reach"));
+}
+
+TEST(RecordRuns, ASequenceIsNotRunUnderSustainedLoad) {
+  const Outcome refused = run_tool("run add:count=1Mi --in-sequence --load sustained" + kQuick);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors, HasSubstr("--load burst,sustained"));
+  const Outcome both = run_tool("run add:count=1Mi --in-sequence --load burst,sustained" + kQuick);
+  EXPECT_THAT(both.output, HasSubstr("alone, warm burst"));
+  EXPECT_THAT(both.output, HasSubstr("alone, warm sustained"));
+}
+
+TEST(RecordRuns, ASequenceSaysHowManyCallsReadWhatNoneWrote) {
+  const Outcome outcome = run_tool("run vit-b16:batch=2,direction=fprop --in-sequence" + kQuick);
+  EXPECT_THAT(outcome.output, HasSubstr("something that no call of the sequence wrote"));
+}
+
 TEST(RecordRuns, LoopsSayHowTheTimeDependsOnTheirNumber) {
   const Outcome outcome = run_tool("run add:count=1Mi --iterations 1,10,100" + kQuick);
   EXPECT_THAT(outcome.output, HasSubstr("| launches |"));

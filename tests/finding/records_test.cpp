@@ -82,13 +82,35 @@ TEST(SequenceReason, ALowerClockExplainsItsShare) {
   // 100 us at 1800 MHz are 112.5 us at 1600.
   const auto layers = layers_in_sequence(in_sequence(112.5, megahertz(1600)));
   EXPECT_EQ(layers[0].nearest->cache, CacheState::warm);
-  EXPECT_THAT(layers[0].reason, HasSubstr("clock 1600 MHz against 1800 MHz alone: +12.5 %"));
+  EXPECT_THAT(layers[0].reason, HasSubstr("the network's clock 1600 MHz against 1800 MHz alone: +12.5 %"));
   EXPECT_THAT(layers[0].reason, Not(HasSubstr("not explained")));
 }
 
 TEST(SequenceReason, WhatMovesMemoryDoesNotFollowTheClock) {
   RunRecord record = in_sequence(100, megahertz(1600));
   record.results[0].flops = 0.0;
+  EXPECT_EQ(layers_in_sequence(record)[0].reason, "as warm");
+}
+
+// A short layer may run at another clock than the pass that it is part of.
+TEST(SequenceReason, TheNetworksClockExplainsNothingWhereNothingDiffers) {
+  EXPECT_EQ(layers_in_sequence(in_sequence(99.84, megahertz(1680)))[0].reason, "as warm");
+}
+
+TEST(SequenceReason, TheNetworksClockIsLeftOutWhereItWouldLeaveMoreUnexplained) {
+  const auto layers = layers_in_sequence(in_sequence(95, megahertz(1680)));
+  EXPECT_EQ(layers[0].reason, "as warm; not explained: -5.0 %");
+}
+
+TEST(SequenceReason, WhatBothIntervalsCoverIsNoDifference) {
+  RunRecord record = in_sequence(103, megahertz(1800));
+  EXPECT_EQ(layers_in_sequence(record)[0].reason, "as warm; not explained: +3.0 %");
+  TimeEstimate& place = record.sequence->calls[0].time;
+  place.low = microseconds(101);
+  place.high = microseconds(105);
+  TimeEstimate& warm = record.results[0].measurements[0].time;
+  warm.low = microseconds(99);
+  warm.high = microseconds(101);
   EXPECT_EQ(layers_in_sequence(record)[0].reason, "as warm");
 }
 

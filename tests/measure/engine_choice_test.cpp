@@ -157,6 +157,19 @@ TEST(EngineLoss, TheShareOfImitationsHasAnExactInterval) {
   EXPECT_NEAR(share.interval.high, 0.4877, 5e-4);
 }
 
+TEST(EngineChoice, AChoiceThatWasMeasuredIsKept) {
+  Result result;
+  result.algorithm = "b";
+  for (const char* engine : {"best", "autotune"}) {
+    const Operation operation = Operation::parse(std::string(kConvolution) + ",engine=" + engine);
+    EXPECT_EQ(engine_of(as_measured(operation, result)), "b") << engine;
+    EXPECT_EQ(as_measured(operation, Result()), operation) << "it was not measured";
+  }
+  const Operation named = Operation::parse(std::string(kConvolution) + ",engine=a");
+  EXPECT_EQ(as_measured(named, result), named);
+  EXPECT_EQ(as_measured(Operation::parse(kConvolution), result), Operation::parse(kConvolution));
+}
+
 TEST(EngineChoice, ADeviceWithoutEnginesSaysSo) {
   Laboratory laboratory;
   try {

@@ -28,6 +28,14 @@ TEST(Estimate, IsTheMedianOfRoundMedians) {
   EXPECT_EQ(estimate_time(rounds).rounds, 3);
 }
 
+TEST(Estimate, StoppingLooksAtAWiderIntervalThanIsReported) {
+  const std::vector<double> lucky = {90, 99.9, 99.9, 99.95, 100, 100, 100.05, 100.1, 100.1, 110};
+  EXPECT_LT(estimate_of(lucky).precision(), 0.005);
+  EXPECT_FALSE(may_stop(lucky, 0.005));
+  EXPECT_FALSE(may_stop(std::vector<double>(5, 100.0), 0.005)) << "five give no interval";
+  EXPECT_TRUE(may_stop(std::vector<double>(10, 100.0), 0.005));
+}
+
 TEST(Estimate, IntervalIsThatOfOrderStatistics) {
   // Between the second and the third value, and the eighth and the ninth: tests/statistics has the weight.
   const std::vector<Round> rounds = rounds_of({7, 3, 9, 1, 10, 2, 8, 4, 6, 5});

@@ -1,11 +1,10 @@
-// Loops of launches, kernels of a launch, operands in turn, networks in sequence.
+// Loops of launches, kernels of a launch, operands in turn.
 #include <gmock/gmock.h>
 
 #include "jitterscope/error.hpp"
 #include "measure/iterations.hpp"
 #include "measure/launch_kernels.hpp"
 #include "measure/measure_operation.hpp"
-#include "measure/sequence.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {
@@ -117,53 +116,6 @@ TEST(LaunchKernels, AMissingTracerCostsNoTimes) {
   ASSERT_TRUE(result.without_kernels.has_value());
   EXPECT_EQ(result.without_kernels->exit_code, ExitCode::missing);
   EXPECT_FALSE(result.without_kernels->reason.empty());
-}
-
-Model two_calls() {
-  Model model;
-  model.name = "two";
-  model.layers = {{{"first", "third"}, kAdd}, {{"second"}, Operation::parse("relu:count=1024")}};
-  model.calls = {{0, "first", {}}, {1, "second", {{0, 0, 2}}}, {0, "third", {{0, 1, 1}}}};
-  return model;
-}
-
-TEST(Sequence, EachCallHasItsOwnTime) {
-  Laboratory laboratory;
-  laboratory.device.script().launch_time = [](const LaunchContext& context) {
-    const bool is_add = context.operation != nullptr && *context.operation == kAdd;
-    return is_add ? microseconds(70) : microseconds(20);
-  };
-  const SequenceMeasurement sequence =
-      measure_sequence(laboratory.session, two_calls(), one_condition(CacheState::warm, Load::burst), {});
-  ASSERT_EQ(sequence.calls.size(), 3u);
-  EXPECT_EQ(sequence.instrument, Instrument::cupti);
-  EXPECT_NEAR(sequence.calls[0].time.median.value(), 70e3, 100);
-  EXPECT_NEAR(sequence.calls[1].time.median.value(), 20e3, 100);
-  EXPECT_EQ(sequence.calls[2].name, "third");
-  EXPECT_GE(sequence.calls[2].time.rounds, 10);
-  EXPECT_GE(sequence.iteration.median.value(), 160e3);
-}
-
-TEST(Sequence, WithoutATracerTheHostTimesEachCall) {
-  Laboratory laboratory;
-  laboratory.device.script().can_trace = false;
-  laboratory.device.script().launch_time = [](const auto&) { return milliseconds(1); };
-  const SequenceMeasurement sequence =
-      measure_sequence(laboratory.session, two_calls(), one_condition(CacheState::warm, Load::burst), {});
-  EXPECT_EQ(sequence.instrument, Instrument::host);
-  EXPECT_NEAR(sequence.calls[0].time.median.value(), 1e6, 2e4);
-}
-
-TEST(Sequence, ACallThatCannotRunIsLeftOutWithItsReason) {
-  Laboratory laboratory;
-  laboratory.device.script().missing_types = {DataType::f16};
-  Model model = two_calls();
-  model.layers[1].operation = Operation::parse("relu:count=1024,dtype=f16");
-  const SequenceMeasurement sequence =
-      measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
-  EXPECT_THAT(sequence.calls[1].failure, testing::HasSubstr("lacks this data type"));
-  EXPECT_EQ(sequence.calls[1].time.rounds, 0);
-  EXPECT_GT(sequence.calls[2].time.rounds, 0);
 }
 
 }  // namespace

@@ -109,6 +109,20 @@ TEST(NamedModels, AreWholeModels) {
   }
 }
 
+TEST(NamedModels, TheAttentionOfGpt2ReadsThreePartsOfOneProduct) {
+  const Model model = model_of("gpt2", "batch=1,layers=1,direction=fprop");
+  const auto found = std::ranges::find_if(
+      model.calls, [&](const Call& call) { return operation(model, call).kind() == "attention"; });
+  ASSERT_NE(found, model.calls.end());
+  ASSERT_EQ(found->inputs.size(), 3u);
+  const std::int64_t part = 1024 * 768 * 4;
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(model.calls[found->inputs[i].call].name, "transformer.h.0.attn.c_attn.fprop");
+    EXPECT_EQ(found->inputs[i].offset, Bytes(static_cast<std::int64_t>(i) * part));
+  }
+  EXPECT_EQ(found->unwritten, 0);
+}
+
 TEST(NamedModels, EachSourceIsAnEarlierOperandThatIsLargeEnough) {
   for (const ModelDescription& description : named_models()) {
     const Model model = model_of(description.name, "batch=2");
@@ -123,7 +137,9 @@ TEST(NamedModels, EachSourceIsAnEarlierOperandThatIsLargeEnough) {
         const bool in_place = kind == "relu" || kind == "add";
         EXPECT_TRUE(in_place || operands.at(source.operand).role == OperandRole::input)
             << model.calls[i].name;
-        EXPECT_GE(owned.count, operands[source.operand].count) << model.calls[i].name;
+        const Bytes end = source.offset + operands[source.operand].bytes();
+        EXPECT_LE(end, owned.bytes()) << model.calls[i].name;
+        EXPECT_EQ(source.offset.value() % 256, 0) << model.calls[i].name;
       }
     }
   }

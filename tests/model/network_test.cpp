@@ -39,6 +39,11 @@ const Call& call_named(const Model& model, const std::string& name) {
 
 Conv2d convolution(std::int64_t c, std::int64_t k) { return {.n = 2, .c = c, .h = 4, .w = 4, .k = k}; }
 Elementwise relu(std::int64_t count) { return {ElementwiseKind::relu, count}; }
+ModelOptions only(Direction direction) {
+  ModelOptions options;
+  options.direction = direction;
+  return options;
+}
 
 TEST(Network, BackwardGoesInReverseAndAddsGradientsThatMeet) {
   Network network("n", "");
@@ -98,6 +103,45 @@ TEST(Network, BothPassesReadOneWeight) {
   EXPECT_EQ(weight_source("second.dgrad"), std::pair(std::size_t{1}, std::size_t{1}));  // x, w, y
 }
 
+TEST(Network, PartsOfATensorLieOneBehindTheOther) {
+  Network network("n", "");
+  const Tensor x = network.add("whole", relu(96), {network.input(96, DataType::f32)});
+  const std::vector<Tensor> parts = network.split("split", x, {32, 64});
+  network.add("first", relu(32), {parts[0]});
+  network.add("second", relu(64), {parts[1]});
+  const Model model = network.to_model(only(Direction::fprop));
+  ASSERT_THAT(model.calls[1].inputs, SizeIs(1));
+  EXPECT_EQ(model.calls[1].inputs[0].offset, Bytes(0));
+  ASSERT_THAT(model.calls[2].inputs, SizeIs(1));
+  EXPECT_EQ(model.calls[2].inputs[0].call, 0u);
+  EXPECT_EQ(model.calls[2].inputs[0].offset, Bytes(32 * 4));
+}
+
+TEST(Network, WhatAnUntimedOperatorWritesIsUnwritten) {
+  Network network("n", "");
+  const Tensor x = network.add("first", relu(96), {network.input(96, DataType::f32)});
+  const Tensor copied = network.add_untimed("copy", {"aten::clone", "", "it copies"}, {x}, 96);
+  const std::vector<Tensor> parts = network.split("split", copied, {48, 48});
+  network.add("sum", Elementwise{ElementwiseKind::add, 48}, {parts[0], parts[1]});
+  const Model model = network.to_model(only(Direction::fprop));
+  EXPECT_EQ(model.calls[0].unwritten, 0) << "a network's data and weights are given";
+  EXPECT_EQ(model.calls[1].unwritten, 2);
+}
+
+TEST(Network, WhatOnlyAnotherPassComputesIsUnwritten) {
+  Network network("n", "");
+  const Tensor x = network.add("first", convolution(3, 8), {network.input(96, DataType::f32)});
+  network.loss("loss", network.add("second", convolution(8, 8), {x}), "");
+  const Model all = network.to_model({});
+  ASSERT_THAT(names(all),
+              ElementsAre("first.fprop", "second.fprop", "second.dgrad", "second.wgrad", "first.wgrad"));
+  EXPECT_EQ(all.calls[1].unwritten, 0);
+  EXPECT_EQ(all.calls[2].unwritten, 1) << "the loss is not timed";
+  EXPECT_EQ(all.calls[4].unwritten, 0);
+  const Model weights = network.to_model(only(Direction::wgrad));
+  EXPECT_EQ(weights.calls[0].unwritten, 2);
+}
+
 TEST(Network, ATensorThatACallReadsTwiceIsNoEarlierCalls) {
   Network network("n", "");
   const Tensor x = network.input(96, DataType::f32);
@@ -131,11 +175,7 @@ TEST(Network, TheDirectionPicksCalls) {
   const Tensor x = network.add("conv", convolution(3, 8), {network.input(96, DataType::f32)});
   const Tensor y = network.add("relu", relu(256), {x});
   network.loss("loss", network.add("last", convolution(8, 8), {y}), "");
-  const auto part = [&](Direction direction) {
-    ModelOptions options;
-    options.direction = direction;
-    return names(network.to_model(options));
-  };
+  const auto part = [&](Direction direction) { return names(network.to_model(only(direction))); };
   EXPECT_THAT(part(Direction::fprop), ElementsAre("conv.fprop", "relu.forward", "last.fprop"));
   EXPECT_THAT(part(Direction::dgrad), ElementsAre("last.dgrad", "relu.backward"));
   EXPECT_THAT(part(Direction::wgrad), ElementsAre("last.wgrad", "conv.wgrad"));

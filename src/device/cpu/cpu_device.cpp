@@ -97,7 +97,7 @@ class CpuDevice final : public Device {
       table_ = std::make_unique<InputTable>(data);
       table_data_ = data;
     }
-    table_->share(data.shared);
+    table_->use_for(data);
     return *table_;
   }
 

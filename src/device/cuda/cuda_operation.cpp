@@ -3,35 +3,44 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/operand_data.hpp"
+#include "device/shared_operand.hpp"
 
 namespace jitterscope::cuda {
 
 CudaOperation::CudaOperation(const Context& context, const Operation& operation, const InputData& data)
     : context_(context), operation_(operation), descriptions_(operation.operands()) {
   context_.make_current();
-  Bytes needed(0);
+  allocate(data);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    operands_.push_back(shared_memory(i, data));
-    if (!operands_.back()) needed += descriptions_[i].bytes();
-  }
-  require_device_memory(context_, operation_, needed);
-  for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    if (!operands_[i]) operands_[i] = std::make_shared<DeviceMemory>(descriptions_[i].bytes());
-    if (descriptions_[i].role == OperandRole::input) {
-      fill_operand(context_, operands_[i]->address(), descriptions_[i], i, data);
-    }
+    if (descriptions_[i].role != OperandRole::input) continue;
+    const SharedOperand* shared = find_shared(data, i, descriptions_[i].bytes());
+    const auto* owner = shared ? dynamic_cast<const CudaOperation*>(shared->owner) : nullptr;
+    if (owner != nullptr && is_filled_by_owner(*shared)) continue;
+    fill_operand(context_, operand(i), descriptions_[i], i, data);
   }
   CudaOperation::poison_outputs();
 }
 
-std::shared_ptr<DeviceMemory> CudaOperation::shared_memory(std::size_t index, const InputData& data) const {
-  for (const SharedOperand& shared : data.shared) {
-    const auto* owner = dynamic_cast<const CudaOperation*>(shared.owner);
-    if (shared.operand != index || owner == nullptr) continue;
-    const std::shared_ptr<DeviceMemory>& memory = owner->operands_.at(shared.owner_operand);
-    if (memory->size() == descriptions_[index].bytes()) return memory;
+void CudaOperation::allocate(const InputData& data) {
+  Bytes needed(0);
+  for (std::size_t i = 0; i < descriptions_.size(); ++i) {
+    const SharedOperand* shared = find_shared(data, i, descriptions_[i].bytes());
+    const auto* owner = shared ? dynamic_cast<const CudaOperation*>(shared->owner) : nullptr;
+    Place place;
+    if (owner != nullptr) {
+      place = owner->places_[shared->owner_operand];
+      place.address += static_cast<CUdeviceptr>(shared->offset.value());
+    } else {
+      needed += descriptions_[i].bytes();
+    }
+    places_.push_back(std::move(place));
   }
-  return nullptr;
+  require_device_memory(context_, operation_, needed);
+  for (std::size_t i = 0; i < descriptions_.size(); ++i) {
+    if (places_[i].memory) continue;
+    places_[i].memory = std::make_shared<DeviceMemory>(descriptions_[i].bytes());
+    places_[i].address = places_[i].memory->address();
+  }
 }
 
 bool CudaOperation::produce_inputs(NativeQueue queue) {
@@ -44,14 +53,17 @@ bool CudaOperation::produce_inputs(NativeQueue queue) {
 
 std::vector<MemoryRegion> CudaOperation::memory() const {
   std::vector<MemoryRegion> regions;
-  for (const auto& operand : operands_) regions.push_back({operand->pointer(), operand->size()});
+  for (std::size_t i = 0; i < descriptions_.size(); ++i) {
+    regions.push_back({operand_pointer(i), descriptions_[i].bytes()});
+  }
   return regions;
 }
 
 void CudaOperation::poison_outputs() {
   context_.make_current();
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    if (descriptions_[i].role == OperandRole::output) poison_device_memory(context_, *operands_[i]);
+    if (descriptions_[i].role == OperandRole::output)
+      poison_device_memory(context_, operand(i), descriptions_[i].bytes());
   }
   check(driver().cuCtxSynchronize(), "preparing the operands of " + operation_.text());
 }

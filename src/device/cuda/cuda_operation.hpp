@@ -27,17 +27,23 @@ class CudaOperation : public PreparedOperation {
 
   const Context& context() const { return context_; }
   /// Device address of operation().operands()[index].
-  CUdeviceptr operand(std::size_t index) const { return operands_[index]->address(); }
-  void* operand_pointer(std::size_t index) const { return operands_[index]->pointer(); }
+  CUdeviceptr operand(std::size_t index) const { return places_[index].address; }
+  void* operand_pointer(std::size_t index) const {
+    return reinterpret_cast<void*>(operand(index));  // NOLINT: as the libraries take it
+  }
 
  private:
-  /// The memory that an operand shares, or null.
-  std::shared_ptr<DeviceMemory> shared_memory(std::size_t index, const InputData& data) const;
+  /// Where an operand lies: alone in its memory, or in a part of another's.
+  struct Place {
+    std::shared_ptr<DeviceMemory> memory;
+    CUdeviceptr address = 0;
+  };
+  void allocate(const InputData& data);
 
   const Context& context_;
   Operation operation_;
   std::vector<Operand> descriptions_;
-  std::vector<std::shared_ptr<DeviceMemory>> operands_;
+  std::vector<Place> places_;
 };
 
 }  // namespace jitterscope::cuda

@@ -8,6 +8,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernel_module.hpp"
 #include "device/cuda/kernels_binary.hpp"
+#include "device/input_value.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -130,7 +131,7 @@ void Kernels::fill_random(CUstream stream, CUdeviceptr out, const Operand& opera
            static_cast<std::uint64_t>(operand.index_limit), data.seed);
   } else {
     launch(fill_random_[storage_index(operand.dtype)], blocks, kThreads, stream, out, count,
-           static_cast<int>(data.kind), data.seed, operand.non_negative);
+           static_cast<int>(data.kind), data.seed, operand.non_negative, scale_of(operand, data));
   }
 }
 

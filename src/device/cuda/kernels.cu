@@ -117,9 +117,9 @@ namespace {
 
 template <class T>
 __device__ __forceinline__ void fill_random(T* out, std::size_t count, int kind, std::uint64_t seed,
-                                            bool non_negative) {
+                                            bool non_negative, double scale) {
   for (std::size_t i = first_index(); i < count; i += index_step()) {
-    const Compute<T> value = random_value<Compute<T>>(kind, seed, i);
+    const Compute<T> value = random_value<Compute<T>>(kind, seed, i) * static_cast<Compute<T>>(scale);
     out[i] = Number<T>::store(non_negative && value < Compute<T>(0) ? -value : value);
   }
 }
@@ -149,8 +149,8 @@ extern "C" __global__ void to_double_i64(double* out, const std::int64_t* in, st
 
 #define JITTERSCOPE_KERNELS(T, suffix)                                                                \
   extern "C" __global__ void random_##suffix(T* out, std::size_t count, int kind, std::uint64_t seed, \
-                                             bool non_negative) {                                     \
-    fill_random<T>(out, count, kind, seed, non_negative);                                             \
+                                             bool non_negative, double scale) {                       \
+    fill_random<T>(out, count, kind, seed, non_negative, scale);                                      \
   }                                                                                                   \
   extern "C" __global__ void to_double_##suffix(double* out, const T* in, std::size_t count) {        \
     convert<T>(out, in, count);                                                                       \

@@ -31,13 +31,15 @@ void fill_operand(const Context& context, CUdeviceptr address, const Operand& op
                   const InputData& data) {
   // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
   const std::uint64_t seed = data.seed + 0xd1342543de82ef95u * (index + 1);
-  context.kernels().fill_random(context.stream(), address, operand, {data.kind, seed});
+  InputData own = data;
+  own.seed = seed;
+  context.kernels().fill_random(context.stream(), address, operand, own);
 }
 
-void poison_device_memory(const Context& context, const DeviceMemory& memory) {
-  if (memory.size().value() == 0) return;
-  check(driver().cuMemsetD8Async(memory.address(), kPoisonByte,
-                                 static_cast<std::size_t>(memory.size().value()), context.stream()),
+void poison_device_memory(const Context& context, CUdeviceptr address, Bytes size) {
+  if (size.value() == 0) return;
+  check(driver().cuMemsetD8Async(address, kPoisonByte, static_cast<std::size_t>(size.value()),
+                                 context.stream()),
         "poisoning an output");
 }
 

@@ -16,7 +16,7 @@ void require_device_memory(const Context&, const Operation&, Bytes needed);
 void fill_operand(const Context&, CUdeviceptr address, const Operand&, std::size_t index, const InputData&);
 
 /// All bits set is a NaN in every data type. Enqueues on the context's stream.
-void poison_device_memory(const Context&, const DeviceMemory&);
+void poison_device_memory(const Context&, CUdeviceptr address, Bytes size);
 
 /// Waits for the device, then converts there, in pieces, so that no copy of the tensor is made on the GPU.
 std::vector<double> read_as_double(const Context&, CUdeviceptr address, const Operand&);

@@ -48,9 +48,10 @@ double rounded_to(DataType dtype, double value) {
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data) {
   if (operand.dtype == DataType::i64) return index_values(operand, index, data);
   Random random(data.seed);
+  const double scale = scale_of(operand, data);
   std::vector<double> table(kTableSize);
   for (double& value : table) {
-    value = rounded_to(operand.dtype, draw_value(data.kind, random));
+    value = rounded_to(operand.dtype, scale * draw_value(data.kind, random));
     if (operand.non_negative) value = std::abs(value);
   }
   Random places(operand_seed(data, index));

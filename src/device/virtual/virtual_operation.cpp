@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/quantity_text.hpp"
+#include "device/shared_operand.hpp"
 #include "device/virtual/kernel_work.hpp"
 #include "device/virtual/operand_values.hpp"
 #include "device/virtual/virtual_queue.hpp"
@@ -69,15 +70,13 @@ VirtualOperation::~VirtualOperation() {
   }
 }
 
+// A buffer's cached lines are counted, not named: where in it a part begins makes no difference.
 std::optional<physics::Buffer> VirtualOperation::shared_buffer(std::size_t index,
                                                                const InputData& data) const {
-  for (const SharedOperand& shared : data.shared) {
-    const auto* owner = dynamic_cast<const VirtualOperation*>(shared.owner);
-    if (shared.operand != index || owner == nullptr) continue;
-    const bool same_size = owner->operands_.at(shared.owner_operand).bytes() == operands_[index].bytes();
-    if (same_size) return owner->buffers_[shared.owner_operand];
-  }
-  return std::nullopt;
+  const SharedOperand* shared = find_shared(data, index, operands_[index].bytes());
+  const auto* owner = shared ? dynamic_cast<const VirtualOperation*>(shared->owner) : nullptr;
+  if (owner == nullptr) return std::nullopt;
+  return owner->buffers_[shared->owner_operand];
 }
 
 void VirtualOperation::run(NativeQueue queue) {

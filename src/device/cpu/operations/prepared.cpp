@@ -7,6 +7,7 @@
 #include "base/random.hpp"
 #include "device/cpu/number_formats.hpp"
 #include "device/input_value.hpp"
+#include "device/shared_operand.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cpu {
@@ -19,7 +20,7 @@ constexpr std::int64_t kTableSize = 1 << 20;
 constexpr std::int64_t kRun = 4096;
 
 template <class Format>
-void fill_runs(std::byte* memory, const Operand& operand, const std::vector<double>& table,
+void fill_runs(std::byte* memory, const Operand& operand, const std::vector<double>& table, double scale,
                std::uint64_t seed) {
   const std::int64_t count = operand.count;
   auto* elements = reinterpret_cast<typename Format::Stored*>(memory);
@@ -29,7 +30,7 @@ void fill_runs(std::byte* memory, const Operand& operand, const std::vector<doub
     const double* values = table.data() + random.below(kTableSize - kRun);
     const std::int64_t length = std::min(kRun, count - first);
     for (std::int64_t i = 0; i < length; ++i) {
-      const double value = operand.non_negative ? std::abs(values[i]) : values[i];
+      const double value = scale * (operand.non_negative ? std::abs(values[i]) : values[i]);
       elements[first + i] = Format::write(static_cast<typename Format::Value>(value));
     }
   }
@@ -75,8 +76,9 @@ InputTable::InputTable(const InputData& data) : data_(data), values_(kTableSize)
 void InputTable::fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const {
   const std::uint64_t seed = Random(data_.seed ^ (stream << 48)).next();
   if (operand.dtype == DataType::i64) return fill_indices(memory, operand, seed);
+  const double scale = scale_of(operand, data_);
   with_format(operand.dtype,
-              [&]<class Format>(Format) { fill_runs<Format>(memory, operand, values_, seed); });
+              [&]<class Format>(Format) { fill_runs<Format>(memory, operand, values_, scale, seed); });
 }
 
 Bytes operand_memory(const Operation& operation) {
@@ -87,25 +89,31 @@ Bytes operand_memory(const Operation& operation) {
 
 CpuOperation::CpuOperation(const Operation& operation, const InputTable& inputs)
     : operation_(operation), operands_(operation.operands()) {
-  memory_.reserve(operands_.size());
+  places_.reserve(operands_.size());
   for (std::size_t index = 0; index < operands_.size(); ++index) {
-    memory_.push_back(shared_memory(index, inputs.data()));
-    if (!memory_.back()) memory_.back() = std::make_shared<AlignedMemory>(operands_[index].bytes());
-    if (operands_[index].role == OperandRole::input) {
-      inputs.fill(memory_.back()->data(), operands_[index], index + 1);
+    const Bytes size = operands_[index].bytes();
+    const SharedOperand* shared = find_shared(inputs.data(), index, size);
+    const auto* owner = shared ? dynamic_cast<const CpuOperation*>(shared->owner) : nullptr;
+    places_.push_back(owner ? owner->part(*shared, size) : Place::of_its_own(size));
+    const bool is_filled = owner != nullptr && is_filled_by_owner(*shared);
+    if (operands_[index].role == OperandRole::input && !is_filled) {
+      inputs.fill(places_.back().begin(), operands_[index], index + 1);
     }
   }
   CpuOperation::poison_outputs();
 }
 
-std::shared_ptr<AlignedMemory> CpuOperation::shared_memory(std::size_t index, const InputData& data) const {
-  for (const SharedOperand& shared : data.shared) {
-    const auto* owner = dynamic_cast<const CpuOperation*>(shared.owner);
-    if (shared.operand != index || owner == nullptr) continue;
-    const bool same_size = owner->operands_.at(shared.owner_operand).bytes() == operands_[index].bytes();
-    if (same_size) return owner->memory_[shared.owner_operand];
-  }
-  return nullptr;
+CpuOperation::Place CpuOperation::Place::of_its_own(Bytes size) {
+  auto memory = std::make_shared<AlignedMemory>(size);
+  const Bytes whole_lines = memory->size();
+  return {std::move(memory), Bytes(0), whole_lines};
+}
+
+CpuOperation::Place CpuOperation::part(const SharedOperand& shared, Bytes size) const {
+  const Place& whole = places_[shared.owner_operand];
+  const Operand& owned = operands_[shared.owner_operand];
+  const bool is_whole = size == owned.bytes();
+  return {whole.memory, whole.offset + shared.offset, is_whole ? whole.size : size};
 }
 
 // Rewriting one word makes a whole line modified in the cache of the core that did it, which is all that a
@@ -114,7 +122,7 @@ bool CpuOperation::produce_inputs(NativeQueue) {
   for (std::size_t index = 0; index < operands_.size(); ++index) {
     if (operands_[index].role != OperandRole::input) continue;
     auto* words = data<volatile std::uint64_t>(index);
-    const std::int64_t count = memory_[index]->size().value() / 8;
+    const std::int64_t count = places_[index].size.value() / 8;
 #pragma omp parallel for schedule(static) if (count > 8192)
     for (std::int64_t i = 0; i < count; i += 8) words[i] = words[i];
   }
@@ -123,21 +131,21 @@ bool CpuOperation::produce_inputs(NativeQueue) {
 
 std::vector<MemoryRegion> CpuOperation::memory() const {
   std::vector<MemoryRegion> regions;
-  for (const auto& memory : memory_) regions.push_back({memory->data(), memory->size()});
+  for (const Place& place : places_) regions.push_back({place.begin(), place.size});
   return regions;
 }
 
 void CpuOperation::poison_outputs() {
   for (std::size_t index = 0; index < operands_.size(); ++index) {
     if (operands_[index].role != OperandRole::output) continue;
-    std::memset(memory_[index]->data(), 0xff, static_cast<std::size_t>(memory_[index]->size().value()));
+    std::memset(places_[index].begin(), 0xff, static_cast<std::size_t>(places_[index].size.value()));
   }
 }
 
 std::vector<double> CpuOperation::read_operand(std::size_t index) {
   const Operand& operand = operands_.at(index);
   std::vector<double> values(static_cast<std::size_t>(operand.count));
-  with_format(operand.dtype, [&]<class Format>(Format) { read_all<Format>(values, memory_[index]->data()); });
+  with_format(operand.dtype, [&]<class Format>(Format) { read_all<Format>(values, places_[index].begin()); });
   return values;
 }
 

@@ -14,8 +14,8 @@ class InputTable {
  public:
   explicit InputTable(const InputData& data);
   const InputData& data() const { return data_; }
-  /// What the next operation shares with others.
-  void share(const std::vector<SharedOperand>& shared) { data_.shared = shared; }
+  /// Of the same kind and seed: what the next operation shares, and whether its weights are scaled.
+  void use_for(const InputData& data) { data_ = data; }
   /// Fills an operand; another `stream` gives other values. Indices are random for any kind of data.
   void fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const;
 
@@ -42,16 +42,24 @@ class CpuOperation : public PreparedOperation {
  protected:
   template <class Element = void>
   Element* data(std::size_t index) const {
-    return reinterpret_cast<Element*>(memory_[index]->data());
+    return reinterpret_cast<Element*>(places_[index].begin());
   }
 
  private:
-  /// The memory that an operand shares, or null.
-  std::shared_ptr<AlignedMemory> shared_memory(std::size_t index, const InputData& data) const;
+  /// Where an operand lies: alone in its memory, or in a part of another's.
+  struct Place {
+    std::shared_ptr<AlignedMemory> memory;
+    Bytes offset, size;
+
+    static Place of_its_own(Bytes size);
+    std::byte* begin() const { return memory->data() + offset.value(); }
+  };
+  /// What another operation shares of this one's.
+  Place part(const SharedOperand& shared, Bytes size) const;
 
   Operation operation_;
   std::vector<Operand> operands_;
-  std::vector<std::shared_ptr<AlignedMemory>> memory_;
+  std::vector<Place> places_;
 };
 
 }  // namespace jitterscope::cpu

@@ -123,7 +123,7 @@ class HostCopy : public PreparedOperation {
 void HostCopy::poison_outputs() {
   context_.make_current();
   if (to_device()) {
-    poison_device_memory(context_, device_);
+    poison_device_memory(context_, device_.address(), device_.size());
   } else {
     std::memset(host_->pointer(), 0xff, bytes());
   }

@@ -1,0 +1,106 @@
+// Networks in sequence: what is timed, what is left out, what each call reads.
+#include "measure/sequence.hpp"
+
+#include <gmock/gmock.h>
+
+#include "measuring.hpp"
+
+namespace jitterscope::scripted {
+namespace {
+
+const Operation kAdd = Operation::parse("add:count=1024");
+
+Model two_calls() {
+  Model model;
+  model.name = "two";
+  model.layers = {{{"first", "third"}, kAdd}, {{"second"}, Operation::parse("relu:count=1024")}};
+  model.calls = {{0, "first", {}}, {1, "second", {{0, 0, 2}}}, {0, "third", {{0, 1, 1}}}};
+  return model;
+}
+
+TEST(Sequence, EachCallHasItsOwnTime) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const LaunchContext& context) {
+    const bool is_add = context.operation != nullptr && *context.operation == kAdd;
+    return is_add ? microseconds(70) : microseconds(20);
+  };
+  const SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, two_calls(), one_condition(CacheState::warm, Load::burst), {});
+  ASSERT_EQ(sequence.calls.size(), 3u);
+  EXPECT_EQ(sequence.instrument, Instrument::cupti);
+  EXPECT_NEAR(sequence.calls[0].time.median.value(), 70e3, 100);
+  EXPECT_NEAR(sequence.calls[1].time.median.value(), 20e3, 100);
+  EXPECT_EQ(sequence.calls[2].name, "third");
+  EXPECT_GE(sequence.calls[2].time.rounds, 10);
+  EXPECT_GE(sequence.iteration.median.value(), 160e3);
+}
+
+TEST(Sequence, WithoutATracerTheHostTimesEachCall) {
+  Laboratory laboratory;
+  laboratory.device.script().can_trace = false;
+  laboratory.device.script().launch_time = [](const auto&) { return milliseconds(1); };
+  const SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, two_calls(), one_condition(CacheState::warm, Load::burst), {});
+  EXPECT_EQ(sequence.instrument, Instrument::host);
+  EXPECT_NEAR(sequence.calls[0].time.median.value(), 1e6, 2e4);
+}
+
+TEST(Sequence, ACallThatCannotRunIsLeftOutWithItsReason) {
+  Laboratory laboratory;
+  laboratory.device.script().missing_types = {DataType::f16};
+  Model model = two_calls();
+  model.layers[1].operation = Operation::parse("relu:count=1024,dtype=f16");
+  const SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+  EXPECT_THAT(sequence.calls[1].failure, testing::HasSubstr("lacks this data type"));
+  EXPECT_EQ(sequence.calls[1].time.rounds, 0);
+  EXPECT_GT(sequence.calls[2].time.rounds, 0);
+}
+
+TEST(Sequence, WhatReadsTheOutputOfACallThatWasLeftOutReadsWhatNoneWrote) {
+  Laboratory laboratory;
+  laboratory.device.script().missing_types = {DataType::f16};
+  Model model = two_calls();
+  model.layers[1].operation = Operation::parse("relu:count=2048,dtype=f16");
+  const SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+  EXPECT_EQ(sequence.calls[0].unwritten, 0);
+  EXPECT_EQ(sequence.calls[2].unwritten, 1);
+  EXPECT_EQ(calls_timed(sequence), 2);
+}
+
+TEST(Sequence, APartOutsideOfItsSourceIsReadFromMemoryThatNoneWrote) {
+  Laboratory laboratory;
+  Model model = two_calls();
+  model.calls[1].inputs = {{0, 0, 2, Bytes(2048)}};  // 4 KiB from there are more than the 4 KiB of the sum
+  model.calls[2].unwritten = 1;
+  const SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+  EXPECT_EQ(sequence.calls[1].unwritten, 1);
+  EXPECT_EQ(sequence.calls[2].unwritten, 1);
+}
+
+TEST(Sequence, AnInterruptionWhilePreparingLeavesNoTime) {
+  Laboratory laboratory;
+  bool pressed = false;
+  MeasureOptions options = one_condition(CacheState::warm, Load::burst);
+  options.interrupted = [&] { return pressed; };
+  const SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, two_calls(), options,
+                       [&](const std::string&, std::size_t number, std::size_t) { pressed = number == 2; });
+  EXPECT_EQ(sequence.calls.size(), 3u);
+  EXPECT_EQ(calls_timed(sequence), 0);
+  EXPECT_EQ(sequence.iteration.rounds, 0);
+}
+
+TEST(Sequence, ThePassMustBePreciseAsWell) {
+  Laboratory laboratory;
+  SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, two_calls(), one_condition(CacheState::warm, Load::burst), {});
+  EXPECT_TRUE(reached_precision(sequence));
+  sequence.iteration.high = sequence.iteration.median * 1.3;
+  EXPECT_FALSE(reached_precision(sequence));
+}
+
+}  // namespace
+}  // namespace jitterscope::scripted
