@@ -54,6 +54,9 @@ std::string window_pool(Import& import, const OnnxNode& node) {
     return "its window is dilated";
   if (automatic.starts_with("SAME")) return "its padding is chosen by the runtime (auto_pad)";
   if (!pads.empty() && (pads[0] != pads[2] || pads[1] != pads[3])) return "its padding is uneven";
+  const bool is_padded = !pads.empty() && (pads[0] != 0 || pads[1] != 0);
+  if (kind == PoolKind::average && is_padded && node.integer("count_include_pad", 0) == 0)
+    return "its averages leave the padding out (count_include_pad=0)";
   pool->window_h = window[0];
   pool->window_w = window[1];
   if (!strides.empty()) {
@@ -111,6 +114,11 @@ std::string run_elementwise(Import& import, const OnnxNode& node, ElementwiseKin
 template <ElementwiseKind kind>
 std::string of_one(Import& import, const OnnxNode& node) {
   return run_elementwise(import, node, kind, {node.input(0)});
+}
+
+std::string gelu(Import& import, const OnnxNode& node) {
+  if (node.text("approximate") == "tanh") return "only the exact one is timed, not that by tanh";
+  return of_one<ElementwiseKind::gelu>(import, node);
 }
 
 // torch.nn.SiLU is written as x·sigmoid(x).
@@ -194,7 +202,7 @@ const Importers& map_importers() {
                                       {"ReduceMean", mean},
                                       {"Relu", of_one<ElementwiseKind::relu>},
                                       {"Tanh", of_one<ElementwiseKind::tanh>},
-                                      {"Gelu", of_one<ElementwiseKind::gelu>},
+                                      {"Gelu", gelu},
                                       {"Sigmoid", sigmoid},
                                       {"Clip", clip},
                                       {"Add", add},
