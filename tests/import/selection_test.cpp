@@ -31,6 +31,25 @@ TEST(Selection, OperatorsThatOnlyCallWorkWhereTheyCallNothing) {
               ElementsAre(nothing, nothing, timed));
 }
 
+// In records without kernels nothing but their names says that they have work of their own.
+TEST(Selection, OperatorsWithKernelsOfTheirOwnAreTimedWhole) {
+  for (const auto& [name, beneath] : {std::pair("aten::mse_loss", "aten::mean"),
+                                      {"aten::binary_cross_entropy", "aten::mean"},
+                                      {"aten::index", "aten::nonzero"},
+                                      {"aten::masked_select", "aten::sum"},
+                                      {"aten::_unique2", "aten::sort"},
+                                      {"aten::_embedding_bag", "aten::sub"},
+                                      {"aten::_fft_r2c", "aten::mul_"},
+                                      {"aten::_cudnn_rnn", "aten::cat"}}) {
+    EXPECT_THAT(select_operators({{name}, {beneath, 0}}), ElementsAre(timed, part)) << name;
+  }
+}
+
+TEST(Selection, AQuestionIsNoWork) {
+  EXPECT_THAT(select_operators({{"aten::lstm"}, {"aten::cudnn_is_acceptable", 0}, {"aten::_cudnn_rnn", 0}}),
+              ElementsAre(nothing, nothing, timed));
+}
+
 TEST(Selection, ABiasGradientStandsBesideTheConvolutions) {
   EXPECT_THAT(select_operators({{"aten::convolution_backward"}, {"aten::sum", 0}}),
               ElementsAre(timed, timed));
