@@ -66,6 +66,7 @@ constexpr std::string_view kWhole =
 constexpr std::string_view kBeside =
     " cudnn_convolution cudnn_convolution_transpose convolution_backward mkldnn_convolution "
     "miopen_convolution _conv_depthwise2d conv_depthwise3d ";
+constexpr std::string_view kProducts = " mm bmm addmm baddbmm addmm_ baddbmm_ addbmm _addmm_activation ";
 constexpr std::string_view kMove = " fill_ zero_ copy_ clone ";
 
 constexpr std::string_view kAten = "aten::";
@@ -112,6 +113,10 @@ Work work_of(std::string_view name) {
 
 bool runs_on_gpu_alone(std::string_view name) {
   return name.starts_with("aten::cudnn_") && work_of(name) != Work::none;
+}
+
+bool is_matrix_product(std::string_view name) {
+  return name.starts_with(kAten) && is_in(kProducts, name.substr(kAten.size()));
 }
 
 bool only_moves_memory(std::string_view name) {

@@ -51,8 +51,9 @@ TEST(Selection, AQuestionIsNoWork) {
 }
 
 TEST(Selection, ABiasGradientStandsBesideTheConvolutions) {
-  EXPECT_THAT(select_operators({{"aten::convolution_backward"}, {"aten::sum", 0}}),
-              ElementsAre(timed, timed));
+  const std::vector<OperatorNode> nodes = {{"aten::convolution_backward"}, {"aten::sum", 0}};
+  EXPECT_THAT(select_operators(nodes), ElementsAre(timed, timed));
+  EXPECT_THAT(with_timed_sums(nodes, select_operators(nodes)), ElementsAre(true, false));
 }
 
 TEST(Selection, TheRecordSaysWhetherAnOperatorLaunches) {
