@@ -195,6 +195,18 @@ bool equal(Import& import, const OnnxNode& node) {
 
 }  // namespace
 
+std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers) {
+  if (!numbers) return std::nullopt;
+  Shape result;
+  for (const double number : *numbers) {
+    // ONNX writes the largest 64-bit number for "to the end".
+    constexpr double kEnd = 1e15;
+    if (std::isnan(number)) return std::nullopt;
+    result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
+  }
+  return result;
+}
+
 bool fold(Import& import, const OnnxNode& node) {
   using Folder = bool (*)(Import&, const OnnxNode&);
   static const std::map<std::string, Folder> folders = {{"Constant", constant},

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "base/names.hpp"
@@ -87,18 +86,6 @@ std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size) return std::nullopt;
   return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
-}
-
-std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers) {
-  if (!numbers) return std::nullopt;
-  Shape result;
-  for (const double number : *numbers) {
-    // ONNX writes the largest 64-bit number for "to the end".
-    constexpr double kEnd = 1e15;
-    if (std::isnan(number)) return std::nullopt;
-    result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
-  }
-  return result;
 }
 
 Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOptions& options)
@@ -279,6 +266,16 @@ void Import::leave_out(const OnnxNode& node, const std::string& reason, const st
     counted = true;
   }
   if (!counted) network_.skip({name, "", reason});
+}
+
+std::int64_t Import::rebatched(std::int64_t size) const {
+  return options_.batch && size > 1 && size == exported_batch_ ? *options_.batch : size;
+}
+
+void Import::fail_of_batch(const OnnxNode& node) const {
+  throw UsageError(fmt::format(
+      "{}: {}: the file is written for a batch of {} alone; leave out batch=, or export it with an open axis",
+      file_name_, step_name(node), *exported_batch_));
 }
 
 Shape Import::rebatched(Shape shape, std::int64_t count) const {

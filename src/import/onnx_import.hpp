@@ -71,6 +71,10 @@ class Import {
 
   /// A shape that the file fixed for its own batch, for the batch that was asked for; as it is where it fits.
   Shape rebatched(Shape shape, std::int64_t count) const;
+  /// Of an axis that the file's own batch sizes: the batch that was asked for, where the file's is not one.
+  std::int64_t rebatched(std::int64_t size) const;
+  /// Throws UsageError: what the node gives is of the batch that the file was exported with.
+  [[noreturn]] void fail_of_batch(const OnnxNode& node) const;
   std::optional<std::int64_t> exported_batch() const { return exported_batch_; }
 
  private:

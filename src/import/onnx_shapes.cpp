@@ -146,20 +146,27 @@ MaybeShape of_reduction(Import& import, const OnnxNode& node) {
 }
 
 MaybeShape of_expand(Import& import, const OnnxNode& node) {
-  const MaybeShape x = import.shape(node.input(0)),
-                   asked = whole_numbers(import.value(node.input(1)).numbers);
-  return x && asked ? broadcast(*x, *asked) : std::nullopt;
+  const MaybeShape x = import.shape(node.input(0));
+  MaybeShape asked = whole_numbers(import.value(node.input(1)).numbers);
+  if (!x || !asked) return std::nullopt;
+  if (!asked->empty()) asked->front() = import.rebatched(asked->front());
+  return broadcast(*x, *asked);
 }
 
 MaybeShape of_constant(Import& import, const OnnxNode& node) {
-  return whole_numbers(import.value(node.input(0)).numbers);
+  MaybeShape shape = whole_numbers(import.value(node.input(0)).numbers);
+  if (shape && !shape->empty()) shape->front() = import.rebatched(shape->front());
+  return shape;
 }
 
 // Sizes, or factors of the input's.
 MaybeShape of_resize(Import& import, const OnnxNode& node) {
   const MaybeShape x = import.shape(node.input(0));
-  if (const MaybeShape sizes = whole_numbers(import.value(node.input(3)).numbers); sizes && !sizes->empty())
+  MaybeShape sizes = whole_numbers(import.value(node.input(3)).numbers);
+  if (x && sizes && sizes->size() == x->size()) {
+    sizes->front() = x->front();  // the batch, which the file may say as its own
     return sizes;
+  }
   const std::size_t place = node.operator_name == "Upsample" ? 1 : 2;
   const auto& factors = import.value(node.input(place)).numbers;
   if (!x || !factors || factors->size() != x->size()) return std::nullopt;

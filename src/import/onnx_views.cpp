@@ -92,10 +92,7 @@ std::string reshape(Import& import, const OnnxNode& node) {
   const auto again = shape ? import.rebatched(*shape, count_of(*x)) : Shape{};
   if (count_of(again) == count_of(*x)) return see_in_shape(import, node, again);
   if (!import.exported_batch()) return "its shape does not fit its input";
-  throw UsageError(fmt::format(
-      "{}: {}: the file is written for a batch of {} alone; leave out batch=, or export it with an "
-      "open axis",
-      import.file_name(), import.step_name(node), *import.exported_batch()));
+  import.fail_of_batch(node);
 }
 
 std::string transpose(Import& import, const OnnxNode& node) {
@@ -172,13 +169,24 @@ std::string concatenate(Import& import, const OnnxNode& node) {
     const auto axis = axis_of(node.integer("axis", 0), shape->size());
     if (!axis || (result && result->size() != shape->size())) return "it has no such axis";
     import.tensor(input);
-    if (result) {
-      (*result)[*axis] += (*shape)[*axis];
-    } else {
+    if (!result) {
       result = shape;
+      continue;
     }
+    for (std::size_t i = 0; i < shape->size(); ++i) {
+      if (i == *axis || (*result)[i] == (*shape)[i]) continue;
+      if (!import.exported_batch()) return "its inputs do not fit";
+      import.fail_of_batch(node);
+    }
+    (*result)[*axis] += (*shape)[*axis];
   }
   import.leave_out(node, "tensors that are copied side by side have no kind of operation", result);
+  return "";
+}
+
+std::string expand(Import& import, const OnnxNode& node) {
+  import.leave_out(node, "a tensor that is seen several times has no kind of operation",
+                   shape_given_by(import, node));
   return "";
 }
 
@@ -265,7 +273,7 @@ const Importers& view_importers() {
   static const Importers importers = {
       {"Identity", identity}, {"Dropout", dropout},     {"Flatten", flatten},     {"Reshape", reshape},
       {"Squeeze", squeeze},   {"Transpose", transpose}, {"Unsqueeze", unsqueeze}, {"Concat", concatenate},
-      {"Split", split},       {"Slice", slice}};
+      {"Split", split},       {"Expand", expand},       {"Slice", slice}};
   return importers;
 }
 

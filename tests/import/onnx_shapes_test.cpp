@@ -4,6 +4,7 @@
 #include "import/onnx.hpp"
 #include "import/onnx_graph.hpp"
 #include "import/onnx_strides.hpp"
+#include "operation/usage_message.hpp"
 
 namespace jitterscope {
 namespace {
@@ -114,11 +115,27 @@ TEST(OnnxShapes, FollowTheBatch) {
   graph.value("r", {24, 7, 64}).value("h", {24, 7, 64});
   EXPECT_EQ(imported(graph, "batch=4").layers.at(0).operation.text(),
             "linear:n=336,in=64,out=32,bias=0,dtype=f32");
+  OnnxGraph resized = maps().numbers("s", {2, 6, 4, 4}).node("Resize", {"x", "", "", "s"}, "r");
+  resized.node("Relu", {"r"}, "y");
+  EXPECT_EQ(imported(resized, "batch=5").layers.at(0).operation.text(), "relu:count=480,dtype=f32");
   // 24 may be 12 heads of each image, or 24 of any number of them.
   OnnxGraph unknown = OnnxGraph().input("x", {2, 12}).value("m", {24, 7});
   unknown.node("Mystery", {"x"}, "m").node("Relu", {"m"}, "y").node("Tanh", {"x"}, "t");
   EXPECT_EQ(imported(unknown).layers.size(), 2u);
   EXPECT_EQ(imported(unknown, "batch=4").layers.size(), 1u);
+}
+
+// As a class token is put before an image's patches.
+TEST(OnnxShapes, WhatIsPutSideBySideIsOfOneBatch) {
+  OnnxGraph graph = OnnxGraph().input("x", {2, 16, 64}).weight("token", {1, 1, 64}).numbers("to", {2, 1, 64});
+  graph.node("Expand", {"token", "to"}, "t").node("Concat", {"t", "x"}, "c").integer("axis", 1);
+  EXPECT_EQ(count_behind(graph), 2 * 17 * 64);
+  graph.node("Relu", {"c"}, "y");
+  EXPECT_EQ(imported(graph, "batch=4").layers.at(0).operation.text(), "relu:count=4352,dtype=f32");
+  OnnxGraph folded = OnnxGraph().input("x", {2, 16, 64}).weight("token", {2, 1, 64});
+  folded.node("Concat", {"token", "x"}, "c").integer("axis", 1).node("Relu", {"c"}, "y");
+  EXPECT_EQ(count_behind(folded), 2 * 17 * 64);
+  EXPECT_THAT(testing::usage_message([&] { imported(folded, "batch=4"); }), HasSubstr("a batch of 2 alone"));
 }
 
 using onnx_import::strides_of_view;
