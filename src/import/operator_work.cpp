@@ -112,7 +112,8 @@ Work work_of(std::string_view name) {
 }
 
 bool runs_on_gpu_alone(std::string_view name) {
-  return name.starts_with("aten::cudnn_") && work_of(name) != Work::none;
+  return (name.starts_with("aten::cudnn_") || name.starts_with("aten::_cudnn_")) &&
+         work_of(name) != Work::none;
 }
 
 bool is_matrix_product(std::string_view name) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "import/operator_work.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -48,12 +50,17 @@ TEST(Selection, OperatorsWithKernelsOfTheirOwnAreTimedWhole) {
 TEST(Selection, AQuestionIsNoWork) {
   EXPECT_THAT(select_operators({{"aten::lstm"}, {"aten::cudnn_is_acceptable", 0}, {"aten::_cudnn_rnn", 0}}),
               ElementsAre(nothing, nothing, timed));
+  EXPECT_FALSE(runs_on_gpu_alone("aten::cudnn_is_acceptable"));
+  EXPECT_TRUE(runs_on_gpu_alone("aten::cudnn_convolution") && runs_on_gpu_alone("aten::_cudnn_rnn"));
 }
 
 TEST(Selection, ABiasGradientStandsBesideTheConvolutions) {
   const std::vector<OperatorNode> nodes = {{"aten::convolution_backward"}, {"aten::sum", 0}};
   EXPECT_THAT(select_operators(nodes), ElementsAre(timed, timed));
   EXPECT_THAT(with_timed_sums(nodes, select_operators(nodes)), ElementsAre(true, false));
+  const std::vector<OperatorNode> deeper = {
+      {"aten::convolution_backward"}, {"aten::sum", 0}, {"aten::sum", 1}};
+  EXPECT_THAT(with_timed_sums(deeper, select_operators(deeper)), ElementsAre(true, false, false));
 }
 
 TEST(Selection, TheRecordSaysWhetherAnOperatorLaunches) {
