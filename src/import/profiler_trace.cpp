@@ -8,10 +8,10 @@
 #include "import/formats.hpp"
 #include "import/gradient_boundary.hpp"
 #include "import/model_builder.hpp"
+#include "import/operator_precision.hpp"
 #include "import/operator_work.hpp"
 #include "import/profiler_events.hpp"
 #include "import/recorded_arguments.hpp"
-#include "import/recorded_precision.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {

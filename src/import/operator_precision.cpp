@@ -1,4 +1,4 @@
-#include "import/recorded_precision.hpp"
+#include "import/operator_precision.hpp"
 
 #include <algorithm>
 
