@@ -95,7 +95,7 @@ std::string mean(Import& import, const OnnxNode& node) {
   if (x->size() != 4 || places != std::vector<std::size_t>{2, 3})
     return "it is a sum over other axes than a map's";
   const bool keeps = node.integer("keepdims", 1) != 0;
-  const std::string problem = global_average(import, node);
+  std::string problem = global_average(import, node);
   if (problem.empty() && !keeps) import.value(node.outputs.front()).shape = Shape{(*x)[0], (*x)[1]};
   return problem;
 }

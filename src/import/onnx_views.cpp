@@ -233,7 +233,7 @@ std::int64_t places_between(std::int64_t size, std::int64_t start, std::int64_t 
 // `strides` become those of the part.
 std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape, Shape& strides) {
   const auto numbers = [&](std::size_t place, const char* attribute) -> std::optional<Shape> {
-    if (const auto known = whole_numbers(import.value(node.input(place)).numbers)) return known;
+    if (auto known = whole_numbers(import.value(node.input(place)).numbers)) return known;
     const Shape older = node.integers(attribute);  // before opset 10
     return older.empty() ? std::nullopt : std::optional(older);
   };
