@@ -65,7 +65,8 @@ std::optional<AtenArgument> parse_value(std::string_view text, int depth) {
   return parse_number(text);
 }
 
-RecordedArgument read_argument(std::string_view type, std::string_view concrete, element shape,
+// Nothing for `concrete`: the record has no such column.
+RecordedArgument read_argument(std::string_view type, std::optional<std::string_view> concrete, element shape,
                                std::optional<element> strides) {
   RecordedArgument argument;
   if (const std::string_view tensor = element_type(type); !tensor.empty()) {
@@ -73,11 +74,14 @@ RecordedArgument read_argument(std::string_view type, std::string_view concrete,
     argument.value.text = tensor;
     argument.value.shape = integers_of(shape, "Input Dims");
     if (strides) argument.value.strides = integers_of(*strides, "Input Strides");
-  } else if (type == "Scalar" || type == "ScalarList" || (type.empty() && !concrete.empty())) {
-    const std::optional<AtenArgument> value = parse_concrete(concrete);
+  } else if ((type == "Scalar" || type == "ScalarList") && !concrete) {
+    argument.problem =
+        "the record has no 'Concrete Inputs', the values of its arguments, which PyTorch 2.1 and newer write";
+  } else if (type == "Scalar" || type == "ScalarList" || (type.empty() && concrete && !concrete->empty())) {
+    const std::optional<AtenArgument> value = parse_concrete(*concrete);
     if (value) argument.value = *value;
     if (!value)
-      argument.problem = fmt::format("its argument {} is not recorded in full", in_quotes(concrete));
+      argument.problem = fmt::format("its argument {} is not recorded in full", in_quotes(*concrete));
   } else if (type == "TensorList" || type == "GenericList") {
     argument.value.kind = Kind::list;
     argument.problem =
@@ -129,7 +133,8 @@ RecordedOperator read_event(std::string_view name, simdjson::dom::object argumen
     if (valued && (*value).get(value_text) != simdjson::SUCCESS) {
       throw FieldProblem{"'Concrete Inputs' holds more than strings"};
     }
-    recorded.arguments.push_back(read_argument(type_text, value_text, *shape,
+    recorded.arguments.push_back(read_argument(type_text, valued ? std::optional(value_text) : std::nullopt,
+                                               *shape,
                                                strided ? std::optional<element>(*stride) : std::nullopt));
     ++shape, ++stride, ++value;
   }

@@ -116,13 +116,15 @@ class Importer {
     const std::vector<OperatorNode> nodes = operator_nodes(trace_);
     const std::vector<Role> roles = select_operators(nodes);
     const std::vector<std::size_t> owner = owners(nodes, roles);
-    for (std::size_t i = 0; i < nodes.size(); ++i) visit(trace_.nodes[i], roles[i], owner[i] != kNoParent);
+    const std::vector<bool> sums = with_timed_sums(nodes, roles);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      visit(trace_.nodes[i], roles[i], owner[i] != kNoParent, sums[i]);
     add_notes();
     return builder_.finish(file_name, "PyTorch execution trace");
   }
 
  private:
-  void visit(const TraceNode& node, Role role, bool is_owned) {
+  void visit(const TraceNode& node, Role role, bool is_owned, bool has_sum) {
     if (role == Role::foreign) {
       builder_.add_untimed(
           node.name, "It is no operator of PyTorch, but of another library or communication.", std::nullopt);
@@ -131,7 +133,8 @@ class Importer {
         simdjson::dom::object object = parse_part(parser_, node.text);
         RecordedOperator recorded = read_node(object, context_.on_gpu);
         views_.complete(recorded);
-        if (role == Role::timed) add(node, recorded);
+        const bool is_left = !has_sum || leave_bias_gradient_out(recorded);
+        if (role == Role::timed && is_left) add(node, recorded);
         // What an operator that is timed allocates for its own outputs comes after it, by the nodes' ids.
         if (!is_owned) forget_outputs_of_new_memory(recorded);
       } catch (const FieldProblem& problem) {

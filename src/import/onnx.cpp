@@ -63,8 +63,9 @@ std::string import_node(Import& import, const OnnxNode& node) {
   if (!node.domain.empty() && node.domain != "ai.onnx")
     return fmt::format("it belongs to {}, of which no operator is known", printable(node.domain, 40));
   if (onnx_import::fold(import, node)) return "";
-  for (const Importers* importers : {&onnx_import::product_importers(), &onnx_import::map_importers(),
-                                     &onnx_import::row_importers(), &onnx_import::view_importers()}) {
+  for (const Importers* importers :
+       {&onnx_import::convolution_importers(), &onnx_import::product_importers(),
+        &onnx_import::map_importers(), &onnx_import::row_importers(), &onnx_import::view_importers()}) {
     const auto found = importers->find(node.operator_name);
     if (found != importers->end()) return found->second(import, node);
   }
@@ -80,7 +81,12 @@ void add_node(Import& import, const OnnxNode& node) {
     if (std::string_view(error.what()).starts_with(import.file_name())) throw;
     reason = error.what();
   }
-  if (!reason.empty()) import.leave_out(node, reason);
+  const bool has_output = !node.outputs.empty() && !node.outputs.front().empty();
+  const bool is_known = node.domain.empty() || node.domain == "ai.onnx";
+  if (!reason.empty())
+    import.leave_out(node, reason,
+                     has_output && is_known ? onnx_import::shape_given_by(import, node) : std::nullopt);
+  if (has_output && is_known) onnx_import::keep_order(import, node);
 }
 
 void note_opset(Import& import) {
@@ -91,6 +97,17 @@ void note_opset(Import& import) {
         "The file uses version {} of ONNX's operators; versions {} to {} are known, and it was read as such.",
         opset, kOldestOpset, kNewestOpset));
   }
+}
+
+UsageError nothing_to_time(const Model& model, const OnnxFile& file, std::string_view file_name) {
+  std::string sentence =
+      fmt::format("{}: none of its {} operators can be timed", file_name, file.nodes.size());
+  if (!model.untimed.empty()) {
+    const UntimedOperator& first = model.untimed.front();
+    sentence += fmt::format("; {} of {}: {}", first.count, first.name, first.reason);
+  }
+  for (const std::string& note : model.notes) sentence += "\n" + note;
+  return UsageError(sentence);
 }
 
 // Backward begins at what the graph gives.
@@ -117,10 +134,7 @@ Model import_onnx(std::string_view bytes, std::string_view file_name, const Mode
     wanted.direction = Direction::fprop;
   }
   Model model = import.network().to_model(wanted);
-  if (model.layers.empty())
-    throw UsageError(fmt::format("{}: none of its {} operators can be timed: {}", file_name,
-                                 file.nodes.size(),
-                                 model.untimed.empty() ? "" : model.untimed.front().reason));
+  if (model.layers.empty()) throw nothing_to_time(model, file, file_name);
   model.format = "ONNX model";
   return model;
 }

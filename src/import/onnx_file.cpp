@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "jitterscope/error.hpp"
 #include "onnx.pb.h"
@@ -22,6 +24,29 @@ void read_raw(const std::string& bytes, std::vector<double>& values) {
     std::memcpy(&number, bytes.data() + at, sizeof number);
     values.push_back(static_cast<double>(number));
   }
+}
+
+// FLOAT16 and BFLOAT16 are stored as their bits.
+double half_of(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+  const double any = exponent == 31 ? std::numeric_limits<double>::infinity() : size;
+  return (bits >> 15) != 0 ? -any : any;
+}
+double bfloat_of(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+bool is_half(std::int32_t element_type) {
+  return element_type == onnx::TensorProto::FLOAT16 || element_type == onnx::TensorProto::BFLOAT16;
+}
+
+std::vector<double> halves_of(const onnx::TensorProto& tensor) {
+  std::vector<double> numbers(tensor.int32_data().begin(), tensor.int32_data().end());
+  read_raw<std::uint16_t>(tensor.raw_data(), numbers);
+  for (double& number : numbers) {
+    const auto bits = static_cast<std::uint16_t>(static_cast<std::int64_t>(number));
+    number = tensor.data_type() == onnx::TensorProto::FLOAT16 ? half_of(bits) : bfloat_of(bits);
+  }
+  return numbers;
 }
 
 std::vector<double> values_of(const onnx::TensorProto& tensor) {
@@ -48,11 +73,8 @@ OnnxTensor read_tensor(const onnx::TensorProto& tensor) {
     count *= size;
     if (count > kMostValues) return result;
   }
-  // FLOAT16 is stored in int32_data as bits, which nothing needs; data outside of the file is not here.
-  const bool is_half =
-      tensor.data_type() == onnx::TensorProto::FLOAT16 || tensor.data_type() == onnx::TensorProto::BFLOAT16;
-  if (is_half || tensor.external_data_size() > 0) return result;
-  std::vector<double> values = values_of(tensor);
+  if (tensor.external_data_size() > 0) return result;  // it is not here
+  std::vector<double> values = is_half(tensor.data_type()) ? halves_of(tensor) : values_of(tensor);
   if (static_cast<std::int64_t>(values.size()) == count) result.values = std::move(values);
   return result;
 }
@@ -106,6 +128,11 @@ const OnnxAttribute* find(const OnnxNode& node, const std::string& name) {
 }
 
 }  // namespace
+
+bool is_floating(std::int32_t element_type) {
+  return is_half(element_type) || element_type == onnx::TensorProto::FLOAT ||
+         element_type == onnx::TensorProto::DOUBLE;
+}
 
 std::int64_t OnnxNode::integer(const std::string& attribute, std::int64_t otherwise) const {
   const OnnxAttribute* found = find(*this, attribute);

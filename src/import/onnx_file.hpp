@@ -10,6 +10,9 @@
 
 namespace jitterscope {
 
+/// Of onnx::TensorProto::DataType: one of those that networks compute in.
+bool is_floating(std::int32_t element_type);
+
 /// A number, or the name of an axis whose size the file leaves open. Neither: unknown.
 struct OnnxDimension {
   std::optional<std::int64_t> size;

@@ -11,30 +11,34 @@ namespace {
 using Numbers = std::vector<double>;
 constexpr std::size_t kMostNumbers = 64;
 
-bool give(Import& import, const OnnxNode& node, Shape shape, std::optional<Numbers> numbers) {
+bool give(Import& import, const OnnxNode& node, Shape shape, std::optional<Numbers> numbers,
+          bool is_real = false) {
   if (!numbers || numbers->size() > kMostNumbers) return false;
-  import.value(node.outputs.front()) = {not_empty(std::move(shape)), std::move(numbers), std::nullopt, false};
+  import.value(node.outputs.front()) = {not_empty(std::move(shape)), std::move(numbers), std::nullopt, false,
+                                        is_real};
   return true;
 }
 
-bool give_list(Import& import, const OnnxNode& node, Numbers numbers) {
+bool give_list(Import& import, const OnnxNode& node, Numbers numbers, bool is_real = false) {
   const Shape shape = {static_cast<std::int64_t>(numbers.size())};
-  return give(import, node, shape, std::move(numbers));
+  return give(import, node, shape, std::move(numbers), is_real);
 }
 
 bool constant(Import& import, const OnnxNode& node) {
   for (const auto& [name, attribute] : node.attributes) {
     if (attribute.tensor) {
       const OnnxTensor& tensor = *attribute.tensor;
-      import.value(node.outputs.front()) = {not_empty(tensor.shape), tensor.values, std::nullopt, true};
+      import.value(node.outputs.front()) = {not_empty(tensor.shape), tensor.values, std::nullopt, true,
+                                            is_floating(tensor.element_type)};
       return true;
     }
     if (name == "value_int" && attribute.integer)
       return give(import, node, {}, Numbers{static_cast<double>(*attribute.integer)});
-    if (name == "value_float" && attribute.real) return give(import, node, {}, Numbers{*attribute.real});
+    if (name == "value_float" && attribute.real)
+      return give(import, node, {}, Numbers{*attribute.real}, true);
     if (name == "value_ints")
       return give_list(import, node, Numbers(attribute.integers.begin(), attribute.integers.end()));
-    if (name == "value_floats") return give_list(import, node, attribute.reals);
+    if (name == "value_floats") return give_list(import, node, attribute.reals, true);
   }
   return false;
 }
@@ -97,9 +101,57 @@ bool same_numbers(Import& import, const OnnxNode& node) {
   if (!value.numbers || value.is_weight) return false;
   const auto count = static_cast<std::int64_t>(value.numbers->size());
   const bool single = node.operator_name == "Squeeze" && count == 1;
-  const bool kept = node.operator_name == "Cast" || node.operator_name == "Identity";
+  const bool kept = node.operator_name == "Identity";
   return give(import, node, kept ? value.shape.value_or(Shape{}) : (single ? Shape{} : Shape{count}),
-              value.numbers);
+              value.numbers, value.is_real);
+}
+
+bool cast(Import& import, const OnnxNode& node) {
+  const Value value = import.value(node.input(0));
+  const bool is_real = is_floating(static_cast<std::int32_t>(node.integer("to", 0)));
+  std::optional<Numbers> numbers = value.numbers;
+  if (numbers && value.is_real && !is_real) {
+    for (double& number : *numbers) number = std::trunc(number);
+  }
+  return give(import, node, value.shape.value_or(Shape{}), std::move(numbers), is_real);
+}
+
+// The square root from which attention's scale is computed.
+bool square_root(Import& import, const OnnxNode& node) {
+  const Value value = import.value(node.input(0));
+  std::optional<Numbers> numbers = value.numbers;
+  if (numbers) {
+    for (double& number : *numbers) number = std::sqrt(number);
+  }
+  return give(import, node, value.shape.value_or(Shape{}), std::move(numbers), true);
+}
+
+// A list of one number again and again, with which exporters compute the shape that expand() is given.
+bool constant_of_shape(Import& import, const OnnxNode& node) {
+  const auto shape = whole_numbers(import.value(node.input(0)).numbers);
+  const auto found = node.attributes.find("value");
+  const bool is_zero = found == node.attributes.end() || !found->second.tensor;
+  if (!shape || shape->size() != 1 || shape->front() < 1 ||
+      shape->front() > static_cast<std::int64_t>(kMostNumbers))
+    return false;
+  if (!is_zero && (!found->second.tensor->values || found->second.tensor->values->size() != 1)) return false;
+  const double number = is_zero ? 0.0 : found->second.tensor->values->front();
+  return give_list(import, node, Numbers(static_cast<std::size_t>(shape->front()), number),
+                   is_zero || is_floating(found->second.tensor->element_type));
+}
+
+// The first where the condition holds, else the second.
+bool where(Import& import, const OnnxNode& node) {
+  const auto &condition = import.value(node.input(0)).numbers, &first = import.value(node.input(1)).numbers,
+             &second = import.value(node.input(2)).numbers;
+  if (!condition || !first || !second || first->size() != second->size()) return false;
+  if (condition->size() != first->size()) return false;
+  Numbers result = *second;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if ((*condition)[i] != 0.0) result[i] = (*first)[i];
+  }
+  return give(import, node, import.shape(node.input(1)).value_or(Shape{}), std::move(result),
+              import.value(node.input(1)).is_real);
 }
 
 template <class Compute>
@@ -117,7 +169,7 @@ bool of_two(Import& import, const OnnxNode& node, Compute compute) {
   for (std::size_t i = 0; i < count; ++i)
     result.push_back(compute(number(*a.numbers, i), number(*b.numbers, i)));
   const Value& longer = a.numbers->size() == count ? a : b;
-  return give(import, node, longer.shape.value_or(Shape{}), std::move(result));
+  return give(import, node, longer.shape.value_or(Shape{}), std::move(result), a.is_real || b.is_real);
 }
 
 bool add(Import& import, const OnnxNode& node) {
@@ -131,10 +183,29 @@ bool multiply(Import& import, const OnnxNode& node) {
 }
 // Of whole numbers, which shapes are: towards zero.
 bool divide(Import& import, const OnnxNode& node) {
-  return of_two(import, node, [](double a, double b) { return b == 0.0 ? 0.0 : std::trunc(a / b); });
+  const bool is_real = import.value(node.input(0)).is_real || import.value(node.input(1)).is_real;
+  return of_two(import, node, [is_real](double a, double b) {
+    if (b == 0.0) return 0.0;
+    return is_real ? a / b : std::trunc(a / b);
+  });
+}
+bool equal(Import& import, const OnnxNode& node) {
+  return of_two(import, node, [](double a, double b) { return a == b ? 1.0 : 0.0; });
 }
 
 }  // namespace
+
+std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers) {
+  if (!numbers) return std::nullopt;
+  Shape result;
+  for (const double number : *numbers) {
+    // ONNX writes the largest 64-bit number for "to the end".
+    constexpr double kEnd = 1e15;
+    if (std::isnan(number)) return std::nullopt;
+    result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
+  }
+  return result;
+}
 
 bool fold(Import& import, const OnnxNode& node) {
   using Folder = bool (*)(Import&, const OnnxNode&);
@@ -143,7 +214,11 @@ bool fold(Import& import, const OnnxNode& node) {
                                                         {"Gather", gather},
                                                         {"Concat", concatenate},
                                                         {"Slice", slice},
-                                                        {"Cast", same_numbers},
+                                                        {"Cast", cast},
+                                                        {"ConstantOfShape", constant_of_shape},
+                                                        {"Equal", equal},
+                                                        {"Sqrt", square_root},
+                                                        {"Where", where},
                                                         {"Add", add},
                                                         {"Sub", subtract},
                                                         {"Mul", multiply},

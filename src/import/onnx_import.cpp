@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "base/names.hpp"
@@ -15,17 +14,34 @@ namespace jitterscope::onnx_import {
 namespace {
 
 // onnx::TensorProto::DataType
-constexpr std::int32_t kFloat16 = 10, kDouble = 11, kBfloat16 = 16;
+constexpr std::int32_t kFloat = 1, kFloat16 = 10, kDouble = 11, kBfloat16 = 16;
+
+// That of most weights: inputs may be whole numbers, or be cast to what the network computes in. Where there
+// are none, that of the first input with one.
+std::int32_t floating_type(const OnnxFile& file) {
+  std::map<std::int32_t, double> elements;
+  for (const OnnxTensor& weight : file.weights) {
+    if (is_floating(weight.element_type))
+      elements[weight.element_type] += static_cast<double>(count_of(weight.shape));
+  }
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto most = std::max_element(elements.begin(), elements.end(), fewer);
+  if (most != elements.end()) return most->first;
+  for (const OnnxValueInfo& input : file.inputs) {
+    if (is_floating(input.element_type)) return input.element_type;
+  }
+  return kFloat;
+}
 
 // As the file was exported, where nothing is asked for.
 ModelOptions with_recorded_type(const OnnxFile& file, ModelOptions options) {
   if (options.dtype) return options;
-  const auto use = [&](std::int32_t element_type) {
-    if (element_type == kFloat16) options.dtype = DataType::f16;
-    if (element_type == kBfloat16) options.dtype = DataType::bf16;
-    if (element_type == kDouble) options.dtype = DataType::f64;
-  };
-  for (const OnnxValueInfo& input : file.inputs) use(input.element_type);
+  switch (floating_type(file)) {
+    case kFloat16: options.dtype = DataType::f16; break;
+    case kBfloat16: options.dtype = DataType::bf16; break;
+    case kDouble: options.dtype = DataType::f64; break;
+    default: break;
+  }
   return options;
 }
 
@@ -53,6 +69,8 @@ bool is_weight_place(const OnnxNode& node, std::size_t place) {
 
 }  // namespace
 
+Shape strides_of(const Value& value) { return value.strides ? *value.strides : row_major(*value.shape); }
+
 std::int64_t count_of(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count = limited_product({count, std::max<std::int64_t>(size, 0)});
@@ -70,29 +88,6 @@ std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
 }
 
-std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers) {
-  if (!numbers) return std::nullopt;
-  Shape result;
-  for (const double number : *numbers) {
-    // ONNX writes the largest 64-bit number for "to the end".
-    constexpr double kEnd = 1e15;
-    if (std::isnan(number)) return std::nullopt;
-    result.push_back(static_cast<std::int64_t>(std::clamp(number, -kEnd, kEnd)));
-  }
-  return result;
-}
-
-std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
-  Shape result(std::max(a.size(), b.size()), 1);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const std::int64_t left = i < a.size() ? a[a.size() - 1 - i] : 1;
-    const std::int64_t right = i < b.size() ? b[b.size() - 1 - i] : 1;
-    if (left != right && left != 1 && right != 1) return std::nullopt;
-    result[result.size() - 1 - i] = std::max(left, right);
-  }
-  return result;
-}
-
 Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOptions& options)
     : file_(file),
       file_name_(file_name),
@@ -108,16 +103,32 @@ Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOpti
     for (const std::string& input : node.inputs) readers_[input].push_back(&node);
   }
   for (const OnnxTensor& weight : file.weights)
-    values_[weight.name] = {not_empty(weight.shape), weight.values, std::nullopt, true};
+    values_[weight.name] = {not_empty(weight.shape), weight.values, std::nullopt, true,
+                            is_floating(weight.element_type)};
   define_inputs();
+}
+
+// A vector of numbers that is only added: a bias.
+bool Import::is_bias(const OnnxValueInfo& input) const {
+  const auto readers = readers_.find(input.name);
+  return is_floating(input.element_type) && input.shape && input.shape->size() == 1 &&
+         readers != readers_.end() &&
+         std::all_of(readers->second.begin(), readers->second.end(),
+                     [](const OnnxNode* reader) { return reader->operator_name == "Add"; });
 }
 
 std::set<std::string> Import::weight_names() const {
   std::set<std::string> names;
-  for (const OnnxTensor& weight : file_.weights) names.insert(weight.name);
-  for (const OnnxNode& node : file_.nodes) {
-    for (std::size_t place = 0; place < node.inputs.size(); ++place) {
-      if (is_weight_place(node, place)) names.insert(node.inputs[place]);
+  for (const OnnxValueInfo& input : file_.inputs) {
+    if (is_bias(input)) names.insert(input.name);
+    const auto readers = readers_.find(input.name);
+    if (readers == readers_.end() || !input.shape) continue;
+    for (const OnnxNode* node : readers->second) {
+      // Batches of matrices are data.
+      if (node->operator_name == "MatMul" && input.shape->size() > 2) continue;
+      for (std::size_t place = 0; place < node->inputs.size(); ++place) {
+        if (node->inputs[place] == input.name && is_weight_place(*node, place)) names.insert(input.name);
+      }
     }
   }
   return names;
@@ -202,6 +213,12 @@ void Import::define(const std::string& name, Shape shape, Tensor tensor) {
 std::optional<Shape> Import::recorded_shape(const std::string& name) const {
   const auto found = recorded_.find(name);
   if (found == recorded_.end() || !found->second->shape) return std::nullopt;
+  const bool rebatched = options_.batch && exported_batch_ && options_.batch != exported_batch_;
+  if (rebatched && !found->second->shape->empty()) {
+    // 24 may be 12 heads of a batch of 2, or 24 of any batch.
+    const auto& first = found->second->shape->front().size;
+    if (first && first != exported_batch_) return std::nullopt;
+  }
   Shape shape;
   for (std::size_t place = 0; place < found->second->shape->size(); ++place) {
     const auto size = size_of((*found->second->shape)[place], place);
@@ -249,6 +266,16 @@ void Import::leave_out(const OnnxNode& node, const std::string& reason, const st
     counted = true;
   }
   if (!counted) network_.skip({name, "", reason});
+}
+
+std::int64_t Import::rebatched(std::int64_t size) const {
+  return options_.batch && size > 1 && size == exported_batch_ ? *options_.batch : size;
+}
+
+void Import::fail_of_batch(const OnnxNode& node) const {
+  throw UsageError(fmt::format(
+      "{}: {}: the file is written for a batch of {} alone; leave out batch=, or export it with an open axis",
+      file_name_, step_name(node), *exported_batch_));
 }
 
 Shape Import::rebatched(Shape shape, std::int64_t count) const {

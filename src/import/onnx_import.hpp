@@ -11,18 +11,21 @@
 #include <vector>
 
 #include "import/onnx_file.hpp"
+#include "import/onnx_strides.hpp"
 #include "model/network.hpp"
 
 namespace jitterscope::onnx_import {
-
-using Shape = std::vector<std::int64_t>;
 
 struct Value {
   std::optional<Shape> shape;
   std::optional<std::vector<double>> numbers;  ///< where it is known by value, as a shape is
   std::optional<Tensor> tensor;                ///< in the network
   bool is_weight = false;
+  bool is_real = false;               ///< numbers of a floating type: their division does not truncate
+  std::optional<Shape> strides = {};  ///< of a view that is not row-major
 };
+/// Of a value whose shape is known.
+Shape strides_of(const Value& value);
 
 /// The product; past 2^50 it stays there.
 std::int64_t count_of(const Shape& shape);
@@ -32,8 +35,6 @@ std::optional<Shape> not_empty(Shape shape);
 std::optional<std::size_t> axis_of(std::int64_t axis, std::size_t rank);
 /// Nothing where the numbers are no whole ones that a shape could have.
 std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& numbers);
-/// Numpy's rule; nothing where the two do not fit.
-std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
 class Import {
  public:
@@ -51,7 +52,8 @@ class Import {
   /// As a tensor of the network; its shape must be known.
   Tensor tensor(const std::string& name);
   void define(const std::string& name, Shape shape, Tensor tensor);
-  /// What the file itself says of a value's shape, with the sizes that were asked for.
+  /// What the file itself says of a value's shape, with the sizes that were asked for. Nothing where another
+  /// batch was asked for and it cannot be told what that changes.
   std::optional<Shape> recorded_shape(const std::string& name) const;
   /// The nodes that read it.
   const std::vector<const OnnxNode*>& readers(const std::string& name) { return readers_[name]; }
@@ -69,9 +71,14 @@ class Import {
 
   /// A shape that the file fixed for its own batch, for the batch that was asked for; as it is where it fits.
   Shape rebatched(Shape shape, std::int64_t count) const;
+  /// Of an axis that the file's own batch sizes: the batch that was asked for, where the file's is not one.
+  std::int64_t rebatched(std::int64_t size) const;
+  /// Throws UsageError: what the node gives is of the batch that the file was exported with.
+  [[noreturn]] void fail_of_batch(const OnnxNode& node) const;
   std::optional<std::int64_t> exported_batch() const { return exported_batch_; }
 
  private:
+  bool is_bias(const OnnxValueInfo& input) const;
   std::set<std::string> weight_names() const;
   void define_inputs();
   std::int64_t input_size(const OnnxValueInfo& input, std::size_t place, bool is_batch,
@@ -98,6 +105,7 @@ class Import {
 /// Gives why the operator cannot be timed; empty where it is done.
 using Importer = std::string (*)(Import&, const OnnxNode&);
 using Importers = std::map<std::string, Importer>;
+const Importers& convolution_importers();
 const Importers& product_importers();
 const Importers& map_importers();
 const Importers& row_importers();
@@ -112,6 +120,13 @@ bool fold(Import& import, const OnnxNode& node);
 bool is_gelu(Import& import, const OnnxNode& division);
 bool is_layer_norm(Import& import, const OnnxNode& mean);
 
+/// What an operator's first output is as large as, where that follows from its inputs and attributes.
+std::optional<Shape> shape_given_by(Import& import, const OnnxNode& node);
+/// What an elementwise operator writes lies in the order of what it reads.
+void keep_order(Import& import, const OnnxNode& node);
+
 inline constexpr const char* kUnknownShape = "the shape of its input is not known";
+inline constexpr const char* kNoFit = "its weight does not fit its input";
+inline constexpr const char* kCopy = "a copy in another order has no kind of operation";
 
 }  // namespace jitterscope::onnx_import

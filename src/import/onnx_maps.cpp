@@ -55,6 +55,9 @@ std::string window_pool(Import& import, const OnnxNode& node) {
     return "its window is dilated";
   if (automatic.starts_with("SAME")) return "its padding is chosen by the runtime (auto_pad)";
   if (!pads.empty() && (pads[0] != pads[2] || pads[1] != pads[3])) return "its padding is uneven";
+  const bool is_padded = !pads.empty() && (pads[0] != 0 || pads[1] != 0);
+  if (kind == PoolKind::average && is_padded && node.integer("count_include_pad", 0) == 0)
+    return "its averages leave the padding out (count_include_pad=0)";
   pool->window_h = window[0];
   pool->window_w = window[1];
   if (!strides.empty()) {
@@ -93,7 +96,7 @@ std::string mean(Import& import, const OnnxNode& node) {
   if (x->size() != 4 || places != std::vector<std::size_t>{2, 3})
     return "it is a sum over other axes than a map's";
   const bool keeps = node.integer("keepdims", 1) != 0;
-  const std::string problem = global_average(import, node);
+  std::string problem = global_average(import, node);
   if (problem.empty() && !keeps) import.value(node.outputs.front()).shape = Shape{(*x)[0], (*x)[1]};
   return problem;
 }
@@ -112,6 +115,11 @@ std::string run_elementwise(Import& import, const OnnxNode& node, ElementwiseKin
 template <ElementwiseKind kind>
 std::string of_one(Import& import, const OnnxNode& node) {
   return run_elementwise(import, node, kind, {node.input(0)});
+}
+
+std::string gelu(Import& import, const OnnxNode& node) {
+  if (node.text("approximate") == "tanh") return "only the exact one is timed, not that by tanh";
+  return of_one<ElementwiseKind::gelu>(import, node);
 }
 
 // torch.nn.SiLU is written as x·sigmoid(x).
@@ -195,7 +203,7 @@ const Importers& map_importers() {
                                       {"ReduceMean", mean},
                                       {"Relu", of_one<ElementwiseKind::relu>},
                                       {"Tanh", of_one<ElementwiseKind::tanh>},
-                                      {"Gelu", of_one<ElementwiseKind::gelu>},
+                                      {"Gelu", gelu},
                                       {"Sigmoid", sigmoid},
                                       {"Clip", clip},
                                       {"Add", add},

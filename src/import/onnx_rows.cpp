@@ -51,7 +51,11 @@ std::string gather(Import& import, const OnnxNode& node) {
   }
   if (count_of(*indices) != 1) return "it picks from a tensor that is no weight";
   const Tensor part = import.network().select(name, import.tensor(node.input(0)), count_of(output));
-  import.define(node.outputs.front(), std::move(output), part);
+  Shape strides = strides_of(import.value(node.input(0)));
+  const auto place = strides.begin() + static_cast<std::ptrdiff_t>(*axis);
+  strides.insert(strides.erase(place), indices->size(), 1);
+  import.define(node.outputs.front(), output, part);
+  if (!is_row_major(output, strides)) import.value(node.outputs.front()).strides = strides;
   return "";
 }
 

@@ -5,20 +5,41 @@
 
 #include "import/onnx_import.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/limits.hpp"
 
 namespace jitterscope::onnx_import {
 namespace {
 
 // PyTorch runs nothing for it: the same memory, seen in another way.
-std::string see_as(Import& import, const OnnxNode& node, Shape shape) {
+std::string see_as(Import& import, const OnnxNode& node, const Shape& shape, const Shape& strides) {
   const Tensor tensor = import.tensor(node.input(0));
-  import.define(node.outputs.front(), std::move(shape), tensor);
+  Value seen = import.value(node.input(0));
+  seen.shape = shape;
+  seen.tensor = tensor;
+  seen.strides = is_row_major(shape, strides) ? std::nullopt : std::optional(strides);
+  if (seen.strides) seen.numbers.reset();
+  import.value(node.outputs.front()) = std::move(seen);
   return "";
 }
 
 std::string identity(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0));
-  return x ? see_as(import, node, *x) : kUnknownShape;
+  return x ? see_as(import, node, *x, strides_of(import.value(node.input(0)))) : kUnknownShape;
+}
+
+// Of a part of a tensor.
+void set_strides(Import& import, const std::string& name, const Shape& strides) {
+  Value& part = import.value(name);
+  if (part.shape && !is_row_major(*part.shape, strides)) part.strides = strides;
+}
+
+// As torch.Tensor.reshape: a view where memory can be seen so, else a copy.
+std::string see_in_shape(Import& import, const OnnxNode& node, const Shape& shape) {
+  const Value& x = import.value(node.input(0));
+  if (const auto strides = strides_of_view(*x.shape, strides_of(x), shape))
+    return see_as(import, node, shape, *strides);
+  import.leave_out(node, kCopy, shape);
+  return "";
 }
 
 std::string dropout(Import& import, const OnnxNode& node) {
@@ -37,7 +58,7 @@ std::string flatten(Import& import, const OnnxNode& node) {
   const auto axis = is_end ? std::optional(x->size()) : axis_of(asked, x->size());
   if (!axis) return "it has no such axis";
   const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
-  return see_as(import, node, {count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end()))});
+  return see_in_shape(import, node, {count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end()))});
 }
 
 // Zeros copy a size and one -1 takes what is left.
@@ -67,14 +88,11 @@ std::string reshape(Import& import, const OnnxNode& node) {
   if (!target) target = import.recorded_shape(node.outputs.front());
   if (!target) return "the shape that it gives is not known";
   const auto shape = filled(*target, *x);
-  if (shape && count_of(*shape) == count_of(*x)) return see_as(import, node, *shape);
+  if (shape && count_of(*shape) == count_of(*x)) return see_in_shape(import, node, *shape);
   const auto again = shape ? import.rebatched(*shape, count_of(*x)) : Shape{};
-  if (count_of(again) == count_of(*x)) return see_as(import, node, again);
+  if (count_of(again) == count_of(*x)) return see_in_shape(import, node, again);
   if (!import.exported_batch()) return "its shape does not fit its input";
-  throw UsageError(fmt::format(
-      "{}: {}: the file is written for a batch of {} alone; leave out batch=, or export it with an "
-      "open axis",
-      import.file_name(), import.step_name(node), *import.exported_batch()));
+  import.fail_of_batch(node);
 }
 
 std::string transpose(Import& import, const OnnxNode& node) {
@@ -84,14 +102,16 @@ std::string transpose(Import& import, const OnnxNode& node) {
   if (order.empty()) {
     for (std::size_t i = x->size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
   }
-  Shape shape;
+  const Shape old_strides = strides_of(import.value(node.input(0)));
+  Shape shape, strides;
   for (const std::int64_t axis : order) {
     const auto place = axis_of(axis, x->size());
     if (!place) return "it has no such axis";
     shape.push_back((*x)[*place]);
+    strides.push_back(old_strides[*place]);
   }
   if (count_of(shape) != count_of(*x)) return "it names an axis twice";
-  return see_as(import, node, shape);
+  return see_as(import, node, shape, strides);
 }
 
 std::optional<std::vector<std::int64_t>> axes_of(Import& import, const OnnxNode& node) {
@@ -109,11 +129,14 @@ std::string squeeze(Import& import, const OnnxNode& node) {
     if (!place) return "it has no such axis";
     dropped[*place] = true;
   }
-  Shape shape;
+  const Shape old_strides = strides_of(import.value(node.input(0)));
+  Shape shape, strides;
   for (std::size_t i = 0; i < x->size(); ++i) {
-    if (!dropped[i] || (*x)[i] != 1) shape.push_back((*x)[i]);
+    if (dropped[i] && (*x)[i] == 1) continue;
+    shape.push_back((*x)[i]);
+    strides.push_back(old_strides[i]);
   }
-  return see_as(import, node, shape);
+  return see_as(import, node, shape, strides);
 }
 
 std::string unsqueeze(Import& import, const OnnxNode& node) {
@@ -128,10 +151,14 @@ std::string unsqueeze(Import& import, const OnnxNode& node) {
     if (!place || added[*place]) return "it has no such axis";
     added[*place] = true;
   }
-  Shape shape;
-  auto next = x->begin();
-  for (std::size_t i = 0; i < rank; ++i) shape.push_back(added[i] ? 1 : *next++);
-  return see_as(import, node, shape);
+  const Shape old_strides = strides_of(import.value(node.input(0)));
+  Shape shape, strides;
+  for (std::size_t i = 0, next = 0; i < rank; ++i) {
+    shape.push_back(added[i] ? 1 : (*x)[next]);
+    strides.push_back(added[i] ? 1 : old_strides[next]);
+    if (!added[i]) ++next;
+  }
+  return see_as(import, node, shape, strides);
 }
 
 std::string concatenate(Import& import, const OnnxNode& node) {
@@ -142,13 +169,24 @@ std::string concatenate(Import& import, const OnnxNode& node) {
     const auto axis = axis_of(node.integer("axis", 0), shape->size());
     if (!axis || (result && result->size() != shape->size())) return "it has no such axis";
     import.tensor(input);
-    if (result) {
-      (*result)[*axis] += (*shape)[*axis];
-    } else {
+    if (!result) {
       result = shape;
+      continue;
     }
+    for (std::size_t i = 0; i < shape->size(); ++i) {
+      if (i == *axis || (*result)[i] == (*shape)[i]) continue;
+      if (!import.exported_batch()) return "its inputs do not fit";
+      import.fail_of_batch(node);
+    }
+    (*result)[*axis] += (*shape)[*axis];
   }
   import.leave_out(node, "tensors that are copied side by side have no kind of operation", result);
+  return "";
+}
+
+std::string expand(Import& import, const OnnxNode& node) {
+  import.leave_out(node, "a tensor that is seen several times has no kind of operation",
+                   shape_given_by(import, node));
   return "";
 }
 
@@ -174,7 +212,11 @@ std::string split(Import& import, const OnnxNode& node) {
     counts.push_back(count_of(shapes.back()));
   }
   const auto tensors = import.network().split(import.step_name(node), import.tensor(node.input(0)), counts);
-  for (std::size_t i = 0; i < tensors.size(); ++i) import.define(node.outputs[i], shapes[i], tensors[i]);
+  const Shape strides = strides_of(import.value(node.input(0)));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    import.define(node.outputs[i], shapes[i], tensors[i]);
+    set_strides(import, node.outputs[i], strides);
+  }
   return "";
 }
 
@@ -188,9 +230,10 @@ std::int64_t places_between(std::int64_t size, std::int64_t start, std::int64_t 
   return std::max<std::int64_t>((place(start, size - 1) - before - step - 1) / -step, 0);
 }
 
-std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape) {
+// `strides` become those of the part.
+std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape, Shape& strides) {
   const auto numbers = [&](std::size_t place, const char* attribute) -> std::optional<Shape> {
-    if (const auto known = whole_numbers(import.value(node.input(place)).numbers)) return known;
+    if (auto known = whole_numbers(import.value(node.input(place)).numbers)) return known;
     const Shape older = node.integers(attribute);  // before opset 10
     return older.empty() ? std::nullopt : std::optional(older);
   };
@@ -203,6 +246,7 @@ std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape) {
     const std::int64_t step = steps ? (*steps)[i] : 1;
     if (!axis || step == 0) return std::nullopt;
     shape[*axis] = places_between(shape[*axis], (*starts)[i], (*ends)[i], step);
+    strides[*axis] = limited_product({strides[*axis], std::max<std::int64_t>(step, 1)});
   }
   return shape;
 }
@@ -210,14 +254,16 @@ std::optional<Shape> sliced(Import& import, const OnnxNode& node, Shape shape) {
 std::string slice(Import& import, const OnnxNode& node) {
   const std::optional<Shape> x = import.shape(node.input(0));
   if (!x) return kUnknownShape;
-  std::optional<Shape> part = sliced(import, node, *x);
+  Shape strides = strides_of(import.value(node.input(0)));
+  std::optional<Shape> part = sliced(import, node, *x, strides);
   if (!part) part = import.recorded_shape(node.outputs.front());
   if (!part || count_of(*part) < 1 || count_of(*part) > count_of(*x))
     return "the part that it takes is not known";
-  if (*part == *x) return see_as(import, node, *x);
+  if (*part == *x) return identity(import, node);
   const Tensor tensor =
       import.network().select(import.step_name(node), import.tensor(node.input(0)), count_of(*part));
   import.define(node.outputs.front(), *part, tensor);
+  if (part->size() == strides.size()) set_strides(import, node.outputs.front(), strides);
   return "";
 }
 
@@ -227,7 +273,7 @@ const Importers& view_importers() {
   static const Importers importers = {
       {"Identity", identity}, {"Dropout", dropout},     {"Flatten", flatten},     {"Reshape", reshape},
       {"Squeeze", squeeze},   {"Transpose", transpose}, {"Unsqueeze", unsqueeze}, {"Concat", concatenate},
-      {"Split", split},       {"Slice", slice}};
+      {"Split", split},       {"Expand", expand},       {"Slice", slice}};
   return importers;
 }
 

@@ -29,6 +29,8 @@ inline ConvertedOperation as_operation(Operation::Parameters parameters,
 /// What one operator must know of others of its record.
 struct ConversionContext {
   bool on_gpu = true;
+  /// Whether the record names the kernels that ran.
+  bool knows_kernels = false;
   /// As the last forward convolution said: the backward operator does not record it. Nothing recorded:
   /// PyTorch's default.
   bool allow_tf32 = true;
@@ -41,6 +43,10 @@ struct ConversionContext {
 /// A native operation where one does the same work, else the operator itself. Throws UsageError, whose
 /// sentence is the reason, where it is neither.
 std::vector<ConvertedOperation> convert(const RecordedOperator& recorded, ConversionContext& context);
+
+/// Takes the gradient of the bias out of a convolution_backward whose sum for it is timed apart. False where
+/// nothing else was wanted.
+bool leave_bias_gradient_out(RecordedOperator& recorded);
 
 /// The operator with its arguments as recorded. Throws UsageError where an argument is not recorded.
 Aten aten_of(const RecordedOperator& recorded);

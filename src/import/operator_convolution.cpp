@@ -195,4 +195,16 @@ Converted convert_convolution_backward(const RecordedOperator& recorded, Convers
   return result;
 }
 
+bool leave_bias_gradient_out(RecordedOperator& recorded) {
+  constexpr std::size_t kBias = 2;
+  const std::vector<std::string>& names = recorded.argument_names;
+  const auto place =
+      static_cast<std::size_t>(std::find(names.begin(), names.end(), "output_mask") - names.begin());
+  if (recorded.name != "aten::convolution_backward" || place >= recorded.arguments.size()) return true;
+  std::vector<AtenArgument>& mask = recorded.arguments[place].value.elements;
+  if (mask.size() != kBias + 1) return true;
+  mask[kBias].boolean = false;
+  return mask[0].boolean || mask[1].boolean;
+}
+
 }  // namespace jitterscope

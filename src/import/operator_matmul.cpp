@@ -18,8 +18,16 @@ bool is_transposed(const AtenArgument& matrix) {
   return true;
 }
 
+// TF32 is a switch of the whole program, torch.backends.cuda.matmul.allow_tf32, and off by default.
+DataType product_type(const AtenArgument& tensor, ConversionContext& context) {
+  const DataType type = native_type(tensor);
+  if (type == DataType::f32 && context.on_gpu && !context.knows_kernels)
+    context.note("The record does not say whether products of f32 ran in TF32; f32 is taken.");
+  return type;
+}
+
 // op(a)·op(b) of two matrices, or of two batches of them.
-Matmul product(const AtenArgument& a, const AtenArgument& b) {
+Matmul product(const AtenArgument& a, const AtenArgument& b, ConversionContext& context) {
   const std::size_t rank = a.shape.size();
   require_native((rank == 2 || rank == 3) && b.shape.size() == rank && a.text == b.text);
   Matmul matmul;
@@ -31,7 +39,7 @@ Matmul product(const AtenArgument& a, const AtenArgument& b) {
   }
   matmul.transpose_a = is_transposed(a);
   matmul.transpose_b = is_transposed(b);
-  matmul.dtype = native_type(a);
+  matmul.dtype = product_type(a, context);
   return matmul;
 }
 
@@ -43,13 +51,20 @@ Converted matmul_of(const Matmul& matmul, const Arguments& arguments, std::strin
                                 {"c", arguments.output_identity(0)}})};
 }
 
+// aten::mm.dtype and its like have one argument more, and write another type than they read. Profiler traces
+// do not name overloads. A tensor in that place is where the result is written (out=).
+void require_one_type(const RecordedOperator& recorded, std::size_t count) {
+  const auto& arguments = recorded.arguments;
+  require_native(arguments.size() <= count || arguments[count].value.kind == AtenArgument::Kind::tensor);
+}
+
 bool is_bias_of(const AtenArgument& bias, std::int64_t columns) {
   return bias.shape == std::vector{columns} && is_dense_row_major(bias);
 }
 
 }  // namespace
 
-Converted convert_linear(const RecordedOperator& recorded, ConversionContext&) {
+Converted convert_linear(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
   const AtenArgument &x = arguments.tensor("input"), &weight = arguments.tensor("weight");
   require_native(weight.shape.size() == 2 && !x.shape.empty() && x.text == weight.text);
@@ -59,17 +74,18 @@ Converted convert_linear(const RecordedOperator& recorded, ConversionContext&) {
   require_native(linear.in > 0);
   linear.n = element_count(x) / linear.in;
   linear.bias = arguments.has_tensor("bias");
-  linear.dtype = native_type(x);
+  linear.dtype = product_type(x, context);
   return {as_operation(linear, {{"x", arguments.identity("input")},
                                 {"w", arguments.identity("weight")},
                                 {"bias", arguments.identity("bias")},
                                 {"y", arguments.output_identity(0)}})};
 }
 
-Converted convert_addmm(const RecordedOperator& recorded, ConversionContext&) {
+Converted convert_addmm(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
+  require_one_type(recorded, 5);
   const AtenArgument& bias = arguments.tensor("self");
-  Matmul matmul = product(arguments.tensor("mat1"), arguments.tensor("mat2"));
+  Matmul matmul = product(arguments.tensor("mat1"), arguments.tensor("mat2"), context);
   require_native(is_bias_of(bias, matmul.n) && bias.text == arguments.tensor("mat1").text);
   require_native(arguments.number_or("beta", 1.0) == 1.0 && arguments.number_or("alpha", 1.0) == 1.0);
   if (matmul.transpose_a || !matmul.transpose_b) {
@@ -84,27 +100,30 @@ Converted convert_addmm(const RecordedOperator& recorded, ConversionContext&) {
                                 {"y", arguments.output_identity(0)}})};
 }
 
-Converted convert_mm(const RecordedOperator& recorded, ConversionContext&) {
+Converted convert_mm(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
+  require_one_type(recorded, 2);
   const AtenArgument& a = arguments.tensor("self");
   require_native(a.shape.size() == 2);
-  return matmul_of(product(a, arguments.tensor("mat2")), arguments, "self", "mat2", "");
+  return matmul_of(product(a, arguments.tensor("mat2"), context), arguments, "self", "mat2", "");
 }
 
-Converted convert_bmm(const RecordedOperator& recorded, ConversionContext&) {
+Converted convert_bmm(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
+  require_one_type(recorded, 2);
   const AtenArgument& a = arguments.tensor("self");
   require_native(a.shape.size() == 3);
-  return matmul_of(product(a, arguments.tensor("mat2")), arguments, "self", "mat2", "");
+  return matmul_of(product(a, arguments.tensor("mat2"), context), arguments, "self", "mat2", "");
 }
 
-Converted convert_baddbmm(const RecordedOperator& recorded, ConversionContext&) {
+Converted convert_baddbmm(const RecordedOperator& recorded, ConversionContext& context) {
   const Arguments arguments(recorded);
+  require_one_type(recorded, 5);
   // With another beta a third batch of matrices is read.
   require_native(arguments.number_or("beta", 1.0) == 0.0);
   const AtenArgument& a = arguments.tensor("batch1");
   require_native(a.shape.size() == 3);
-  return matmul_of(product(a, arguments.tensor("batch2")), arguments, "batch1", "batch2", "");
+  return matmul_of(product(a, arguments.tensor("batch2"), context), arguments, "batch1", "batch2", "");
 }
 
 }  // namespace jitterscope

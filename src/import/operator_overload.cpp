@@ -47,6 +47,8 @@ constexpr Overload kOverloads[] = {
     {" where ", "tts", "ScalarOther"},
     {" where ", "tst", "ScalarSelf"},
     {" index ", "tl", "Tensor"},
+    {" mm bmm ", "tts", "dtype"},
+    {" addmm baddbmm ", "tttsss", "dtype"},
     {" norm ", "tslb", "ScalarOpt_dim"},
     {" norm ", "tsl*", "ScalarOpt_dim"},
     {" gather ", "tst?t", "out"},

@@ -53,6 +53,17 @@ std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes) {
   return roles;
 }
 
+std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles) {
+  std::vector<bool> result(nodes.size(), false);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (roles[i] != Role::timed || nodes[i].name != "aten::sum") continue;
+    std::size_t above = nodes[i].parent;
+    while (above != kNoParent && nodes[above].name == "aten::sum") above = nodes[above].parent;
+    if (above != kNoParent) result[above] = true;
+  }
+  return result;
+}
+
 std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles) {
   std::vector<std::size_t> result(nodes.size(), kNoParent);
   for (std::size_t i = 0; i < nodes.size(); ++i) {

@@ -28,6 +28,9 @@ enum class Role : std::uint8_t {
 /// launch kernels of their own beside those that they call for (Work in the source).
 std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes);
 
+/// Of each node, whether an aten::sum that it calls is timed apart: a convolution's bias gradient.
+std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles);
+
 /// The nearest timed or foreign operator at a node or above it, or kNoParent.
 std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles);
 

@@ -26,7 +26,7 @@ constexpr std::string_view kAsk =
     " result_type can_cast promote_types is_same_size is_pinned is_floating_point is_complex is_contiguous "
     "size stride numel dim sym_size sym_stride sym_numel requires_grad_ retain_grad output_nr _version data "
     "is_leaf _has_compatible_shallow_copy_type _use_cudnn_ctc_loss _debug_has_internal_overlap "
-    "_fused_sdp_choice _cudnn_init_dropout_state device ";
+    "_fused_sdp_choice _cudnn_init_dropout_state cudnn_is_acceptable device ";
 // Copy or fill by copy_ and fill_, or do nothing: to() of a tensor that is already so.
 constexpr std::string_view kPass =
     " to _to_copy type_as contiguous reshape reshape_as flatten ravel float half double bfloat16 cuda cpu "
@@ -51,11 +51,22 @@ constexpr std::string_view kWhole =
     "_scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward "
     "_scaled_dot_product_fused_attention_overrideable _flash_attention_forward _flash_attention_backward "
     "_efficient_attention_forward _efficient_attention_backward _cudnn_attention_forward "
-    "_cudnn_attention_backward ";
+    "_cudnn_attention_backward "
+    // A mean or sum of what they computed, or a search for where the mask holds.
+    "mse_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_backward index "
+    "masked_select masked_scatter_ "
+    // Sorts, counts and random numbers beneath, scales behind.
+    "_unique2 unique_dim unique_consecutive bincount histc median kthvalue multinomial randperm "
+    "repeat_interleave _embedding_bag _embedding_bag_dense_backward renorm std var _fft_r2c _fft_c2r "
+    "_fft_c2c "
+    // Sums for the gradients of biases, copies of weights.
+    "_cudnn_rnn _cudnn_rnn_backward mkldnn_rnn_layer mkldnn_rnn_layer_backward "
+    "_thnn_fused_lstm_cell_backward_impl _thnn_fused_gru_cell_backward ";
 // Copies into another memory format, and the sum for a bias, are operations of their own.
 constexpr std::string_view kBeside =
     " cudnn_convolution cudnn_convolution_transpose convolution_backward mkldnn_convolution "
     "miopen_convolution _conv_depthwise2d conv_depthwise3d ";
+constexpr std::string_view kProducts = " mm bmm addmm baddbmm addmm_ baddbmm_ addbmm _addmm_activation ";
 constexpr std::string_view kMove = " fill_ zero_ copy_ clone ";
 
 constexpr std::string_view kAten = "aten::";
@@ -98,6 +109,15 @@ Work work_of_aten(std::string_view word) {
 Work work_of(std::string_view name) {
   if (name.starts_with(kAten)) return work_of_aten(name.substr(kAten.size()));
   return is_foreign(name) ? Work::foreign : Work::framework;
+}
+
+bool runs_on_gpu_alone(std::string_view name) {
+  return (name.starts_with("aten::cudnn_") || name.starts_with("aten::_cudnn_")) &&
+         work_of(name) != Work::none;
+}
+
+bool is_matrix_product(std::string_view name) {
+  return name.starts_with(kAten) && is_in(kProducts, name.substr(kAten.size()));
 }
 
 bool only_moves_memory(std::string_view name) {

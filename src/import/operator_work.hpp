@@ -19,6 +19,11 @@ enum class Work : std::uint8_t {
 
 Work work_of(std::string_view name);
 
+/// Whether there is no such operator on a CPU: cuDNN's.
+bool runs_on_gpu_alone(std::string_view name);
+
+bool is_matrix_product(std::string_view name);
+
 /// Whether it only fills or copies memory: what an operator calls for while it prepares its own work.
 bool only_moves_memory(std::string_view name);
 

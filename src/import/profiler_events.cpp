@@ -91,11 +91,14 @@ class Reader {
   }
 
   bool has_events() const { return has_events_; }
+  /// Each process numbers its launches by itself, and a kernel names its launch by that number alone.
+  bool mixes_processes() const { return mixes_processes_; }
 
  private:
   struct Launch {
     std::uint32_t thread = 0;
     RecordTime begin = 0;
+    std::uint32_t process = 0;
   };
 
   void read_device(ondemand::value value) {
@@ -154,7 +157,9 @@ class Reader {
         break;
       case Category::launch:
         if (const std::int64_t number = correlation_of(event); number >= 0) {
-          launches_.try_emplace(number, Launch{thread_of(event), begin});
+          const auto [known, is_new] =
+              launches_.try_emplace(number, Launch{thread_of(event), begin, process_of(event)});
+          mixes_processes_ |= !is_new && known->second.process != process_of(event);
         }
         break;
       case Category::gpu_work:
@@ -171,6 +176,11 @@ class Reader {
   std::uint32_t thread_of(const Event& event) {
     key_.assign(event.process).append("/").append(event.thread);
     return threads_.try_emplace(key_, static_cast<std::uint32_t>(threads_.size())).first->second;
+  }
+
+  std::uint32_t process_of(const Event& event) {
+    key_.assign(event.process);
+    return processes_.try_emplace(key_, static_cast<std::uint32_t>(processes_.size())).first->second;
   }
 
   std::int64_t correlation_of(const Event& event) {
@@ -233,7 +243,8 @@ class Reader {
   bool has_events_ = false;
   simdjson::dom::parser parser_;
   std::string key_;
-  std::unordered_map<std::string, std::uint32_t> threads_;
+  std::unordered_map<std::string, std::uint32_t> threads_, processes_;
+  bool mixes_processes_ = false;
   std::unordered_map<std::int64_t, Launch> launches_;
 };
 
@@ -252,6 +263,13 @@ ProfilerEvents read_profiler_events(ondemand::parser& parser, const simdjson::pa
   }
   if (!reader.has_events()) {
     throw UsageError(fmt::format("{}: a profiler trace has a list 'traceEvents'", file_name));
+  }
+  if (reader.mixes_processes()) {
+    throw UsageError(
+        fmt::format("{}: launches of several processes have the same numbers, so that it cannot be told "
+                    "whose a kernel is; give "
+                    "the trace of one process, as torch.profiler wrote it",
+                    file_name));
   }
   reader.join();
   return events;

@@ -8,6 +8,8 @@
 #include "import/formats.hpp"
 #include "import/gradient_boundary.hpp"
 #include "import/model_builder.hpp"
+#include "import/operator_precision.hpp"
+#include "import/operator_work.hpp"
 #include "import/profiler_events.hpp"
 #include "import/recorded_arguments.hpp"
 #include "jitterscope/error.hpp"
@@ -26,9 +28,14 @@ class Importer {
     for (const GpuWork& work : events.work) {
       if (work.caller != kNoParent) nodes_[work.caller].launches = true;
     }
-    context_.on_gpu = !events.work.empty();
+    // Without CUDA activities only cuDNN's operators say where it ran.
+    context_.on_gpu = has_work() || std::any_of(nodes_.begin(), nodes_.end(), [](const OperatorNode& node) {
+                        return runs_on_gpu_alone(node.name);
+                      });
+    context_.knows_kernels = has_work();
     roles_ = select_operators(nodes_);
     owners_ = owners(nodes_, roles_);
+    sums_ = with_timed_sums(nodes_, roles_);
   }
 
   void require_shapes(std::string_view file_name) const {
@@ -59,12 +66,20 @@ class Importer {
     add_notes();
     Model model = builder_.finish(file_name, "PyTorch profiler trace");
     model.recorded_device = events_.device;
-    if (!events_.work.empty()) model.recorded_gpu_time = total;
+    if (has_work()) model.recorded_gpu_time = total;
     return model;
   }
 
  private:
   using Works = std::vector<const GpuWork*>;
+
+  struct Conversion {
+    std::vector<ConvertedOperation> operations;
+    std::string problem;
+    bool allow_tf32 = true;
+  };
+
+  bool has_work() const { return !events_.work.empty(); }
 
   std::vector<std::size_t> in_order_of_time() const {
     std::vector<std::size_t> order(nodes_.size());
@@ -100,7 +115,7 @@ class Importer {
     if (roles_[index] == Role::foreign) {
       builder_.add_untimed(
           called.name, "It is no operator of PyTorch, but of another library or communication.", work.time);
-    } else if (roles_[index] == Role::timed && context_.on_gpu && work_[index].empty()) {
+    } else if (roles_[index] == Role::timed && has_work() && work_[index].empty()) {
       builder_.add_untimed(called.name, "It launched nothing on the GPU.", std::nullopt);
     } else if (roles_[index] == Role::timed) {
       add(index, work.time);
@@ -108,31 +123,61 @@ class Importer {
   }
 
   // Conversions by the arguments' text: a network runs the same operators in each step.
-  const std::vector<ConvertedOperation>& converted(const CalledOperator& called, bool copies_on_device) {
+  const std::vector<ConvertedOperation>& converted(std::size_t index) {
+    const CalledOperator& called = events_.operators[index];
+    const bool copies = copies_on_device(index);
     // The forward convolutions say how the gradients are computed, so that this is a part of the question.
     std::string key = std::string(called.name) + (context_.allow_tf32 ? "+" : "-");
-    if (copies_on_device) key += "=";
+    if (copies) key += "=";
+    if (sums_[index]) key += "s";
     const std::string_view arguments = called.arguments;
     const std::size_t begin = std::min(arguments.find("\"Concrete Inputs\""), arguments.find("\"Input"));
     const std::size_t end = arguments.rfind(']');
     if (begin < arguments.size() && end > begin) key += arguments.substr(begin, end - begin);
     const auto [place, is_new] = known_.try_emplace(std::move(key));
-    if (is_new) {
-      simdjson::dom::object object = parse_part(parser_, called.arguments);
-      RecordedOperator recorded = read_event(called.name, object);
-      if (copies_on_device) {
-        for (RecordedArgument& argument : recorded.arguments) argument.device = "cuda";
-      }
-      try {
-        place->second.operations = convert(recorded, context_);
-      } catch (const UsageError& error) {
-        place->second.problem = error.what();
-      }
-      place->second.allow_tf32 = context_.allow_tf32;
-    }
+    if (is_new) place->second = conversion_of(index, copies);
     context_.allow_tf32 = place->second.allow_tf32;
     if (!place->second.problem.empty()) throw FieldProblem{place->second.problem};
     return place->second.operations;
+  }
+
+  Conversion conversion_of(std::size_t index, bool copies) {
+    const CalledOperator& called = events_.operators[index];
+    Conversion result;
+    try {
+      simdjson::dom::object object = parse_part(parser_, called.arguments);
+      RecordedOperator recorded = read_event(called.name, object);
+      require_strides(recorded);
+      if (copies) {
+        for (RecordedArgument& argument : recorded.arguments) argument.device = "cuda";
+      }
+      if (sums_[index] && !leave_bias_gradient_out(recorded))
+        throw FieldProblem{"only the gradient of the bias was wanted, whose sum is timed apart"};
+      result.operations = convert(recorded, context_);
+    } catch (const UsageError& error) {
+      result.problem = error.what();
+    } catch (const FieldProblem& problem) {
+      result.problem = problem.sentence;
+    } catch (const simdjson::simdjson_error& error) {
+      result.problem = fmt::format("Its arguments cannot be read: {}.", error.what());
+    }
+    result.allow_tf32 = context_.allow_tf32;
+    return result;
+  }
+
+  // Products follow the strides of their operands; other operators are taken as dense.
+  void require_strides(const RecordedOperator& recorded) {
+    const bool lacks = std::any_of(recorded.arguments.begin(), recorded.arguments.end(), [](const auto& one) {
+      return one.value.kind == AtenArgument::Kind::tensor && !one.value.shape.empty() &&
+             one.value.strides.empty();
+    });
+    if (!lacks) return;
+    if (is_matrix_product(recorded.name)) {
+      throw FieldProblem{
+          "the record has no 'Input Strides', which PyTorch 2.4 and newer write: whether its matrices are "
+          "transposed is not known"};
+    }
+    lacks_strides_ = true;
   }
 
   // What the profiler calls a copy that stays on the GPU; the tensors' devices are not recorded.
@@ -144,27 +189,24 @@ class Importer {
   void add(std::size_t index, std::optional<Nanoseconds> time) {
     const CalledOperator& called = events_.operators[index];
     try {
-      const std::vector<ConvertedOperation>& operations = converted(called, copies_on_device(index));
+      const std::vector<ConvertedOperation>& operations = converted(index);
       const std::vector<Works> parts = split(index, operations.size());
       for (std::size_t i = 0; i < operations.size(); ++i) {
         const std::string part = operations[i].part.empty() ? "" : "." + operations[i].part;
-        builder_.add_call(fmt::format("{}#{}{}", called.name, ++calls_, part), called.name, operations[i],
-                          recorded(parts[i]));
+        const RecordedWork work = recorded(parts[i]);
+        builder_.add_call(fmt::format("{}#{}{}", called.name, ++calls_, part), called.name,
+                          with_recorded_precision(operations[i], work), work);
       }
     } catch (const FieldProblem& problem) {
       builder_.add_untimed(called.name, problem.sentence, time);
-    } catch (const simdjson::simdjson_error& error) {
-      builder_.add_untimed(called.name, fmt::format("Its arguments cannot be read: {}.", error.what()), time);
     }
   }
 
   // Which of an operator's kernels are of which of its operations.
   std::vector<Works> split(std::size_t index, std::size_t count) {
     std::vector<Works> parts(count);
-    if (count < 2) {
-      parts.front() = work_[index];
-      return parts;
-    }
+    if (count == 1) parts.front() = work_[index];
+    if (count < 2) return parts;
     const std::optional<RecordTime> boundary = weight_gradient_begin(events_, index);
     if (!boundary && !work_[index].empty()) {
       context_.note(
@@ -182,21 +224,25 @@ class Importer {
     for (const std::string& note : context_.notes) builder_.add_note(note);
     if (!context_.on_gpu)
       builder_.add_note("The record is of a run on a CPU, or without CUDA activities: it has no GPU times.");
+    if (context_.on_gpu && !has_work())
+      builder_.add_note("The record is of a run on a GPU, without CUDA activities: it has no GPU times.");
+    if (lacks_strides_) {
+      builder_.add_note(
+          "The record has no 'Input Strides', which PyTorch 2.4 and newer write: tensors are taken as dense "
+          "and "
+          "row-major (nchw).");
+    }
     if (events_.steps > 1) {
       builder_.add_note(fmt::format("The record holds {} steps; counts are of all of them.", events_.steps));
     }
   }
 
-  struct Conversion {
-    std::vector<ConvertedOperation> operations;
-    std::string problem;
-    bool allow_tf32 = true;
-  };
-
   const ProfilerEvents& events_;
   std::vector<OperatorNode> nodes_;
   std::vector<Role> roles_;
   std::vector<std::size_t> owners_;
+  std::vector<bool> sums_;
+  bool lacks_strides_ = false;
   std::vector<Works> work_;  ///< by the operator that owns it
   std::map<std::string, Conversion> known_;
   simdjson::dom::parser parser_;

@@ -58,6 +58,24 @@ TEST(Conversion, WhatNoNativeOperationDoesStaysTheOperator) {
   }
 }
 
+// mm.dtype: halves are read and f32 (6) is written.
+TEST(Conversion, ProductsThatWriteAnotherTypeStayTheOperator) {
+  const auto with_overload = [](const std::string& text, const std::string& overload) {
+    RecordedOperator one = recorded(text);
+    one.overload = overload;
+    ConversionContext context;
+    return convert(one, context).at(0).operation.text();
+  };
+  EXPECT_EQ(with_overload("aten::mm(f16[8,16],f16[16,32],6)", "dtype"),
+            "aten::mm.dtype(f16[8,16],f16[16,32],6)");
+  EXPECT_EQ(with_overload("aten::mm(f16[8,16],f16[16,32],f16[8,32])", "out"),
+            "matmul:m=8,n=32,k=16,dtype=f16");
+  EXPECT_THAT(converted("aten::bmm(f16[2,8,16],f16[2,16,32],6)"),
+              ElementsAre("aten::bmm.dtype(f16[2,8,16],f16[2,16,32],6)"));
+  EXPECT_THAT(converted("aten::addmm(f16[32],f16[8,16],f16[16,32],6,1,1)"),
+              ElementsAre("aten::addmm.dtype(f16[32],f16[8,16],f16[16,32],6,1,1)"));
+}
+
 const std::string kConvolution = "[1,1],[1,1],[1,1],1,false,false,";
 
 TEST(Conversion, ConvolutionsTakeTheLayoutThatPyTorchGivesCudnn) {
@@ -103,6 +121,18 @@ TEST(Conversion, AConvolutionsGradientsAreTwoOperationsByTheMask) {
   EXPECT_THAT(converted(tensors + kGradients + "[false,true,false])"), ElementsAre(problem + "wgrad"));
   EXPECT_THAT(converted(tensors + kGradients + "[true,false,false])", false),
               ElementsAre(HasSubstr("dtype=f32,layout=nchw,direction=dgrad")));
+}
+
+TEST(Conversion, ABiasGradientThatIsTimedApartIsNotTimedTwice) {
+  const std::string tensors =
+      "aten::convolution_backward(f32[2,4,8,8,8],f32[2,3,8,8,8],f32[4,3,3,3,3],[4],[1,1,1],[1,1,1],[1,1,1],"
+      "false,[0,0,0],1,";
+  RecordedOperator three_axes = recorded(tensors + "[true,true,true])");
+  EXPECT_TRUE(leave_bias_gradient_out(three_axes));
+  ConversionContext context;
+  EXPECT_EQ(convert(three_axes, context).at(0).operation.text(), tensors + "[true,true,false])");
+  RecordedOperator bias = recorded(tensors + "[false,false,true])");
+  EXPECT_FALSE(leave_bias_gradient_out(bias));
 }
 
 TEST(Conversion, ATransposedConvolutionIsAnInputGradient) {

@@ -89,7 +89,7 @@ TEST(DamagedTrace, NodesThatAreTheirOwnParentsAreRoots) {
 
 TEST(DamagedTrace, AnUnknownSchemaIsReadWithANote) {
   EXPECT_THAT(import(trace_of({kProduct}, "2.7")).notes, Contains(HasSubstr("2.7")));
-  EXPECT_THAT(import(trace_of({kProduct})).notes, SizeIs(0));
+  EXPECT_THAT(import(trace_of({kProduct})).notes, Not(Contains(HasSubstr("schema"))));
 }
 
 TEST(DamagedTrace, InfinitiesAreReadAlthoughJsonHasNone) {

@@ -11,6 +11,7 @@ using namespace testing;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::set<std::string> kProducts = {"conv2d", "linear", "matmul"};
 const std::string kOlderData = std::string(JITTERSCOPE_TEST_DATA) + "/..";
@@ -32,6 +33,13 @@ TEST(ExecutionTrace, HasEveryConvolutionInThreeDirectionsButTheFirstInputGradien
   EXPECT_EQ(total(counts(model, {"batch_norm"})), 20 * 2);
   EXPECT_EQ(model.format, "PyTorch execution trace");
   EXPECT_THAT(model.untimed, IsEmpty());
+}
+
+TEST(ExecutionTrace, SaysThatItDoesNotKnowOfTf32) {
+  EXPECT_THAT(execution_trace(kOlderData + "/resnet18_et.json.gz").notes,
+              Contains(HasSubstr("whether products of f32 ran in TF32")));
+  EXPECT_THAT(profiler_trace(data_file("resnet18_trace.json.gz")).notes, Not(Contains(HasSubstr("TF32"))));
+  EXPECT_THAT(execution_trace(data_file("bert_et.json.gz")).notes, Not(Contains(HasSubstr("TF32"))));
 }
 
 TEST(ExecutionTrace, CallsRunInOrderAndReadWhatEarlierCallsWrote) {

@@ -32,12 +32,21 @@ class OnnxGraph {
     return *this;
   }
   /// Without its numbers, as where they are in another file.
-  OnnxGraph& weight(const std::string& name, const Shape& shape) {
+  OnnxGraph& weight(const std::string& name, const Shape& shape,
+                    std::int32_t element_type = onnx::TensorProto::FLOAT) {
+    onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(element_type);
+    for (const std::int64_t size : shape) tensor.add_dims(size);
+    tensor.add_external_data()->set_key("location");
+    return *this;
+  }
+  /// A single number of a floating type.
+  OnnxGraph& scalar(const std::string& name, float number) {
     onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
     tensor.set_name(name);
     tensor.set_data_type(onnx::TensorProto::FLOAT);
-    for (const std::int64_t size : shape) tensor.add_dims(size);
-    tensor.add_external_data()->set_key("location");
+    tensor.add_float_data(number);
     return *this;
   }
   OnnxGraph& numbers(const std::string& name, const Shape& numbers) {

@@ -58,6 +58,28 @@ TEST(OnnxOperators, TransposedConvolutionsAreDataGradients) {
                           HasSubstr("count=2304")));
 }
 
+// Where the file gives the output's size, the padding follows from it.
+TEST(OnnxOperators, TransposedConvolutionsOfAGivenSize) {
+  const auto transposed = [](std::int64_t window) {
+    OnnxGraph graph = OnnxGraph().input("x", {2, 6, 7, 7}).weight("w", {6, 4, window, window});
+    graph.node("ConvTranspose", {"x", "w"}, "c").integers("strides", {2, 2});
+    return graph;
+  };
+  OnnxGraph even = transposed(4);
+  even.text("auto_pad", "SAME_UPPER");
+  EXPECT_THAT(works(even), ElementsAre(HasSubstr("n=2,c=4,hw=14,k=6,rs=4,stride=2,pad=1,")));
+  OnnxGraph sized = transposed(4);
+  sized.integers("output_shape", {12, 12});
+  EXPECT_THAT(works(sized), ElementsAre(HasSubstr("n=2,c=4,hw=12,k=6,rs=4,stride=2,pad=2,")));
+  for (const bool same : {false, true}) {
+    OnnxGraph uneven = transposed(3);
+    same ? uneven.text("auto_pad", "SAME_LOWER") : uneven.integers("output_shape", {14, 14});
+    uneven.node("Relu", {"c"}, "y");
+    EXPECT_THAT(works(uneven), ElementsAre(HasSubstr("relu:count=1568")));
+    EXPECT_EQ(imported(uneven).untimed.at(0).reason, "its padding is uneven");
+  }
+}
+
 TEST(OnnxOperators, ProductsWithAndWithoutBias) {
   OnnxGraph linear = OnnxGraph().input("x", {2, 5, 8}).weight("w", {8, 3}).weight("b", {3});
   linear.node("MatMul", {"x", "w"}, "m").node("Add", {"b", "m"}, "y").node("Relu", {"y"}, "r");
@@ -68,6 +90,25 @@ TEST(OnnxOperators, ProductsWithAndWithoutBias) {
   OnnxGraph gemm = OnnxGraph().input("x", {8, 2}).weight("w", {8, 3}).node("Gemm", {"x", "w"}, "y");
   gemm.integer("transA", 1);
   EXPECT_THAT(works(gemm), ElementsAre("matmul:m=2,n=3,k=8,ta=1,dtype=f32"));
+}
+
+// torch.matmul views its operands as batches of matrices, and copies what cannot be seen so.
+TEST(OnnxOperators, ProductsWithViews) {
+  OnnxGraph keys = OnnxGraph().input("q", {2, 4, 8, 16}).input("k", {2, 4, 8, 16});
+  keys.node("Transpose", {"k"}, "t").integers("perm", {0, 1, 3, 2}).node("MatMul", {"q", "t"}, "y");
+  EXPECT_THAT(works(keys), ElementsAre("matmul:m=8,n=8,k=16,batch=8,tb=1,dtype=f32"));
+  EXPECT_THAT(imported(keys).untimed, IsEmpty());
+  OnnxGraph heads = OnnxGraph().input("q", {2, 4, 8, 16}).input("k", {2, 8, 4, 16});
+  heads.node("Transpose", {"k"}, "t").integers("perm", {0, 2, 3, 1}).node("MatMul", {"q", "t"}, "y");
+  EXPECT_THAT(works(heads), ElementsAre("matmul:m=8,n=8,k=16,batch=8,dtype=f32"));
+  ASSERT_EQ(imported(heads).untimed.size(), 1u);
+  EXPECT_EQ(imported(heads).untimed[0].name, "clone");
+  OnnxGraph weight = OnnxGraph().input("x", {2, 5, 8}).weight("w", {3, 8});
+  weight.node("Transpose", {"w"}, "t").node("MatMul", {"x", "t"}, "y");
+  EXPECT_THAT(works(weight), ElementsAre("linear:n=10,in=8,out=3,bias=0,dtype=f32"));
+  OnnxGraph gradient = OnnxGraph().input("x", {5, 8}).weight("w", {5, 3});
+  gradient.node("Transpose", {"x"}, "t").node("Gemm", {"t", "w"}, "y");
+  EXPECT_THAT(works(gradient), ElementsAre("matmul:m=8,n=3,k=5,ta=1,dtype=f32"));
 }
 
 TEST(OnnxOperators, BatchNormsAreThoseOfInferenceUnlessTrained) {
@@ -87,12 +128,22 @@ TEST(OnnxOperators, Pools) {
       .integers("axes", {-1, -2})
       .integer("keepdims", 0);
   graph.weight("w", {6, 3}).node("MatMul", {"y", "w"}, "z");
-  EXPECT_THAT(works(graph),
-              ElementsAre(HasSubstr("max_pool:n=2,c=6,h=9,w=8,window=3x2,stride=2,pad=1x0"),
-                          HasSubstr("avg_pool:n=2,c=6,h=5,w=4,window=5x4"), HasSubstr("m=2,n=3,k=6")));
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("max_pool:n=2,c=6,h=9,w=8,window=3x2,stride=2,pad=1x0"),
+                                        HasSubstr("avg_pool:n=2,c=6,h=5,w=4,window=5x4"),
+                                        HasSubstr("linear:n=2,in=6,out=3")));
   OnnxGraph overhanging = maps().node("MaxPool", {"x"}, "m").integers("kernel_shape", {2, 2});
   overhanging.integers("strides", {2, 2}).integer("ceil_mode", 1).node("Relu", {"x"}, "r");
   EXPECT_THAT(imported(overhanging).untimed.at(0).reason, HasSubstr("ceil_mode"));
+}
+
+TEST(OnnxOperators, AveragesWithoutThePaddingAreLeftOut) {
+  OnnxGraph graph = maps().node("AveragePool", {"x"}, "y").integers("kernel_shape", {3, 3});
+  graph.integers("pads", {1, 1, 1, 1}).node("Relu", {"y"}, "r");
+  EXPECT_THAT(imported(graph).untimed.at(0).reason, HasSubstr("count_include_pad=0"));
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("relu:count=864")));
+  OnnxGraph counted = maps().node("AveragePool", {"x"}, "y").integers("kernel_shape", {3, 3});
+  counted.integers("pads", {1, 1, 1, 1}).integer("count_include_pad", 1);
+  EXPECT_THAT(works(counted), ElementsAre(HasSubstr("avg_pool:n=2,c=6,h=9,w=8,window=3,stride=1,pad=1")));
 }
 
 TEST(OnnxOperators, RowsOfSoftmaxAndLayerNorm) {
@@ -116,6 +167,13 @@ TEST(OnnxOperators, Elementwise) {
               ElementsAre("add:count=864,dtype=f32", "mul:count=864,dtype=f32",
                           HasSubstr("bias_add:n=2,c=6,h=9,w=8"), HasSubstr("bias_add:n=108,c=8,hw=1"),
                           HasSubstr("silu"), HasSubstr("sigmoid"), HasSubstr("gelu")));
+}
+
+TEST(OnnxOperators, OnlyTheExactGelu) {
+  OnnxGraph graph = maps().node("Gelu", {"x"}, "a").text("approximate", "tanh").node("Gelu", {"a"}, "b");
+  graph.text("approximate", "none");
+  EXPECT_THAT(works(graph), ElementsAre("gelu:count=864,dtype=f32"));
+  EXPECT_THAT(imported(graph).untimed.at(0).reason, HasSubstr("tanh"));
 }
 
 TEST(OnnxOperators, OnlyTheLimitsOfRelu6) {
@@ -153,7 +211,7 @@ TEST(OnnxOperators, ShapesAreComputed) {
       .node("Reshape", {"x", "to"}, "f")
       .weight("w", {432, 3})
       .node("MatMul", {"f", "w"}, "y");
-  EXPECT_THAT(works(graph, "batch=5"), ElementsAre("matmul:m=5,n=3,k=432,dtype=f32"));
+  EXPECT_THAT(works(graph, "batch=5"), ElementsAre("linear:n=5,in=432,out=3,bias=0,dtype=f32"));
 }
 
 TEST(OnnxOperators, ViewsMoveNothing) {
@@ -165,6 +223,19 @@ TEST(OnnxOperators, ViewsMoveNothing) {
   EXPECT_THAT(works(graph), ElementsAre(HasSubstr("relu"), HasSubstr("rows=8,columns=3")));
   EXPECT_EQ(model.calls[1].inputs.at(0).call, 0u);
   EXPECT_THAT(model.untimed, IsEmpty());
+}
+
+// As a channel shuffle is written.
+TEST(OnnxOperators, AReshapeOfAPermutedTensorIsACopy) {
+  OnnxGraph graph =
+      OnnxGraph().input("x", {2, 16, 8, 8}).numbers("groups", {2, 2, 8, 8, 8}).numbers("maps", {2, 16, 8, 8});
+  graph.node("Reshape", {"x", "groups"}, "g").node("Transpose", {"g"}, "t");
+  graph.integers("perm", {0, 2, 1, 3, 4}).node("Tanh", {"t"}, "h").node("Reshape", {"h", "maps"}, "s");
+  graph.node("Relu", {"s"}, "y");
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("tanh:count=2048"), HasSubstr("relu:count=2048")));
+  ASSERT_EQ(imported(graph).untimed.size(), 1u);
+  EXPECT_EQ(imported(graph).untimed[0].name, "Reshape");
+  EXPECT_THAT(imported(graph).untimed[0].reason, HasSubstr("a copy in another order"));
 }
 
 TEST(OnnxOperators, PartsOfATensor) {

@@ -82,6 +82,24 @@ TEST(Onnx, TakesTheBatchTheTypeAndTheLayoutFromTheOptions) {
   EXPECT_THAT(works(model).back(), HasSubstr("n=6,in=4,out=10,dtype=f16"));
 }
 
+// A network of halves whose input is whole numbers, or is cast.
+TEST(Onnx, TheTypeIsThatOfMostWeights) {
+  const auto half = onnx::TensorProto::FLOAT16;
+  OnnxGraph ids;
+  ids.input("ids", {2, 8}).weight("words.weight", {100, 16}, half).weight("eps", {1});
+  ids.node("Gather", {"words.weight", "ids"}, "y");
+  ids.model().mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::INT64);
+  EXPECT_THAT(works(imported(ids)), ElementsAre(HasSubstr("dtype=f16")));
+  EXPECT_THAT(works(imported(ids, "dtype=f64")), ElementsAre(HasSubstr("dtype=f64")));
+  OnnxGraph cast;
+  cast.input("x", {1, 3, 8, 8}).value("h", {1, 3, 8, 8}).node("Cast", {"x"}, "h").integer("to", half);
+  cast.weight("w", {4, 3, 3, 3}, half).node("Conv", {"h", "w"}, "y");
+  EXPECT_THAT(works(imported(cast)), ElementsAre(HasSubstr("dtype=f16")));
+  cast.model().mutable_graph()->mutable_initializer(0)->set_data_type(onnx::TensorProto::BFLOAT16);
+  EXPECT_THAT(works(imported(cast)), ElementsAre(HasSubstr("dtype=bf16")));
+}
+
 TEST(Onnx, RunsBackwardWhereItIsAskedFor) {
   EXPECT_THAT(imported(small_network(), "direction=fprop").calls, SizeIs(5));
   const Model training = imported(small_network(), "direction=training");
@@ -139,6 +157,17 @@ TEST(Onnx, WeightsMayBeAbsent) {
   EXPECT_THAT(works(imported(nowhere)), ElementsAre(HasSubstr("k=4,rs=3,")));
 }
 
+// As torch.onnx.export(export_params=False) writes them.
+TEST(Onnx, AVectorThatIsOnlyAddedIsABias) {
+  OnnxGraph graph;
+  graph.input("x", {2, 5, 8}).input("w", {8, 3}).input("b", {3});
+  graph.node("MatMul", {"x", "w"}, "m").node("Add", {"b", "m"}, "y");
+  EXPECT_THAT(works(imported(graph, "batch=4")), ElementsAre(HasSubstr("linear:n=20,in=8,out=3,dtype")));
+  OnnxGraph data;  // a batch of matrices is no weight
+  data.input("q", {2, 4, 8}).input("k", {2, 8, 4}).node("MatMul", {"q", "k"}, "y");
+  EXPECT_THAT(works(imported(data, "batch=6")), ElementsAre(HasSubstr("matmul:m=4,n=4,k=8,batch=6")));
+}
+
 TEST(Onnx, WhatIsNotKnownIsListedAndTheRestIsDone) {
   OnnxGraph graph;
   graph.input("x", {2, 8}).node("Mystery", {"x"}, "a").value("a", {2, 8}).node("Relu", {"a"}, "b");
@@ -182,8 +211,12 @@ TEST(Onnx, DamagedFilesAreNamed) {
   EXPECT_THAT(problem(empty), HasSubstr("no graph"));
   OnnxGraph nothing;
   nothing.input("x", {1, 2}).node("Mystery", {"x"}, "y");
-  EXPECT_THAT(problem(nothing),
-              AllOf(HasSubstr("none of its 1 operators"), HasSubstr("no kind of operation")));
+  EXPECT_THAT(problem(nothing), AllOf(HasSubstr("none of its 1 operators can be timed; 1 of Mystery: it has "
+                                                "no kind of operation"),
+                                      Not(HasSubstr("version"))));
+  OnnxGraph newer(99);
+  newer.input("x", {1, 2}).node("Mystery", {"x"}, "y");
+  EXPECT_THAT(problem(newer), AllOf(HasSubstr("1 of Mystery"), HasSubstr("version 99")));
 }
 
 TEST(Onnx, ACycleIsNamed) {
@@ -217,7 +250,7 @@ TEST(Onnx, AFixedReshapeFollowsTheBatch) {
   OnnxGraph graph;
   graph.input("x", {2, 4, 4}).numbers("to", {4, 8}).node("Reshape", {"x", "to"}, "r");
   graph.weight("w", {8, 3}).node("MatMul", {"r", "w"}, "y");
-  EXPECT_THAT(works(imported(graph, "batch=6")), ElementsAre(HasSubstr("m=12,n=3,k=8")));
+  EXPECT_THAT(works(imported(graph, "batch=6")), ElementsAre(HasSubstr("linear:n=12,in=8,out=3,bias=0")));
   OnnxGraph fixed;
   fixed.input("x", {2, 4, 4})
       .numbers("to", {8, 4})

@@ -137,6 +137,71 @@ TEST(ProfilerTrace, OfACpuGivesOperationsAndSaysSo) {
   EXPECT_THAT(model.notes, Contains(HasSubstr("no GPU times")));
 }
 
+// Of an event that has no such list.
+std::string without(std::string text, const std::string& key) {
+  const std::size_t begin = text.find(",\"" + key + "\":");
+  std::size_t end = text.find('[', begin);
+  for (int depth = 0; depth > 0 || text[end] == '['; ++end) depth += (text[end] == '[') - (text[end] == ']');
+  return text.erase(begin, end - begin);
+}
+
+// A product of 4·8·2, and a convolution as cuDNN runs it.
+const std::string kProduct =
+    event("cpu_op", "aten::mm", R"("ts":300,"dur":10)",
+          R"("Input Dims":[[4,8],[8,2]],"Input type":["float","float"],"Input Strides":[[8,1],[2,1]],)"
+          R"("Concrete Inputs":["",""])");
+const std::string kConvolution = event(
+    "cpu_op", "aten::cudnn_convolution", R"("ts":400,"dur":10)",
+    R"("Input Dims":[[1,3,8,8],[4,3,3,3],[],[],[],[],[],[],[]],"Input type":["float","float","ScalarList",)"
+    R"("ScalarList","ScalarList","Scalar","Scalar","Scalar","Scalar"],"Input Strides":[[192,64,8,1],[27,9,3,1],)"
+    R"([],[],[],[],[],[],[]],"Concrete Inputs":["","","[1, 1]","[1, 1]","[1, 1]","1","False","False","True"])");
+
+TEST(ProfilerTrace, OfAGpuWithoutItsActivitiesIsStillOfAGpu) {
+  const Model model = import({kConvolution});
+  EXPECT_EQ(model.layers.at(0).operation,
+            Operation::parse("conv2d:n=1,c=3,hw=8,k=4,rs=3,pad=1,dtype=tf32,layout=nchw,direction=fprop"));
+  EXPECT_THAT(model.notes, ElementsAre(HasSubstr("on a GPU, without CUDA activities")));
+}
+
+TEST(ProfilerTrace, WithoutStridesTimesNoProductAndSaysWhatItAssumes) {
+  const Model model =
+      import({kSum, without(kProduct, "Input Strides"), without(kConvolution, "Input Strides")});
+  EXPECT_EQ(model.layers.size(), 2u);
+  EXPECT_THAT(model.notes, Contains(AllOf(HasSubstr("no 'Input Strides'"), HasSubstr("row-major"))));
+  ASSERT_THAT(model.untimed, SizeIs(1));
+  EXPECT_EQ(model.untimed[0].name, "aten::mm");
+  EXPECT_THAT(model.untimed[0].reason, HasSubstr("whether its matrices are transposed"));
+  EXPECT_THAT(import({kSum, kConvolution}).notes, Not(Contains(HasSubstr("Strides"))));
+}
+
+TEST(ProfilerTrace, WithoutConcreteInputsSaysWhoWritesThem) {
+  const std::string again =
+      std::string(without(kConvolution, "Concrete Inputs")).replace(kConvolution.find("400"), 3, "500");
+  const Model model = import({kProduct, without(kConvolution, "Concrete Inputs"), again});
+  ASSERT_THAT(model.untimed, SizeIs(1));
+  EXPECT_EQ(model.untimed[0].count, 2);
+  EXPECT_THAT(model.untimed[0].reason, AllOf(HasSubstr("no 'Concrete Inputs'"), HasSubstr("PyTorch 2.1")));
+}
+
+TEST(ProfilerTrace, KernelsSayWhichProductsRanInTf32) {
+  const auto run_by = [](const std::string& kernel) {
+    const std::string launch =
+        event("cuda_runtime", "cudaLaunchKernel", R"("ts":305,"dur":1)", R"("correlation":9)");
+    return import({kProduct, launch, event("kernel", kernel, R"("ts":320,"dur":2)", R"("correlation":9)")});
+  };
+  const Model fast = run_by("sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x16");
+  EXPECT_EQ(fast.layers.at(0).operation, Operation::parse("matmul:m=4,n=2,k=8,dtype=tf32"));
+  EXPECT_EQ(run_by("ampere_sgemm_32x32_nn").layers.at(0).operation, Operation::parse("matmul:m=4,n=2,k=8"));
+  EXPECT_THAT(fast.notes, SizeIs(0));
+}
+
+TEST(ProfilerTrace, LaunchesOfSeveralProcessesAreNotMixed) {
+  std::string other = kLaunch;
+  other.replace(other.find("\"pid\":1"), 7, "\"pid\":2");
+  EXPECT_THAT(problem(trace_of({kSum, kLaunch, other, kKernel})),
+              AllOf(HasSubstr("t.json"), HasSubstr("several processes"), HasSubstr("of one process")));
+}
+
 TEST(ProfilerTrace, WithoutShapesSaysHowToRecordThem) {
   const std::string bare = event("cpu_op", "aten::add", R"("ts":1,"dur":1)", R"("External id":1)");
   EXPECT_THAT(problem(trace_of({bare})), AllOf(HasSubstr("t.json"), HasSubstr("record_shapes=True")));

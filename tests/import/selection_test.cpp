@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "import/operator_work.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -31,9 +33,34 @@ TEST(Selection, OperatorsThatOnlyCallWorkWhereTheyCallNothing) {
               ElementsAre(nothing, nothing, timed));
 }
 
+// In records without kernels nothing but their names says that they have work of their own.
+TEST(Selection, OperatorsWithKernelsOfTheirOwnAreTimedWhole) {
+  for (const auto& [name, beneath] : {std::pair("aten::mse_loss", "aten::mean"),
+                                      {"aten::binary_cross_entropy", "aten::mean"},
+                                      {"aten::index", "aten::nonzero"},
+                                      {"aten::masked_select", "aten::sum"},
+                                      {"aten::_unique2", "aten::sort"},
+                                      {"aten::_embedding_bag", "aten::sub"},
+                                      {"aten::_fft_r2c", "aten::mul_"},
+                                      {"aten::_cudnn_rnn", "aten::cat"}}) {
+    EXPECT_THAT(select_operators({{name}, {beneath, 0}}), ElementsAre(timed, part)) << name;
+  }
+}
+
+TEST(Selection, AQuestionIsNoWork) {
+  EXPECT_THAT(select_operators({{"aten::lstm"}, {"aten::cudnn_is_acceptable", 0}, {"aten::_cudnn_rnn", 0}}),
+              ElementsAre(nothing, nothing, timed));
+  EXPECT_FALSE(runs_on_gpu_alone("aten::cudnn_is_acceptable"));
+  EXPECT_TRUE(runs_on_gpu_alone("aten::cudnn_convolution") && runs_on_gpu_alone("aten::_cudnn_rnn"));
+}
+
 TEST(Selection, ABiasGradientStandsBesideTheConvolutions) {
-  EXPECT_THAT(select_operators({{"aten::convolution_backward"}, {"aten::sum", 0}}),
-              ElementsAre(timed, timed));
+  const std::vector<OperatorNode> nodes = {{"aten::convolution_backward"}, {"aten::sum", 0}};
+  EXPECT_THAT(select_operators(nodes), ElementsAre(timed, timed));
+  EXPECT_THAT(with_timed_sums(nodes, select_operators(nodes)), ElementsAre(true, false));
+  const std::vector<OperatorNode> deeper = {
+      {"aten::convolution_backward"}, {"aten::sum", 0}, {"aten::sum", 1}};
+  EXPECT_THAT(with_timed_sums(deeper, select_operators(deeper)), ElementsAre(true, false, false));
 }
 
 TEST(Selection, TheRecordSaysWhetherAnOperatorLaunches) {

@@ -1,0 +1,271 @@
+// Shapes that operators give, timed or not, as ONNX defines them: without them, what follows is lost.
+#include <algorithm>
+#include <set>
+
+#include "import/onnx_import.hpp"
+#include "operation/limits.hpp"
+
+namespace jitterscope::onnx_import {
+namespace {
+
+using MaybeShape = std::optional<Shape>;
+
+// One result for each element of the first input.
+const std::set<std::string> kOfOne = {"Abs",    "Acos",    "Acosh",       "Asin",      "Asinh",
+                                      "Atan",   "Atanh",   "BitwiseNot",  "Cast",      "CastLike",
+                                      "Ceil",   "Celu",    "Clip",        "Cos",       "Cosh",
+                                      "CumSum", "Dropout", "Elu",         "Erf",       "Exp",
+                                      "Floor",  "Gelu",    "HardSigmoid", "HardSwish", "Identity",
+                                      "IsInf",  "IsNaN",   "LeakyRelu",   "Log",       "Mish",
+                                      "Neg",    "Not",     "PRelu",       "Relu",      "Reciprocal",
+                                      "Round",  "Selu",    "Shrink",      "Sigmoid",   "Sign",
+                                      "Sin",    "Sinh",    "Softplus",    "Softsign",  "Sqrt",
+                                      "Swish",  "Tan",     "Tanh",        "Trilu",     "ThresholdedRelu"};
+const std::set<std::string> kOfRows = {
+    "BatchNormalization", "GroupNormalization", "Hardmax", "InstanceNormalization",     "LayerNormalization",
+    "LogSoftmax",         "LpNormalization",    "LRN",     "MeanVarianceNormalization", "RMSNormalization",
+    "ScatterElements",    "ScatterND",          "Softmax"};
+const std::set<std::string> kBroadcast = {
+    "Add",        "And",         "BitShift", "BitwiseAnd", "BitwiseOr",
+    "BitwiseXor", "Div",         "Equal",    "Greater",    "GreaterOrEqual",
+    "Less",       "LessOrEqual", "Max",      "Mean",       "Min",
+    "Mod",        "Mul",         "Or",       "Pow",        "Sub",
+    "Sum",        "Where",       "Xor"};
+
+// Numpy's rule; nothing where the two do not fit.
+MaybeShape broadcast(const Shape& a, const Shape& b) {
+  Shape result(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::int64_t left = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const std::int64_t right = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (left != right && left != 1 && right != 1) return std::nullopt;
+    result[result.size() - 1 - i] = std::max(left, right);
+  }
+  return result;
+}
+
+MaybeShape of_all(Import& import, const OnnxNode& node) {
+  MaybeShape result = Shape{};
+  for (const std::string& input : node.inputs) {
+    const MaybeShape shape = import.shape(input);
+    if (!shape || !result) return std::nullopt;
+    result = broadcast(*result, *shape);
+  }
+  return result;
+}
+
+MaybeShape of_matmul(Import& import, const OnnxNode& node) {
+  const MaybeShape a = import.shape(node.input(0)), b = import.shape(node.input(1));
+  if (!a || !b || a->empty() || b->empty()) return std::nullopt;
+  const auto batch_of = [](const Shape& x) { return Shape(x.begin(), x.end() - (x.size() > 1 ? 2 : 1)); };
+  MaybeShape result = broadcast(batch_of(*a), batch_of(*b));
+  if (result && a->size() > 1) result->push_back((*a)[a->size() - 2]);
+  if (result && b->size() > 1) result->push_back(b->back());
+  return result;
+}
+
+MaybeShape of_gemm(Import& import, const OnnxNode& node) {
+  const MaybeShape a = import.shape(node.input(0)), b = import.shape(node.input(1));
+  if (!a || !b || a->size() != 2 || b->size() != 2) return std::nullopt;
+  return Shape{(*a)[node.integer("transA", 0) != 0 ? 1 : 0], (*b)[node.integer("transB", 0) != 0 ? 0 : 1]};
+}
+
+std::int64_t at(const Shape& values, std::size_t place, std::int64_t otherwise) {
+  return place < values.size() ? values[place] : otherwise;
+}
+
+// How many windows a spatial axis has; below one where there is none.
+std::int64_t windows_of(const OnnxNode& node, std::int64_t input, std::size_t axis, std::size_t axes,
+                        std::int64_t kernel) {
+  const std::string automatic = node.text("auto_pad");
+  const Shape pads = node.integers("pads");
+  const std::int64_t stride = at(node.integers("strides"), axis, 1);
+  const std::int64_t dilation = at(node.integers("dilations"), axis, 1);
+  const std::int64_t before = at(pads, axis, 0), after = at(pads, axes + axis, 0);
+  for (const std::int64_t number : {input, kernel, stride, dilation, before + 1, after + 1}) {
+    if (number < 1 || number > (std::int64_t{1} << 30)) return 0;
+  }
+  if (automatic.starts_with("SAME")) return (input + stride - 1) / stride;
+  const std::int64_t room = input + before + after - (kernel - 1) * dilation - 1;
+  if (room < 0) return 0;
+  if (node.integer("ceil_mode", 0) == 0) return room / stride + 1;
+  const std::int64_t windows = (room + stride - 1) / stride + 1;
+  // One that would begin behind the input is none.
+  return (windows - 1) * stride >= input + before ? windows - 1 : windows;
+}
+
+MaybeShape of_windows(const OnnxNode& node, const Shape& x, const Shape& kernel, std::int64_t channels) {
+  if (x.size() < 3 || kernel.size() != x.size() - 2) return std::nullopt;
+  Shape result = {x[0], channels};
+  for (std::size_t i = 0; i < kernel.size(); ++i)
+    result.push_back(windows_of(node, x[2 + i], i, kernel.size(), kernel[i]));
+  return result;
+}
+
+MaybeShape of_convolution(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0)), weight = import.shape(node.input(1));
+  if (!x || !weight || weight->size() != x->size() || x->size() < 3) return std::nullopt;
+  return of_windows(node, *x, Shape(weight->begin() + 2, weight->end()), weight->front());
+}
+
+MaybeShape of_pool(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0));
+  if (!x || x->size() < 3) return std::nullopt;
+  return of_windows(node, *x, node.integers("kernel_shape"), (*x)[1]);
+}
+
+MaybeShape of_global_pool(Import& import, const OnnxNode& node) {
+  MaybeShape x = import.shape(node.input(0));
+  if (!x || x->size() < 3) return std::nullopt;
+  std::fill(x->begin() + 2, x->end(), 1);
+  return x;
+}
+
+MaybeShape of_reduction(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0));
+  if (!x) return std::nullopt;
+  const bool is_arg = node.operator_name.starts_with("Arg");
+  MaybeShape axes = is_arg ? Shape{node.integer("axis", 0)} : node.integers("axes");
+  if (axes->empty() && !node.input(1).empty()) axes = whole_numbers(import.value(node.input(1)).numbers);
+  if (!axes) return std::nullopt;
+  std::set<std::size_t> reduced;
+  for (const std::int64_t axis : *axes) {
+    const auto place = axis_of(axis, x->size());
+    if (!place) return std::nullopt;
+    reduced.insert(*place);
+  }
+  Shape result;
+  for (std::size_t i = 0; i < x->size(); ++i) {
+    if (!axes->empty() && !reduced.contains(i)) {
+      result.push_back((*x)[i]);
+    } else if (node.integer("keepdims", 1) != 0) {
+      result.push_back(1);
+    }
+  }
+  return result;
+}
+
+MaybeShape of_expand(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0));
+  MaybeShape asked = whole_numbers(import.value(node.input(1)).numbers);
+  if (!x || !asked) return std::nullopt;
+  if (!asked->empty()) asked->front() = import.rebatched(asked->front());
+  return broadcast(*x, *asked);
+}
+
+MaybeShape of_constant(Import& import, const OnnxNode& node) {
+  MaybeShape shape = whole_numbers(import.value(node.input(0)).numbers);
+  if (shape && !shape->empty()) shape->front() = import.rebatched(shape->front());
+  return shape;
+}
+
+// Sizes, or factors of the input's.
+MaybeShape of_resize(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0));
+  MaybeShape sizes = whole_numbers(import.value(node.input(3)).numbers);
+  if (x && sizes && sizes->size() == x->size()) {
+    sizes->front() = x->front();  // the batch, which the file may say as its own
+    return sizes;
+  }
+  const std::size_t place = node.operator_name == "Upsample" ? 1 : 2;
+  const auto& factors = import.value(node.input(place)).numbers;
+  if (!x || !factors || factors->size() != x->size()) return std::nullopt;
+  Shape result;
+  for (std::size_t i = 0; i < x->size(); ++i) {
+    const double size = static_cast<double>((*x)[i]) * (*factors)[i];
+    if (!(size >= 1.0 && size <= static_cast<double>(kLargestDimension))) return std::nullopt;
+    result.push_back(static_cast<std::int64_t>(size));
+  }
+  return result;
+}
+
+MaybeShape of_pad(Import& import, const OnnxNode& node) {
+  MaybeShape x = import.shape(node.input(0));
+  MaybeShape pads = whole_numbers(import.value(node.input(1)).numbers);
+  if (!pads) pads = node.integers("pads");  // before opset 11
+  if (!x || pads->size() != 2 * x->size() || !node.input(3).empty()) return std::nullopt;
+  for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] += (*pads)[i] + (*pads)[x->size() + i];
+  return x;
+}
+
+MaybeShape of_tile(Import& import, const OnnxNode& node) {
+  MaybeShape x = import.shape(node.input(0));
+  const MaybeShape times = whole_numbers(import.value(node.input(1)).numbers);
+  if (!x || !times || times->size() != x->size()) return std::nullopt;
+  for (std::size_t i = 0; i < x->size(); ++i) {
+    if ((*times)[i] < 1) return std::nullopt;
+    (*x)[i] = limited_product({(*x)[i], (*times)[i]});
+  }
+  return x;
+}
+
+MaybeShape of_gather(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0)), places = import.shape(node.input(1));
+  const auto axis = x ? axis_of(node.integer("axis", 0), x->size()) : std::nullopt;
+  if (!axis || !places) return std::nullopt;
+  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
+  Shape result(x->begin(), middle);
+  result.insert(result.end(), places->begin(), places->end());
+  result.insert(result.end(), middle + 1, x->end());
+  return result;
+}
+
+// The states of all steps: [steps, directions, batch, states], or the batch first (layout=1).
+MaybeShape of_recurrence(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0));
+  const std::int64_t states = node.integer("hidden_size", 0);
+  const std::int64_t directions = node.text("direction") == "bidirectional" ? 2 : 1;
+  if (!x || x->size() != 3 || states < 1) return std::nullopt;
+  if (node.integer("layout", 0) != 0) return Shape{(*x)[0], (*x)[1], directions, states};
+  return Shape{(*x)[0], directions, (*x)[1], states};
+}
+
+}  // namespace
+
+std::optional<Shape> shape_given_by(Import& import, const OnnxNode& node) {
+  using Rule = MaybeShape (*)(Import&, const OnnxNode&);
+  static const std::map<std::string, Rule> rules = {
+      {"MatMul", of_matmul},
+      {"Gemm", of_gemm},
+      {"Conv", of_convolution},
+      {"MaxPool", of_pool},
+      {"AveragePool", of_pool},
+      {"LpPool", of_pool},
+      {"GlobalMaxPool", of_global_pool},
+      {"GlobalAveragePool", of_global_pool},
+      {"GlobalLpPool", of_global_pool},
+      {"Expand", of_expand},
+      {"ConstantOfShape", of_constant},
+      {"Resize", of_resize},
+      {"Upsample", of_resize},
+      {"Pad", of_pad},
+      {"Tile", of_tile},
+      {"Gather", of_gather},
+      {"GatherElements", [](Import& from, const OnnxNode& each) { return from.shape(each.input(1)); }},
+      {"LSTM", of_recurrence},
+      {"GRU", of_recurrence},
+      {"RNN", of_recurrence}};
+  const std::string& name = node.operator_name;
+  const auto rule = rules.find(name);
+  MaybeShape shape;
+  if (kOfOne.contains(name) || kOfRows.contains(name)) shape = import.shape(node.input(0));
+  if (kBroadcast.contains(name)) shape = of_all(import, node);
+  if (name.starts_with("Reduce") || name.starts_with("Arg")) shape = of_reduction(import, node);
+  if (rule != rules.end()) shape = rule->second(import, node);
+  const auto is_possible = [](std::int64_t size) { return size >= 1 && size <= kLargestDimension; };
+  return shape && std::all_of(shape->begin(), shape->end(), is_possible) ? shape : std::nullopt;
+}
+
+void keep_order(Import& import, const OnnxNode& node) {
+  if (!kOfOne.contains(node.operator_name) && !kBroadcast.contains(node.operator_name)) return;
+  Value& output = import.value(node.outputs.front());
+  if (!output.shape || output.strides) return;
+  for (const std::string& input : node.inputs) {
+    const Value& read = import.value(input);
+    if (read.shape != output.shape) continue;
+    if (read.strides) output.strides = dense_in_order(*read.shape, *read.strides);
+    return;
+  }
+}
+
+}  // namespace jitterscope::onnx_import
