@@ -224,7 +224,7 @@ TEST_F(TorchOperator, InputsOfEveryTypeAreProduced) {
 TEST_F(TorchOperator, NumbersOfNoElementTypeAreRefused) {
   for (const char* text : {"aten::_to_copy(f32[4],dtype=-1)", "aten::zeros([4],dtype=-1)",
                            "aten::sum.dim_IntList(f32[4],[0],false,dtype=-5)", "aten::zeros([4],dtype=500)"})
-    EXPECT_THAT(problem(text), AllOf(HasSubstr("dtype"), HasSubstr("element type"))) << text;
+    EXPECT_THAT(problem(text), AllOf(HasSubstr("dtype"), HasSubstr("element types"))) << text;
   EXPECT_THAT(output("aten::zeros([4],dtype=6)"), SizeIs(4));
 }
 
