@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Compares the engines that jitterscope takes with those that PyTorch took, by logs of cudnn-frontend.
 
-    compare_engines.py --jitterscope PATH [--device cuda] LOG…
+    compare_engines.py --jitterscope PATH [--device cuda] [--float tf32] LOG…
 
 Where a log was written with torch.backends.cudnn.benchmark off, the tag of each convolution's plan is compared;
 where it was on, the plans that PyTorch tried, in their order, with the first plans that jitterscope lists.
-Prints a Markdown table and the differences; exit status 1 where there are any.
+A log does not say whether fp32 could become TF32: --float f32 is for those written with
+torch.backends.cudnn.allow_tf32 off. Prints a Markdown table and the differences; exit status 1 where there are any,
+3 where jitterscope could not run.
 """
 
 import argparse
@@ -14,7 +16,8 @@ import pathlib
 import sys
 
 import frontend_log
-from jitterscope_run import QUICK, run_json, run_operations
+from jitterscope_run import QUICK, give_up, run_json, run_operations
+
 
 def engines_taken(options, operations):
     """The tag, or the failure, of each operation."""
@@ -29,9 +32,11 @@ def engines_tried(options, operation):
 
 
 def compare_log(options, path):
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8")
-    with opened as file:
-        convolutions = frontend_log.read(file.read())
+    try:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
+            convolutions = frontend_log.read(file.read(), options.float)
+    except OSError as error:
+        give_up(f"{path} cannot be read: {error.strerror or error}")
     differences, plain = [], [c for c in convolutions if not c.took]
     for convolution, tag in zip(plain, engines_taken(options, [c.operation for c in plain])):
         if tag != convolution.tag:
@@ -48,6 +53,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jitterscope", required=True)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--float", default="tf32", choices=["tf32", "f32"], help="what fp32 was (default tf32)")
     parser.add_argument("logs", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
     rows, all_differences = [], []

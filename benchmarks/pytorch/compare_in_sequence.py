@@ -5,22 +5,27 @@
 
 Trains torchvision's network in f16, channels_last, under torch.profiler, takes each forward convolution's kernels of
 every step (CUPTI, first start to last end), and sets their medians beside `jitterscope run MODEL --in-sequence`.
-Prints Markdown. Exit status 1 where the median error is over 1 % or the 90th percentile over 2 %.
+Prints Markdown. Exit status 1 where the median size of an error is over 1 % or the 90th percentile over 2 %, 3 where
+PyTorch, torchvision or jitterscope could not run.
 """
 
 import argparse
 import collections
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 
+from jitterscope_run import give_up, import_torch, run_json
+
 
 def train(options, path):
-    import torch
-    import torchvision
-
+    torch = import_torch()
+    try:
+        import torchvision
+    except ImportError as error:
+        give_up(f"{error}: the networks are torchvision's; pip install torchvision")
+    torch.cuda.set_device(torch.device(options.device).index or 0)
     torch.manual_seed(1)
     network = getattr(torchvision.models, options.model)().cuda().half().to(memory_format=torch.channels_last).train()
     x = torch.randn(options.batch, 3, 224, 224, device="cuda").half().to(memory_format=torch.channels_last)
@@ -71,10 +76,7 @@ def sequence_here(options):
     target = f"{options.model}:batch={options.batch},dtype=f16,layout=nhwc"
     command = [options.jitterscope, "run", target, "--in-sequence", "--device", options.device, "--time-limit", "0.3",
                "--no-ceilings", "--json", "-"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in (0, 4):
-        sys.exit(f"jitterscope ended with {done.returncode}")
-    document = json.loads(done.stdout)
+    document = run_json(command, (0, 4))
     results = document["results"]
     calls = []
     for call in document["sequence"]["calls"]:
@@ -94,7 +96,7 @@ def quantile(values, share):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jitterscope", required=True)
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--device", default="cuda", help="cuda or cuda:N, for both sides")
     parser.add_argument("--model", default="resnet50")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=12)
@@ -104,7 +106,7 @@ def main():
         there = [statistics.median(times) for times in forward_convolutions(file.name, options.steps)]
     here, clock = sequence_here(options)
     if len(here) != len(there):
-        sys.exit(f"PyTorch runs {len(there)} forward convolutions, jitterscope {len(here)}")
+        give_up(f"PyTorch runs {len(there)} forward convolutions, jitterscope {len(here)}")
     errors = [ours / theirs - 1 for (_, ours, _), theirs in zip(here, there)]
     print(f"{options.model}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here {clock / 1e6:.0f} MHz\n")
     print("| convolution | PyTorch, µs | in sequence, µs | error | alone: warm | cold | dirty | produced |")

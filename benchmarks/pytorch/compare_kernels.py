@@ -6,7 +6,7 @@
 Each case of the file holds the kernels of a convolution, forward and both gradients, by name, with their number
 over 12 repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run
 the same kernels, how many kernels are within 2 % of the reference, and the others. Exit status 1 where a case
-runs other kernels.
+runs other kernels, 3 where jitterscope could not run.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import json
 import statistics
 import sys
 
-from jitterscope_run import kernel_identities, run_json
+from jitterscope_run import give_up, kernel_identities, run_json
 
 REPETITIONS = 12
 TICK = 0.033  # microseconds; CUPTI's times are multiples of 32 ns
@@ -73,8 +73,11 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("reference")
     options = parser.parse_args()
-    with open(options.reference, encoding="utf-8") as file:
-        cases = json.load(file)["layers"]
+    try:
+        with open(options.reference, encoding="utf-8") as file:
+            cases = json.load(file)["layers"]
+    except (OSError, ValueError, KeyError) as error:
+        give_up(f"{options.reference} cannot be read: {error!r}")
     equal, times, lines = 0, [], []
     for case in cases:
         command = [options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS, "--json", "-"]

@@ -7,7 +7,7 @@ import dataclasses
 import re
 
 DIRECTIONS = {"ConvFwd_": "fprop", "ConvBwdData_": "dgrad", "ConvBwdFilter_": "wgrad"}
-DATA_TYPES = {"FLOAT": "tf32", "HALF": "f16", "BFLOAT16": "bf16", "DOUBLE": "f64"}
+DATA_TYPES = {"HALF": "f16", "BFLOAT16": "bf16", "DOUBLE": "f64"}
 
 
 @dataclasses.dataclass
@@ -44,7 +44,7 @@ def is_channels_last(dims, strides):
     return True
 
 
-def describe(tensors, convolution, direction):
+def describe(tensors, convolution, direction, float_type):
     x, y, w = tensors[120], tensors[121], tensors[119]
     (n, c, h, width), (k, per_group, r, s) = x["dims"], w["dims"]
     pad, dilation, stride = convolution
@@ -53,13 +53,13 @@ def describe(tensors, convolution, direction):
     parts = [f"n={n},c={c},h={h},w={width},k={k},r={r},s={s}"]
     for name, (first, second) in (("stride", stride), ("pad", pad), ("dilation", dilation)):
         parts.append(f"{name}={first}x{second}")
-    parts.append(f"groups={c // per_group},dtype={DATA_TYPES[x['type']]}")
+    parts.append(f"groups={c // per_group},dtype={(DATA_TYPES | {'FLOAT': float_type})[x['type']]}")
     parts.append(f"layout={'nhwc' if last else 'nchw'},direction={direction}")
     return "conv2d:" + ",".join(parts)
 
 
-def read(text):
-    """All convolutions of a log, in their order."""
+def read(text, float_type):
+    """All convolutions of a log, in their order. FLOAT, which may become TF32 or not, is float_type: no line says it."""
     found, tensors, current, tensor = [], {}, None, {}
     convolution = None
     for line in text.splitlines():
@@ -78,7 +78,7 @@ def read(text):
             direction = DIRECTIONS.get(line[5:].strip())
             current = None
             if direction:
-                current = Convolution(describe(tensors, convolution, direction), [], [])
+                current = Convolution(describe(tensors, convolution, direction, float_type), [], [])
                 found.append(current)
         elif "EXECUTION_PLAN_DESCRIPTOR :" in line and current:
             current.built.append(re.search(r": (\w[^,]*),", line).group(1).strip())

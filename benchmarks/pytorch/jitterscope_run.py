@@ -8,14 +8,42 @@ import sys
 # The engine and its kernels are all that is wanted: one short round.
 QUICK = ["--load", "burst", "--cache", "warm", "--min-rounds", "1", "--time-limit", "0.001", "--no-ceilings"]
 PER_CALL = 60
+# As of jitterscope itself: 1 says that a comparison was made, and what it found.
+COULD_NOT_RUN = 3
 
 
-def run_json(arguments):
+def give_up(reason):
+    """Ends the script: nothing was compared."""
+    print(f"{sys.argv[0].rpartition('/')[2]}: {reason}", file=sys.stderr)
+    sys.exit(COULD_NOT_RUN)
+
+
+def import_torch():
+    try:
+        import torch
+    except ImportError as error:
+        give_up(f"{error}: this needs PyTorch; pip install torch")
+    if not torch.cuda.is_available():
+        give_up("PyTorch sees no GPU: python3 -c 'import torch; print(torch.cuda.is_available())' says False")
+    return torch
+
+
+def call(arguments, **options):
+    try:
+        return subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
+    except OSError as error:
+        give_up(f"{arguments[0]} cannot be started: {error.strerror}")
+
+
+def run_json(arguments, accepted=(0, 4, 5)):
     # 4: measured, but not to the precision asked. 5: some operation failed; its result says which.
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in (0, 4, 5):
-        sys.exit(f"{' '.join(arguments[:3])}…: exit status {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    done = call(arguments)
+    if done.returncode in accepted:
+        try:
+            return json.loads(done.stdout)
+        except json.JSONDecodeError:
+            pass
+    give_up(f"{' '.join(arguments[:3])}…: exit status {done.returncode}: {done.stderr.strip()}")
 
 
 def run_operations(options, operations, flags):
@@ -30,8 +58,7 @@ def run_operations(options, operations, flags):
 
 def demangled(names):
     """As c++filt writes them: kineto leaves the longest names mangled."""
-    text = subprocess.run(["c++filt"], input="\n".join(names), stdout=subprocess.PIPE, text=True, check=True).stdout
-    return text.split("\n")[: len(names)]
+    return call(["c++filt"], input="\n".join(names)).stdout.split("\n")[: len(names)]
 
 
 def kernel_identities(names):

@@ -3,12 +3,16 @@
 
     record_convolutions.py conv_reference.json LOG
 
-The file lists cases as compare_kernels.py reads them. The log is what compare_engines.py compares with.
+The file lists cases as compare_kernels.py reads them. The log is what compare_engines.py compares with. It does not
+say whether fp32 could become TF32, so a file whose cases differ in that is refused. Exit status 3 where PyTorch or a
+GPU is missing.
 """
 
 import json
 import os
 import sys
+
+from jitterscope_run import give_up, import_torch
 
 
 def run(torch, case):
@@ -27,14 +31,24 @@ def run(torch, case):
 
 def main():
     if len(sys.argv) != 3:
-        sys.exit(__doc__)
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
+    try:
+        with open(sys.argv[1], encoding="utf-8") as file:
+            cases = json.load(file)["layers"]
+    except (OSError, ValueError, KeyError) as error:
+        give_up(f"{sys.argv[1]} cannot be read: {error!r}")
+    single = {case["tf32"] for case in cases if case["dtype"] == "torch.float32"}
+    if len(single) > 1:
+        give_up(f"{sys.argv[1]} has fp32 cases with TF32 and without: give each a file, and so a log, of its own")
+    # Before torch is imported: its libraries read their environment when they are loaded.
     os.environ["CUDNN_FRONTEND_LOG_INFO"] = "1"
     os.environ["CUDNN_FRONTEND_LOG_FILE"] = sys.argv[2]
-    import torch
-
-    with open(sys.argv[1], encoding="utf-8") as file:
-        for case in json.load(file)["layers"]:
-            run(torch, case)
+    torch = import_torch()
+    for case in cases:
+        run(torch, case)
+    if single == {False}:
+        print("TF32 was off: compare_engines.py --float f32")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,15 @@
 
     run_operators.py --jitterscope PATH [--device cuda] TRACE…
 
-Prints Markdown. Exit status 1 where an operator neither runs nor has a reason.
+Prints Markdown. Exit status 1 where an operator neither runs nor has a reason, 3 where jitterscope wrote no result.
 """
 
 import argparse
 import collections
-import json
 import pathlib
-import subprocess
 import sys
+
+from jitterscope_run import run_json
 
 FLAGS = ["--load", "burst", "--cache", "warm", "--min-rounds", "1", "--time-limit", "0.05", "--no-ceilings"]
 
@@ -25,12 +25,9 @@ def main():
     rows, reasons, silent = [], collections.Counter(), 0
     for trace in options.traces:
         command = [options.jitterscope, "run", str(trace), "--provider", "torch", "--device", options.device, *FLAGS]
-        done = subprocess.run([*command, "--json", "-"], stdout=subprocess.PIPE, text=True, check=False)
-        # An operator that cannot run leaves its reason in the result, and an exit status.
-        try:
-            document = json.loads(done.stdout)
-        except json.JSONDecodeError:
-            sys.exit(f"{trace.name}: jitterscope ended with {done.returncode} and wrote no result")
+        command += ["--json", "-"]
+        # An operator that cannot run leaves its reason in the result, and any exit status.
+        document = run_json(command, range(6))
         results = document["results"]
         failed = [r for r in results if r.get("failure")]
         for result in failed:

@@ -17,8 +17,12 @@ class Row:
 def table(headings, rows, left_columns=1):
     """Markdown table; the first columns are text, the others numbers."""
     rules = ["---"] * left_columns + ["--:"] * (len(headings) - left_columns)
-    lines = [headings, rules, *rows]
-    return "\n".join("| " + " | ".join(escape(cell) for cell in line) + " |" for line in lines)
+    return "\n".join(line(cells) for cells in (headings, rules, *rows))
+
+
+def line(cells):
+    """One row of a table."""
+    return "| " + " | ".join(escape(cell) for cell in cells) + " |"
 
 
 def escape(cell):

@@ -97,12 +97,13 @@ class Child {
     return output_.read.number() >= 0 || errors_.read.number() >= 0;
   }
 
+  /// How it ended, as waitpid says it.
   int wait() {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return status;
   }
 
  private:
@@ -133,7 +134,9 @@ SubprocessOutcome run_subprocess(const std::vector<std::string>& arguments, cons
     if (asked_to_end && Clock::now() - *asked_to_end > grace) break;  // the destructor's SIGKILL ends it
   }
   if (asked_to_end) throw InterruptedError();
-  outcome.exit_code = child.wait();
+  const int status = child.wait();
+  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (limits.interrupted && limits.interrupted()) throw InterruptedError();
   return outcome;
 }

@@ -11,6 +11,7 @@ namespace jitterscope {
 
 struct SubprocessOutcome {
   int exit_code = -1;  ///< -1: ended by a signal
+  int signal = 0;      ///< that ended it; 0 where none did
   std::string output, errors;
 };
 

@@ -29,8 +29,8 @@ constexpr const char* kExamples = R"(Examples:
 A recording of a network of your own: run it with CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=frontend.log,
 within torch.profiler.profile(record_shapes=True), and export_chrome_trace("trace.json").
 
-Exit codes: 0 the same engines and kernels, 1 an engine or a kernel differs, 2 usage, 3 device, library or PyTorch
-missing, 5 the operation failed, 130 interrupted.)";
+Exit codes: 0 the same engines and kernels, 1 an engine or a kernel differs, 2 usage, 3 device, library, PyTorch or
+everything that could be compared missing, 5 a layer or PyTorch failed, 130 interrupted.)";
 
 class VerifyCommand {
  public:
@@ -40,31 +40,29 @@ class VerifyCommand {
     if (!flags_.log.empty() && flags_.trace.empty()) {
       throw UsageError("--log goes with --trace: the trace holds the layers, the log their plans");
     }
+    // What cannot be trained is refused before a device is opened and Python started.
+    const std::optional<RecordingRequest> request =
+        flags_.trace.empty() ? std::optional(recording_request(flags_.model)) : std::nullopt;
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     const std::unique_ptr<Device> device = open_device(flags_.device);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
     ProgressLine line(stderr, [&] { return device->host_time(); });
-    line.show("PyTorch trains " + flags_.model, {1, 1});
-    const PytorchRecording recording = read();
+    if (request) line.show("PyTorch trains " + flags_.model, {1, 1});
+    const PytorchRecording recording = request ? train(*request) : read_recording(flags_.trace, flags_.log);
     compare(*device, recording, line);
     line.clear();
     if (flags_.json != "-") fmt::print("{}", pytorch_table(record_));
     if (json_) json_->commit(pytorch_json(record_));
     invocation_.exit_code = exit_code();
+    const std::string reason = record_.comparison.nothing_compared();
+    if (invocation_.exit_code == ExitCode::check_failed && !reason.empty()) throw MissingError(reason);
   }
 
  private:
-  PytorchRecording read() const {
-    if (!flags_.trace.empty()) return read_recording(flags_.trace, flags_.log);
-    const std::size_t colon = flags_.model.find(':');
-    RecordingRequest request;
-    request.model = flags_.model.substr(0, colon);
-    if (colon != std::string::npos) {
-      request.options = parse_model_options(std::string_view(flags_.model).substr(colon + 1), request.model);
-    }
+  PytorchRecording train(RecordingRequest request) const {
     request.python = flags_.python;
-    request.device = record_.device.id.starts_with("cuda") ? "cuda" : "cpu";
+    request.device = pytorch_device(record_.device.id);
     request.interrupted = is_interrupted;
     return record_training(request);
   }
@@ -110,6 +108,7 @@ class VerifyCommand {
 
   ExitCode exit_code() const {
     if (record_.comparison.interrupted) return ExitCode::interrupted;
+    if (record_.comparison.has_failure()) return ExitCode::failed;
     return record_.comparison.is_equal() ? ExitCode::done : ExitCode::check_failed;
   }
 

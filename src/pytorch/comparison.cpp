@@ -93,7 +93,8 @@ std::vector<UntimedOperator> other_operators(const PytorchRecording& recording) 
 ComparedLayer compare_layer(ReferenceLayer reference, Result here) {
   ComparedLayer compared{.reference = std::move(reference), .here = std::move(here), .time_ratio = {}};
   const ReferenceLayer& there = compared.reference;
-  compared.engine = verdict(!there.engine.empty(), there.engine == compared.here.algorithm);
+  compared.engine = verdict(!there.engine.empty() && !compared.here.algorithm.empty(),
+                            there.engine == compared.here.algorithm);
   const std::vector<std::string> theirs = identities(there.kernels);
   const std::vector<std::string> ours = identities(names_of(compared.here.kernels));
   compared.kernels = verdict(!theirs.empty() && !ours.empty(), theirs == ours);
@@ -104,10 +105,33 @@ ComparedLayer compare_layer(ReferenceLayer reference, Result here) {
 }
 
 bool PytorchComparison::is_equal() const {
-  return std::ranges::none_of(layers, [](const ComparedLayer& layer) {
-    return layer.engine == Verdict::differs || layer.kernels == Verdict::differs ||
-           !layer.here.failure.empty();
+  const bool differs = std::ranges::any_of(layers, [](const ComparedLayer& layer) {
+    return layer.engine == Verdict::differs || layer.kernels == Verdict::differs;
   });
+  return !differs && !has_failure() && nothing_compared().empty();
+}
+
+bool PytorchComparison::has_failure() const {
+  return std::ranges::any_of(layers, [](const ComparedLayer& layer) { return !layer.here.failure.empty(); });
+}
+
+std::string PytorchComparison::nothing_compared() const {
+  const bool is_known = std::ranges::any_of(layers, [](const ComparedLayer& layer) {
+    return layer.engine != Verdict::unknown || layer.kernels != Verdict::unknown;
+  });
+  if (is_known) return {};
+  const bool is_recorded = std::ranges::any_of(layers, [](const ComparedLayer& layer) {
+    return !layer.reference.engine.empty() || !layer.reference.kernels.empty();
+  });
+  if (!is_recorded) {
+    return "nothing was compared: PyTorch's recording holds no kernel and no engine; record it on a GPU "
+           "whose "
+           "kernels CUPTI may trace (jitterscope doctor says who may), or give cudnn-frontend's log with "
+           "--log";
+  }
+  return "nothing was compared: no kernel and no engine was seen here; run it with --device cuda, where "
+         "CUPTI may "
+         "trace kernels (jitterscope doctor says whether)";
 }
 
 }  // namespace jitterscope

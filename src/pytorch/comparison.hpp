@@ -27,7 +27,7 @@ enum class Verdict { equal, differs, unknown };
 struct ComparedLayer {
   ReferenceLayer reference;
   Result here;
-  Verdict engine = Verdict::unknown;   ///< unknown where the reference names none
+  Verdict engine = Verdict::unknown;   ///< unknown where either side names none
   Verdict kernels = Verdict::unknown;  ///< unknown where either side has none
   std::optional<double> time_ratio;    ///< here over there, sums of kernels
 };
@@ -38,8 +38,11 @@ struct PytorchComparison {
   std::vector<UntimedOperator> not_compared;  ///< what PyTorch runs by kernels that only it has
   std::optional<Nanoseconds> recorded_gpu_time;
   bool interrupted = false;
-  /// No engine and no kernel differs, and no layer failed here.
+  /// Something was compared, no engine and no kernel differs, and no layer failed here.
   bool is_equal() const;
+  bool has_failure() const;
+  /// Why there is no verdict at all, and what to do; empty where there is one.
+  std::string nothing_compared() const;
 };
 
 /// The layers of a recording that a library outside PyTorch runs: convolutions, products, batch

@@ -1,7 +1,3 @@
-# Writes INPUTS, one after the other, as one C++ raw string literal into OUTPUT.
-set(text "")
-foreach(input IN LISTS INPUTS)
-  file(READ ${input} content)
-  string(APPEND text "${content}\n")
-endforeach()
+# Writes INPUT as one C++ raw string literal into OUTPUT.
+file(READ ${INPUT} text)
 file(WRITE ${OUTPUT} "R\"PYTHON(${text})PYTHON\"\n")

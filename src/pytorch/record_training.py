@@ -2,6 +2,7 @@
 
 Writes into --output: trace.json (torch.profiler, with shapes), frontend.log (cudnn-frontend: the plan of each
 convolution) and facts.json (versions). Needs torch, and torchvision or transformers where the network is theirs.
+Exit status: 0 recorded, 2 what was asked is not known, 1 PyTorch or a package of it is missing or failed.
 """
 
 import argparse
@@ -18,7 +19,7 @@ CLASSES, SEED = 1000, 1
 
 def read_arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", required=True, choices=[*TORCHVISION, *BUILDERS])
     parser.add_argument("--batch", type=int)
     parser.add_argument("--dtype", default="f32", choices=["f32", "tf32", "f16", "bf16"])
     parser.add_argument("--layout", default="nchw", choices=["nchw", "nhwc"])
@@ -52,7 +53,9 @@ def classifier(torch, options):
 
 
 def segmentation(torch, options):
-    network = UNet(3, 2)  # noqa: F821: of unet.py, which stands before this file where it runs
+    import unet
+
+    network = unet.UNet(3, 2)
     x = images(torch, options, 512)
     return network, lambda: network(x).sum()
 
@@ -60,7 +63,9 @@ def segmentation(torch, options):
 def bert(torch, options):
     import transformers
 
-    network = transformers.BertModel(transformers.BertConfig())
+    # The dropout of attention is a number of the configuration, not a module.
+    configuration = transformers.BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    network = transformers.BertModel(configuration)
     words = torch.randint(30522, (options.batch, 128), device=options.device)
     return network, lambda: network(words).pooler_output.sum()
 
@@ -68,7 +73,8 @@ def bert(torch, options):
 def gpt2(torch, options):
     import transformers
 
-    configuration = transformers.GPT2Config(activation_function="gelu", use_cache=False)
+    configuration = transformers.GPT2Config(activation_function="gelu", use_cache=False,
+                                            attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0)
     network = transformers.GPT2LMHeadModel(configuration)
     words = torch.randint(50257, (options.batch, 1024), device=options.device)
 
@@ -79,12 +85,12 @@ def gpt2(torch, options):
     return network, loss
 
 
+BUILDERS = {"unet": segmentation, "bert-base": bert, "gpt2": gpt2}
+
+
 def build(torch, options):
-    builders = {"unet": segmentation, "bert-base": bert, "gpt2": gpt2}
-    if options.model not in builders and options.model not in TORCHVISION:
-        sys.exit(f"PyTorch's side of {options.model} is not known: {', '.join([*TORCHVISION, *builders])} are")
     try:
-        network, loss = builders.get(options.model, classifier)(torch, options)
+        network, loss = BUILDERS.get(options.model, classifier)(torch, options)
     except ImportError as error:
         sys.exit(f"{error}: {options.model} needs torchvision or transformers beside torch; pip install it")
     network.to(options.device, options.type)
@@ -98,16 +104,27 @@ def run_step(network, loss):
     loss().backward()
 
 
+def select_gpu(torch, device):
+    if not torch.cuda.is_available():
+        sys.exit("PyTorch sees no GPU: python3 -c 'import torch; print(torch.cuda.is_available())' says False")
+    number = torch.device(device).index or 0
+    if number >= torch.cuda.device_count():
+        sys.exit(f"PyTorch sees no {device}: torch.cuda.device_count() is {torch.cuda.device_count()}")
+    # Workspaces and libraries' handles are those of the current device.
+    torch.cuda.set_device(number)
+
+
 def main():
     options = read_arguments()
     options.batch = options.batch or BATCHES.get(options.model, 32)
-    # Before torch is imported: its libraries read their environment when they are loaded.
+    # Before torch is imported, by unet.py too: its libraries read their environment when they are loaded.
     os.environ["CUDNN_FRONTEND_LOG_INFO"] = "1"
     os.environ["CUDNN_FRONTEND_LOG_FILE"] = str(options.output / "frontend.log")
     import torch
 
-    if options.device == "cuda" and not torch.cuda.is_available():
-        sys.exit("PyTorch sees no GPU: python3 -c 'import torch; print(torch.cuda.is_available())' says False")
+    on_gpu = options.device.startswith("cuda")
+    if on_gpu:
+        select_gpu(torch, options.device)
     torch.manual_seed(SEED)
     torch.backends.cudnn.benchmark = options.benchmark
     if options.dtype == "tf32":
@@ -115,12 +132,12 @@ def main():
     options.type = {"f16": torch.float16, "bf16": torch.bfloat16}.get(options.dtype, torch.float32)
     options.format = torch.channels_last if options.layout == "nhwc" else torch.contiguous_format
     network, loss = build(torch, options)
-    wait = torch.cuda.synchronize if options.device == "cuda" else lambda: None
+    wait = torch.cuda.synchronize if on_gpu else lambda: None
     for _ in range(3):
         run_step(network, loss)
     wait()
     activities = [torch.profiler.ProfilerActivity.CPU]
-    if options.device == "cuda":
+    if on_gpu:
         activities.append(torch.profiler.ProfilerActivity.CUDA)
     with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
         for _ in range(options.steps):

@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/names.hpp"
 #include "base/subprocess.hpp"
 #include "import/import.hpp"
 #include "jitterscope/error.hpp"
+#include "model/named_models.hpp"
 #include "pytorch/training_script.hpp"
 
 namespace jitterscope {
@@ -73,6 +77,31 @@ std::vector<std::string> command_line(const RecordingRequest& request, const fs:
   return arguments;
 }
 
+void require_known_model(const std::string& name) {
+  std::vector<std::string> known;
+  for (const ModelDescription& model : named_models()) known.push_back(model.name);
+  if (std::ranges::find(known, name) != known.end()) return;
+  throw UsageError(fmt::format("PyTorch's side knows no network '{}'{}; compare one of your own with --trace",
+                               name, suggestion(name, known)));
+}
+
+// What jitterscope's networks have and the script does not.
+void require_known_options(const std::string& name, const ModelOptions& options) {
+  const std::vector<std::string> known = {"batch", "dtype", "layout"};
+  if (!options.axes.empty()) {
+    const std::string& option = options.axes.begin()->first;
+    throw UsageError(
+        fmt::format("{}: PyTorch's side has no option '{}'{}", name, option, suggestion(option, known)));
+  }
+  if (options.direction) {
+    throw UsageError(
+        fmt::format("{}: PyTorch's side trains, forward and backward; leave direction= out", name));
+  }
+  if (options.dtype == DataType::f64) {
+    throw UsageError(fmt::format("{}: PyTorch's side trains in f32, tf32, f16 or bf16, not in f64", name));
+  }
+}
+
 std::string last_line(const std::string& text) {
   std::istringstream lines(text);
   std::string last;
@@ -82,11 +111,43 @@ std::string last_line(const std::string& text) {
   return last;
 }
 
+constexpr int kUsageStatus = 2;  // of record_training.py, and of Python's argparse
+
+void require_success(const SubprocessOutcome& outcome, const std::string& model) {
+  if (outcome.exit_code == 0) return;
+  if (outcome.signal != 0) {
+    throw FailedError(
+        fmt::format("signal {} ({}) ended the Python that trained {}; a smaller batch= needs less memory",
+                    outcome.signal, strsignal(outcome.signal), model));
+  }
+  std::string reason = last_line(outcome.errors);
+  if (reason.empty()) reason = fmt::format("it ended with exit code {}", outcome.exit_code);
+  const std::string sentence = fmt::format("PyTorch could not run {}: {}", model, reason);
+  if (outcome.exit_code == kUsageStatus) throw UsageError(sentence);
+  throw MissingError(sentence);
+}
+
 std::string version_text(std::int64_t cudnn) {
   return cudnn == 0 ? "" : fmt::format("{}.{}.{}", cudnn / 10000, cudnn / 100 % 100, cudnn % 100);
 }
 
 }  // namespace
+
+RecordingRequest recording_request(std::string_view target) {
+  RecordingRequest request;
+  const std::size_t colon = target.find(':');
+  request.model = target.substr(0, colon);
+  require_known_model(request.model);
+  if (colon != std::string_view::npos) {
+    request.options = parse_model_options(target.substr(colon + 1), request.model);
+  }
+  require_known_options(request.model, request.options);
+  return request;
+}
+
+std::string pytorch_device(std::string_view device_id) {
+  return device_id.starts_with("cuda") ? std::string(device_id) : "cpu";
+}
 
 PytorchRecording read_recording(const std::string& trace, const std::string& log) {
   PytorchRecording recording;
@@ -100,13 +161,11 @@ PytorchRecording read_recording(const std::string& trace, const std::string& log
 
 PytorchRecording record_training(const RecordingRequest& request) {
   const TemporaryFolder folder;
-  const fs::path script = folder.path() / "record_training.py";
-  std::ofstream(script) << training_script();
+  for (const PythonFile& file : training_script()) std::ofstream(folder.path() / file.name) << file.text;
+  const fs::path script = folder.path() / training_script().front().name;
   const SubprocessOutcome outcome =
       run_subprocess(command_line(request, script, folder.path()), {.interrupted = request.interrupted});
-  if (outcome.exit_code != 0) {
-    throw MissingError(fmt::format("PyTorch could not run {}: {}", request.model, last_line(outcome.errors)));
-  }
+  require_success(outcome, request.model);
   PytorchRecording recording =
       read_recording((folder.path() / "trace.json").string(), (folder.path() / "frontend.log").string());
   std::ifstream file(folder.path() / "facts.json");

@@ -1,11 +1,21 @@
 #include "pytorch/training_script.hpp"
 
 namespace jitterscope {
+namespace {
 
-std::string_view training_script() {
-  return
+constexpr PythonFile kFiles[] = {
+    {
+        "record_training.py",
 #include "record_training.py.inc"
-      ;
-}
+    },
+    {
+        "unet.py",
+#include "unet.py.inc"
+    },
+};
+
+}  // namespace
+
+std::span<const PythonFile> training_script() { return kFiles; }
 
 }  // namespace jitterscope

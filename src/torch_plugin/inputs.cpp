@@ -111,8 +111,9 @@ void Inputs::fill_real(at::Tensor& tensor, const Binding& binding, const std::st
 }
 
 void Inputs::produce() {
+  const at::Scalar one = true;  // every type can hold the product with it; with an integer, bool could not
   for (at::Tensor& tensor : stored_) {
-    if (tensor.device() == device_) tensor.mul_(1);
+    if (tensor.device() == device_) tensor.mul_(one);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "torch_plugin/pooling_indices.hpp"
 #include "torch_plugin/refusal.hpp"
 #include "torch_plugin/schema_types.hpp"
 
@@ -76,6 +77,7 @@ void PreparedOperator::make_inputs(const JitterscopeTorchRequest& request) {
     arguments_.push_back(recorded == nullptr ? *expected.default_value()
                                              : to_ivalue(expected, *recorded, pool_.device(), make_tensor));
   }
+  point_at_maxima(binding_, arguments_);
 }
 
 // Twice, as the second run finds the allocator's memory and the libraries' workspaces there.

@@ -130,6 +130,17 @@ bool stands_for_list(const c10::Argument& expected, const c10::TypePtr& type, co
   return type->kind() == TypeKind::ListType && is_number(argument) && takes_one_for_all(expected);
 }
 
+// PyTorch reads its tables at any number that it is given here, and ends the process.
+void require_element_type(const c10::Argument& expected, const AtenArgument& argument) {
+  if (without_optional(expected.real_type())->kind() != TypeKind::ScalarTypeType || !is_number(argument))
+    return;
+  const std::int64_t number = to_integer(argument), end = static_cast<int>(at::ScalarType::Undefined);
+  if (number >= 0 && number < end) return;
+  throw Refusal(JITTERSCOPE_TORCH_USAGE, expected.name() + "=" + std::to_string(number) +
+                                             " is none of PyTorch's element types, which are 0 to " +
+                                             std::to_string(end - 1));
+}
+
 }  // namespace
 
 std::optional<int> conversions_needed(const c10::Argument& expected, const AtenArgument& argument) {
@@ -157,6 +168,7 @@ std::string described(const AtenArgument& argument) {
 
 c10::IValue to_ivalue(const c10::Argument& expected, const AtenArgument& argument, at::Device device,
                       const TensorMaker& make_tensor) {
+  require_element_type(expected, argument);
   const Converter converter(device, make_tensor);
   const c10::TypePtr type = without_optional(expected.type());
   if (stands_for_list(expected, type, argument)) return converter.repeated(type, argument, *expected.N());

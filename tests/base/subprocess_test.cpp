@@ -33,7 +33,12 @@ TEST(Subprocess, MoreThanAPipeHolds) {
 
 TEST(Subprocess, ItHasNoStandardInput) { EXPECT_EQ(shell("cat").exit_code, 0); }
 
-TEST(Subprocess, ASignalIsNoExitCode) { EXPECT_EQ(shell("kill -9 $$").exit_code, -1); }
+TEST(Subprocess, ASignalIsNoExitCode) {
+  const SubprocessOutcome outcome = shell("kill -9 $$");
+  EXPECT_EQ(outcome.exit_code, -1);
+  EXPECT_EQ(outcome.signal, 9);
+  EXPECT_EQ(shell("exit 9").signal, 0);
+}
 
 TEST(Subprocess, WhatCannotBeStartedIsNamed) {
   try {

@@ -174,12 +174,37 @@ TEST(RecordRuns, AnEngineThatIsAskedForOnADeviceWithoutAnySaysSo) {
   EXPECT_THAT(outcome.errors, HasSubstr("has no engines to choose from"));
 }
 
-TEST(RecordRuns, ATraceIsComparedWithoutPytorch) {
+TEST(VerifyPytorch, ATraceIsComparedWithoutPytorch) {
   const Outcome outcome = run_tool("verify-pytorch mine --trace " + kData +
                                    "/resnet18_et.json.gz --device virtual:h200 --json -");
-  // Nothing is known of the kernels in an execution trace, so nothing differs.
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  // Nothing is known of the kernels in an execution trace, so nothing differs, and nothing is equal.
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.errors;
+  EXPECT_THAT(outcome.errors, HasSubstr("nothing was compared"));
   EXPECT_EQ(test::validate_json(outcome.output), 0);
+  EXPECT_EQ(json::parse(outcome.output).at("equal"), false);
+}
+
+TEST(VerifyPytorch, ALayerThatFailsHasItsOwnExitCode) {
+  const Outcome outcome =
+      run_tool("verify-pytorch mine --trace " + kData + "/conv_linear_cudnn9.log.gz --device cpu");
+  EXPECT_EQ(outcome.exit_code, 5) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("failed here"));
+}
+
+TEST(VerifyPytorch, WhatPytorchsSideLacksIsRefusedBeforeItRuns) {
+  const std::pair<const char*, const char*> kRefused[] = {
+      {"resnet81", "resnet18"},
+      {"resnet18:bacth=4", "did you mean 'batch'"},
+      {"resnet18:size=512", "no option 'size'"},
+      {"resnet18:direction=fprop", "direction"},
+      {"resnet18:dtype=f64", "f64"},
+  };
+  for (const auto& [model, reason] : kRefused) {
+    const Outcome outcome =
+        run_tool("verify-pytorch " + std::string(model) + " --device virtual --python /bin/false");
+    EXPECT_EQ(outcome.exit_code, 2) << model;
+    EXPECT_THAT(outcome.errors, HasSubstr(reason)) << model;
+  }
 }
 
 }  // namespace

@@ -78,10 +78,36 @@ TEST(PytorchComparison, WhatIsNotKnownIsNoDifference) {
   const ComparedLayer layer = compare_layer(reference, here("ConvFwd_eng0", {"memset"}));
   EXPECT_EQ(layer.engine, Verdict::unknown);
   EXPECT_EQ(layer.kernels, Verdict::unknown);
+  // Nor does a device without engines run another one.
+  EXPECT_EQ(compare_layer(reference_layers(recording())[0], here("", {})).engine, Verdict::unknown);
+}
+
+TEST(PytorchComparison, NothingIsEqualWhereNothingIsKnown) {
+  ReferenceLayer reference = reference_layers(recording())[0];
+  reference.engine.clear();
+  reference.kernels.clear();
   PytorchComparison comparison;
-  comparison.layers = {layer};
+  comparison.layers = {compare_layer(reference, here("ConvFwd_eng38_k2=1", {"memset"}))};
+  EXPECT_FALSE(comparison.is_equal());
+  EXPECT_THAT(comparison.nothing_compared(), HasSubstr("recording holds no kernel and no engine"));
+  comparison.layers = {compare_layer(reference_layers(recording())[0], here("", {}))};
+  EXPECT_FALSE(comparison.is_equal());
+  EXPECT_THAT(comparison.nothing_compared(), HasSubstr("seen here"));
+}
+
+TEST(PytorchComparison, ALayerThatFailedIsNeitherEqualNorDifferent) {
+  PytorchComparison comparison;
+  comparison.layers = {
+      compare_layer(reference_layers(recording())[0],
+                    here("ConvFwd_eng38_k2=1", {"void cudnn::kernel<float, 2>(float const*)", "memset"}))};
   EXPECT_TRUE(comparison.is_equal());
-  comparison.layers[0].here.failure = "out of memory";
+  EXPECT_EQ(comparison.nothing_compared(), "");
+  EXPECT_FALSE(comparison.has_failure());
+  Result failed;
+  failed.failure = "out of memory";
+  comparison.layers.push_back(compare_layer(reference_layers(recording())[0], failed));
+  EXPECT_EQ(comparison.layers[1].engine, Verdict::unknown);
+  EXPECT_TRUE(comparison.has_failure());
   EXPECT_FALSE(comparison.is_equal());
 }
 

@@ -45,13 +45,61 @@ std::string message_of(const StandIn& python) {
 }
 
 TEST(Recording, TheScriptHoldsBothFiles) {
-  EXPECT_THAT(std::string(training_script()), HasSubstr("class UNet"));
-  EXPECT_THAT(std::string(training_script()), HasSubstr("def main()"));
+  ASSERT_THAT(training_script(), testing::SizeIs(2));
+  EXPECT_EQ(training_script()[0].name, "record_training.py");
+  EXPECT_THAT(std::string(training_script()[0].text), HasSubstr("def main()"));
+  EXPECT_EQ(training_script()[1].name, "unet.py");
+  EXPECT_THAT(std::string(training_script()[1].text), HasSubstr("class UNet"));
 }
 
 TEST(Recording, PytorchsOwnWordsAreToldWhereItFails) {
   EXPECT_EQ(message_of(StandIn("echo trace >&2; echo \"No module named 'torch'\" >&2; exit 1")),
             "PyTorch could not run resnet18: No module named 'torch'");
+}
+
+TEST(Recording, ARequestIsReadFromAModelsText) {
+  const RecordingRequest request =
+      recording_request("resnet18:batch=4,dtype=f16,layout=nhwc,direction=training");
+  EXPECT_EQ(request.model, "resnet18");
+  EXPECT_EQ(request.options.batch, 4);
+  EXPECT_EQ(request.options.dtype, DataType::f16);
+  EXPECT_EQ(request.options.layout, Layout::nhwc);
+  for (const char* refused : {"resnet81", "resnet18:bacth=4", "resnet18:size=512", "resnet18:direction=fprop",
+                              "resnet18:dtype=f64", "gpt2:seq=128"})
+    EXPECT_THROW(recording_request(refused), UsageError) << refused;
+}
+
+TEST(Recording, PytorchTrainsOnTheSameGpu) {
+  EXPECT_EQ(pytorch_device("cuda:1"), "cuda:1");
+  EXPECT_EQ(pytorch_device("cpu"), "cpu");
+  EXPECT_EQ(pytorch_device("virtual:h200"), "cpu");
+}
+
+TEST(Recording, ASignalThatEndedPythonIsNamed) {
+  const std::string message = message_of(StandIn("kill -9 $$"));
+  EXPECT_THAT(message, HasSubstr("signal 9 (Killed)"));
+  EXPECT_THAT(message, HasSubstr("resnet18"));
+}
+
+TEST(Recording, WithoutAWordTheExitCodeIsToldWhereItFails) {
+  EXPECT_EQ(message_of(StandIn("exit 7")), "PyTorch could not run resnet18: it ended with exit code 7");
+}
+
+TEST(Recording, WhatTheScriptDoesNotKnowIsTheUsersError) {
+  const StandIn python("echo 'error: argument --dtype: invalid choice' >&2; exit 2");
+  EXPECT_THROW(record_training(python.request()), UsageError);
+}
+
+// Libraries that torch loads read their environment once.
+TEST(Recording, LogsAreAskedForBeforeTorchIsImported) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "jitterscope-torch";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "torch.py") << "import os, sys\n"
+                                        "log = os.environ.get('CUDNN_FRONTEND_LOG_INFO', 'unset')\n"
+                                        "sys.exit(f'the log is {log}')\n";
+  EXPECT_EQ(message_of(StandIn("PYTHONPATH=" + folder.string() + " exec python3 \"$@\"")),
+            "PyTorch could not run resnet18: the log is 1");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Recording, APythonThatIsNotThereIsNamed) {

@@ -9,6 +9,7 @@ import argparse
 import itertools
 import json
 import os
+import pathlib
 import sys
 import time
 
@@ -98,8 +99,11 @@ def main(arguments):
     if any(each.partition(":")[0] == os.environ.get("FAKE_FAILS") for each in options.operations):
         print("jitterscope: the GPU fell off the bus", file=sys.stderr)
         return 5
-    with open(options.json, "w", encoding="utf-8") as file:
-        json.dump(document(options), file)
+    text = json.dumps(document(options))
+    if options.json == "-":
+        print(text)
+    else:
+        pathlib.Path(options.json).write_text(text, encoding="utf-8")
     return 4
 
 

@@ -150,6 +150,20 @@ TEST_F(TorchOperator, LossesAndIndicesOfPooling) {
       SizeIs(32));
 }
 
+// One place in each window, as pooling left it: a gradient that is read from elsewhere skips most of dy.
+TEST_F(TorchOperator, IndicesOfPoolingPointAtTheMaximaOfTheirWindows) {
+  for (const std::string indices : {"i64[1,2,4,4]", "i64[1,2,4,4]{32,1,8,2}"}) {
+    const Values gradient = of_ones(
+        "aten::max_pool2d_with_indices_backward(f32[1,2,4,4],f32[1,2,8,8],[2,2],[2,2],[0,0],[1,1],false," +
+        indices + ")");
+    ASSERT_THAT(gradient, SizeIs(128));
+    for (std::size_t window = 0; window < 32; ++window) {
+      const std::size_t corner = window / 4 * 16 + window % 4 * 2;
+      EXPECT_EQ(gradient[corner] + gradient[corner + 1] + gradient[corner + 8] + gradient[corner + 9], 1.0);
+    }
+  }
+}
+
 TEST_F(TorchOperator, InPlaceOperatorsKeepTheirArgument) {
   const auto prepared = prepare("aten::add_.Tensor(f32[4],f32[4])", {.kind = DataKind::ones, .seed = 1});
   prepared->run(nullptr);
@@ -193,6 +207,25 @@ TEST_F(TorchOperator, ProducedInputsKeepTheirValues) {
   EXPECT_TRUE(prepared->produce_inputs(nullptr));
   prepared->run(nullptr);
   EXPECT_EQ(prepared->read_operand(0), before);
+}
+
+TEST_F(TorchOperator, InputsOfEveryTypeAreProduced) {
+  for (const char* type :
+       {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool", "c64", "c128"}) {
+    const auto prepared = prepare("aten::clone(" + std::string(type) + "[8])");
+    const Values before = prepared->read_operand(0);
+    EXPECT_TRUE(prepared->produce_inputs(nullptr)) << type;
+    prepared->run(nullptr);
+    EXPECT_EQ(prepared->read_operand(0), before) << type;
+  }
+}
+
+// PyTorch looks them up in a table without asking whether they are in it.
+TEST_F(TorchOperator, NumbersOfNoElementTypeAreRefused) {
+  for (const char* text : {"aten::_to_copy(f32[4],dtype=-1)", "aten::zeros([4],dtype=-1)",
+                           "aten::sum.dim_IntList(f32[4],[0],false,dtype=-5)", "aten::zeros([4],dtype=500)"})
+    EXPECT_THAT(problem(text), AllOf(HasSubstr("dtype"), HasSubstr("element types"))) << text;
+  EXPECT_THAT(output("aten::zeros([4],dtype=6)"), SizeIs(4));
 }
 
 TEST_F(TorchOperator, WhatDoesNotFitIsSaid) {

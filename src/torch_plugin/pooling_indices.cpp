@@ -1,0 +1,38 @@
+#include "torch_plugin/pooling_indices.hpp"
+
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace jitterscope::torch_plugin {
+namespace {
+
+constexpr std::string_view kGradient = "_with_indices_backward", kBackward = "_backward";
+
+std::optional<std::size_t> place_of(const c10::FunctionSchema& schema, const std::string& name) {
+  const auto place = schema.argumentIndexWithName(name);
+  return place ? std::optional<std::size_t>(static_cast<std::size_t>(*place)) : std::nullopt;
+}
+
+}  // namespace
+
+void point_at_maxima(const Binding& binding, torch::jit::Stack& arguments) {
+  const std::string& name = binding.schema().name();
+  if (!name.ends_with(kGradient)) return;
+  const auto pooling =
+      c10::Dispatcher::singleton().findSchema({name.substr(0, name.size() - kBackward.size()), ""});
+  const auto indices = place_of(binding.schema(), "indices");
+  if (!pooling || !indices) return;
+  torch::jit::Stack stack;
+  for (const c10::Argument& argument : pooling->schema().arguments()) {
+    const auto place = place_of(binding.schema(), argument.name());
+    if (!place) return;
+    stack.push_back(arguments[*place]);
+  }
+  pooling->callBoxed(&stack);
+  arguments[*indices].toTensor().copy_(stack.back().toTensor());
+}
+
+}  // namespace jitterscope::torch_plugin

@@ -1,0 +1,15 @@
+// Where the maxima of a pooling are: what its gradient takes them from.
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include "torch_plugin/binding.hpp"
+
+namespace jitterscope::torch_plugin {
+
+/// Of max pooling's gradient: fills its indices with those that pooling its own `self` gives. Elsewhere in
+/// the plane they would send the gradient past most of dy, which PyTorch's kernels look up by window. Nothing
+/// for other operators.
+void point_at_maxima(const Binding& binding, torch::jit::Stack& arguments);
+
+}  // namespace jitterscope::torch_plugin
