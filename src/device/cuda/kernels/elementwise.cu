@@ -70,9 +70,9 @@ JITTERSCOPE_FORMULA(sigmoid, 1, return logistic(a))
 JITTERSCOPE_FORMULA(tanh, 1, return hyperbolic(a))
 JITTERSCOPE_FORMULA(silu, 1, return a * logistic(a))
 JITTERSCOPE_FORMULA(gelu, 1, return a * gauss<T>(a).cumulative)
-// a is dy, b is what forward kept.
-JITTERSCOPE_FORMULA(relu_backward, 2, return b > C(0) ? a : C(0))
-JITTERSCOPE_FORMULA(relu6_backward, 2, return b > C(0) && b < C(6) ? a : C(0))
+// a is dy, b is what forward kept; where that is NaN, dy passes, as in PyTorch.
+JITTERSCOPE_FORMULA(relu_backward, 2, return b <= C(0) ? C(0) : a)
+JITTERSCOPE_FORMULA(relu6_backward, 2, return b <= C(0) || b >= C(6) ? C(0) : a)
 JITTERSCOPE_FORMULA(sigmoid_backward, 2, return a * b * (C(1) - b))
 JITTERSCOPE_FORMULA(tanh_backward, 2, return a * (C(1) - b * b))
 JITTERSCOPE_FORMULA(silu_backward, 2, const C s = logistic(b); return a * s * (C(1) + b * (C(1) - s)))

@@ -98,6 +98,20 @@ TEST(LayerKernels, Elementwise) {
   }
 }
 
+TEST(LayerKernels, ReluGradientsPassWhereNaNWasKept) {
+  for (const char* kind : {"relu_backward", "relu6_backward"}) {
+    for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+      const Operation operation = Operation::parse(std::string(kind) + ":count=9,dtype=" + dtype);
+      emulation::EmulatedPlan plan(operation, kResident);
+      plan.write(0, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+      plan.write(1, {NAN, -1, 1, 0, NAN, 2, -2, 3, NAN});
+      std::visit(Planner{plan}, operation.parameters());
+      plan.run();
+      EXPECT_EQ(plan.read(2), (std::vector<double>{1, 0, 3, 0, 5, 6, 0, 8, 9})) << operation.text();
+    }
+  }
+}
+
 TEST(LayerKernels, OptimizerSteps) {
   for (const char* kind : {"sgd", "momentum", "adam", "adamw"}) {
     for (const char* count : {"3", "5003"}) {
