@@ -2,6 +2,7 @@
 // and workspaces is made, and tested, apart from the GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cuda/kernels/host_device.hpp"
 #include "jitterscope/operation.hpp"
 #include "jitterscope/units.hpp"
 
@@ -85,13 +87,17 @@ class KernelPlan {
   /// A kernel whose threads each take item after item: as many blocks as the GPU holds, or fewer.
   template <class... Arguments>
   void add_filling(const KernelName& kernel, std::int64_t items, Arguments... arguments) {
-    add(kernel, filling_blocks(kernel, items), kThreads, arguments...);
+    add(kernel, filling_blocks(kernel, items), kBlockThreads, arguments...);
+  }
+  /// A kernel whose threads take `each` items and end: the next block goes to whichever SM is free.
+  template <class... Arguments>
+  void add_covering(const KernelName& kernel, std::int64_t items, int each, Arguments... arguments) {
+    const std::int64_t per_block = std::int64_t{kBlockThreads} * each;
+    add(kernel, std::max<std::int64_t>((items + per_block - 1) / per_block, 1), kBlockThreads, arguments...);
   }
   virtual void add_zero(const ZeroStep& step) = 0;
 
  protected:
-  static constexpr unsigned kThreads = 256;
-
   virtual void add_step(KernelStep step) = 0;
 
  private:

@@ -11,6 +11,9 @@
 
 namespace jitterscope::cuda {
 
+/// Threads of a block, where a kernel's work does not call for another number.
+inline constexpr unsigned kBlockThreads = 256;
+
 /// Elements of one 16-byte access: the widest that a thread has, and the one that memory is fastest with.
 constexpr int elements_per_vector(int element_bytes) { return 16 / element_bytes; }
 

@@ -87,12 +87,12 @@ void expect_right_in_each_layout(const std::string& text) {
   for (const char* layout : {"nchw", "nhwc"}) expect_right_in_each_type(text + ",layout=" + layout);
 }
 
-// Less than a vector; vectors and a rest; more than the threads of two blocks take at once.
+// Less than a vector; vectors and a rest; whole blocks and a rest; more than two blocks take at once.
 TEST(LayerKernels, Elementwise) {
   for (const char* kind :
        {"fill", "add", "mul", "relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "relu_backward",
         "relu6_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward"}) {
-    for (const char* count : {"1", "131", "9001"}) {
+    for (const char* count : {"1", "131", "8195", "9001"}) {
       expect_right_in_each_type(std::string(kind) + ":count=" + count);
     }
   }
