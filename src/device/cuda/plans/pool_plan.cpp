@@ -1,15 +1,30 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "device/cuda/kernel_plan.hpp"
 #include "device/cuda/kernels/pool_shape.hpp"
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
 namespace {
 
+void check_size(const Pool2d& pool) {
+  const std::int64_t side = std::max(pool.h + 2 * pool.pad_h, pool.w + 2 * pool.pad_w);
+  if (pool.h * pool.w > kLargestPoolPlane || side > kLargestPoolSide) {
+    throw UsageError(fmt::format(
+        "jitterscope's own kernels pool planes of at most 2^31-1 elements and 2^30-1 rows and columns, "
+        "padding included, and this one is {}x{}; make h or w smaller",
+        pool.h + 2 * pool.pad_h, pool.w + 2 * pool.pad_w));
+  }
+}
+
+// A stride past the input has one window, whatever it is.
 PoolAxis make_axis(std::int64_t size, std::int64_t out, std::int64_t window, std::int64_t stride,
                    std::int64_t pad) {
   const auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
-  return {narrow(size), narrow(out), narrow(window), narrow(stride), narrow(pad), FastDivisor(stride)};
+  const std::int64_t step = std::min(stride, size + 2 * pad);
+  return {narrow(size), narrow(out), narrow(window), narrow(step), narrow(pad), FastDivisor(step)};
 }
 
 /// An item for each output, or for each column of kBackwardRows rows of dx.
@@ -34,6 +49,7 @@ PoolShape make_shape(const Pool2d& pool, int channels_each) {
 }  // namespace
 
 void plan_pool(KernelPlan& plan, const Pool2d& pool) {
+  check_size(pool);
   const int per_vector = elements_of_vector(pool.dtype);
   const bool vectors = pool.layout == Layout::nhwc && pool.c % per_vector == 0;
   const PoolShape shape = make_shape(pool, vectors ? per_vector : 1);
