@@ -19,6 +19,7 @@ namespace jitterscope::cuda {
 
 // The files of kernels/, as CMakeLists.txt compiles them.
 #define JITTERSCOPE_LAYER_KERNEL_FILES(X) \
+  X(average_planes)                       \
   X(batch_norm)                           \
   X(batch_norm_finish)                    \
   X(batch_norm_sums)                      \

@@ -1,4 +1,4 @@
-// Pooling of sizes at the limits.
+// Pooling of sizes at the limits; and which kernel a shape gets.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,6 +42,14 @@ std::string kernel_of(const std::string& text) {
   NamePlan plan;
   plan_pool(plan, std::get<Pool2d>(Operation::parse(text).parameters()));
   return plan.name();
+}
+
+TEST(PoolPlan, AveragesWholePlanesByGroups) {
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7"), "average_planes8_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=28,window=28"), "average_planes32_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=112,window=112,dtype=f16"), "average_planes256_f16");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,layout=nhwc"), "average_forward_single_window0_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=9,pad=1"), "average_forward_single_window0_f32");
 }
 
 TEST(PoolPlan, RefusesPlanesThat32BitsCannotNumber) {
