@@ -31,7 +31,9 @@ namespace jitterscope::cuda {
   X(layer_norm_weights)                   \
   X(optimizer)                            \
   X(pooling_backward)                     \
+  X(pooling_backward_tiles)               \
   X(pooling_forward)                      \
+  X(pooling_forward_tiles)                \
   X(softmax)
 
 /// Each is a module that is loaded when an operation first needs it.

@@ -4,6 +4,7 @@
 
 #include "device/cuda/kernel_plan.hpp"
 #include "device/cuda/kernels/pool_shape.hpp"
+#include "device/cuda/kernels/pool_tiles.hpp"
 #include "device/cuda/kernels/row_slots.hpp"
 #include "jitterscope/error.hpp"
 
@@ -64,6 +65,49 @@ void with_tensors(const KernelPlan& plan, const Pool2d& pool, const Launch& laun
   }
 }
 
+bool is_square(const Pool2d& pool, std::int64_t window, std::int64_t stride) {
+  return pool.window_h == window && pool.window_w == window && pool.stride_h == stride &&
+         pool.stride_w == stride;
+}
+
+// As the files of tiles list them.
+bool is_tile_listed(const Pool2d& pool) {
+  if (pool.layout == Layout::nhwc && pool.c % kTileChannels != 0) return false;
+  if (is_square(pool, 2, 2)) return pool.pass != Pass::backward || pool.pad_w == 0;
+  return is_square(pool, 3, 2) || is_square(pool, 3, 1);
+}
+
+PoolShape make_tile_shape(const Pool2d& pool) {
+  const bool last = pool.layout == Layout::nhwc;
+  const int channels = last ? kTileChannels : 1;
+  if (pool.pass == Pass::backward) {
+    const std::int64_t strides = (pool.h - 1 + pool.pad_h) / pool.stride_h + 1;
+    return make_shape(
+        pool, {quotient_up(strides, backward_tile_strides(last)), quotient_up(pool.w, kBackwardTileColumns)},
+        channels);
+  }
+  const int rows = forward_tile_rows(static_cast<int>(pool.window_h), last);
+  return make_shape(pool, {quotient_up(pool.out_h(), rows), pool.out_w()}, channels);
+}
+
+bool has_tile(const Pool2d& pool) {
+  return is_tile_listed(pool) && make_tile_shape(pool).items <= kMostTiles;
+}
+
+void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
+  const bool backward = pool.pass == Pass::backward;
+  std::string name =
+      fmt::format("{}_{}_{}_window{}_stride{}", name_of(pool.kind), name_of(pool.pass),
+                  pool.layout == Layout::nhwc ? "channels" : "planes", pool.window_h, pool.stride_h);
+  if (backward) name += fmt::format("_phase{}", pool.pad_w % pool.stride_w);
+  const KernelName kernel(backward ? KernelFile::pooling_backward_tiles : KernelFile::pooling_forward_tiles,
+                          name, pool.dtype);
+  const PoolShape shape = make_tile_shape(pool);
+  with_tensors(plan, pool, [&](auto... tensors) {
+    plan.add_covering(kernel, static_cast<std::int64_t>(shape.items), 1, tensors..., shape);
+  });
+}
+
 bool is_average_of_planes(const Pool2d& pool) {
   return pool.kind == PoolKind::average && pool.pass != Pass::backward && pool.layout == Layout::nchw &&
          pool.window_h == pool.h && pool.window_w == pool.w && pool.pad_h == 0 && pool.pad_w == 0;
@@ -102,7 +146,9 @@ void plan_any_window(KernelPlan& plan, const Pool2d& pool) {
 
 void plan_pool(KernelPlan& plan, const Pool2d& pool) {
   check_size(pool);
-  if (is_average_of_planes(pool)) {
+  if (has_tile(pool)) {
+    plan_tiles(plan, pool);
+  } else if (is_average_of_planes(pool)) {
     plan_average_of_planes(plan, pool);
   } else {
     plan_any_window(plan, pool);
