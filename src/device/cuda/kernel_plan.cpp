@@ -17,8 +17,8 @@ KernelName::KernelName(KernelFile in, std::string_view base, DataType dtype)
     : file(in), name(fmt::format("{}_{}", base, suffix(dtype))) {}
 
 std::int64_t KernelPlan::filling_blocks(const KernelName& kernel, std::int64_t items) {
-  const std::int64_t needed = (items + kThreads - 1) / kThreads;
-  return std::clamp<std::int64_t>(needed, 1, resident_blocks(kernel, kThreads));
+  const std::int64_t needed = (items + kBlockThreads - 1) / kBlockThreads;
+  return std::clamp<std::int64_t>(needed, 1, resident_blocks(kernel, kBlockThreads));
 }
 
 }  // namespace jitterscope::cuda

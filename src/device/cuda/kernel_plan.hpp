@@ -2,6 +2,7 @@
 // and workspaces is made, and tested, apart from the GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cuda/kernels/host_device.hpp"
 #include "jitterscope/operation.hpp"
 #include "jitterscope/units.hpp"
 
@@ -17,6 +19,7 @@ namespace jitterscope::cuda {
 
 // The files of kernels/, as CMakeLists.txt compiles them.
 #define JITTERSCOPE_LAYER_KERNEL_FILES(X) \
+  X(average_planes)                       \
   X(batch_norm)                           \
   X(batch_norm_finish)                    \
   X(batch_norm_sums)                      \
@@ -28,7 +31,9 @@ namespace jitterscope::cuda {
   X(layer_norm_weights)                   \
   X(optimizer)                            \
   X(pooling_backward)                     \
+  X(pooling_backward_tiles)               \
   X(pooling_forward)                      \
+  X(pooling_forward_tiles)                \
   X(softmax)
 
 /// Each is a module that is loaded when an operation first needs it.
@@ -85,13 +90,17 @@ class KernelPlan {
   /// A kernel whose threads each take item after item: as many blocks as the GPU holds, or fewer.
   template <class... Arguments>
   void add_filling(const KernelName& kernel, std::int64_t items, Arguments... arguments) {
-    add(kernel, filling_blocks(kernel, items), kThreads, arguments...);
+    add(kernel, filling_blocks(kernel, items), kBlockThreads, arguments...);
+  }
+  /// A kernel whose threads take `each` items and end: the next block goes to whichever SM is free.
+  template <class... Arguments>
+  void add_covering(const KernelName& kernel, std::int64_t items, int each, Arguments... arguments) {
+    const std::int64_t per_block = std::int64_t{kBlockThreads} * each;
+    add(kernel, std::max<std::int64_t>((items + per_block - 1) / per_block, 1), kBlockThreads, arguments...);
   }
   virtual void add_zero(const ZeroStep& step) = 0;
 
  protected:
-  static constexpr unsigned kThreads = 256;
-
   virtual void add_step(KernelStep step) = 0;
 
  private:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "operation/reference/positions.hpp"
@@ -26,13 +27,13 @@ void for_window(const Pool2d& pool, const Position& y, const Function& visit) {
   }
 }
 
-// Of equal elements the first counts, as in PyTorch.
+// Of equal elements the first counts, and of NaN the last, as in PyTorch.
 double largest(const Pool2d& pool, const std::vector<double>& x, const Position& y, bool wants_index) {
   double best = -std::numeric_limits<double>::infinity();
   std::int64_t best_index = -1;
   for_window(pool, y, [&](const Position& position) {
     const double value = at(x, x_shape(pool).index(position));
-    if (best_index >= 0 && !(value > best)) return;
+    if (best_index >= 0 && !(value > best || std::isnan(value))) return;
     best = value;
     best_index = position.row * pool.w + position.column;
   });

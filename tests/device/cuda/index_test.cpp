@@ -5,6 +5,7 @@
 
 #include "device/cuda/kernels/channel_shape.hpp"
 #include "device/cuda/kernels/pool_shape.hpp"
+#include "device/cuda/kernels/pool_tiles.hpp"
 #include "device/cuda/kernels/row_slots.hpp"
 #include "device/cuda/kernels/sums_shape.hpp"
 
@@ -32,6 +33,9 @@ TEST(FastDivisor, Splits) {
   std::uint64_t n = 1234567;
   EXPECT_EQ(FastDivisor(1000).split(n), 567u);
   EXPECT_EQ(n, 1234u);
+  std::uint32_t largest = 2147483647;
+  EXPECT_EQ(FastDivisor(2147483646).narrow_split(largest), 1u);
+  EXPECT_EQ(largest, 1u);
 }
 
 TEST(RowSlots, CoverEachColumnOnce) {
@@ -90,6 +94,23 @@ TEST(PoolAxis, PutsTapsInThePaddingOnNeighboursInTheWindow) {
       }
     }
   }
+}
+
+// Of dx in NCHW 8 rows and 2 columns, where 3x3 windows at stride 2 begin an element before the columns.
+TEST(WindowsOver, KnowsWhichCoverAnElement) {
+  using Down = WindowsOver<8, 3, 2, 0>;
+  EXPECT_EQ(Down::kFirst, -1);
+  EXPECT_EQ(Down::kCount, 5);
+  EXPECT_TRUE(Down::covers(0, 0));
+  EXPECT_TRUE(Down::covers(1, 0));
+  EXPECT_FALSE(Down::covers(0, 1));
+  EXPECT_TRUE(Down::covers(4, 7));
+  using Across = WindowsOver<2, 3, 2, 1>;
+  EXPECT_EQ(Across::kFirst, 0);
+  EXPECT_EQ(Across::kCount, 2);
+  EXPECT_FALSE(Across::covers(1, 0));
+  EXPECT_TRUE(Across::covers(0, 1));
+  EXPECT_TRUE(Across::covers(1, 1));
 }
 
 TEST(ChannelShape, FindsChannelsInBothLayouts) {

@@ -44,8 +44,11 @@ TEST_F(CudaLayersTest, Elementwise) {
 
 TEST_F(CudaLayersTest, Pools) {
   for (const char* kind : {"max_pool", "avg_pool"}) {
-    for (const char* shape : {"n=8,c=64,hw=56,window=3,stride=2,pad=1", "n=2,c=16,h=57,w=40,window=2",
-                              "n=3,c=5,h=23,w=31,window=3x2,stride=2x1,pad=1x0"}) {
+    for (const char* shape :
+         {"n=8,c=64,hw=56,window=3,stride=2,pad=1", "n=2,c=16,h=57,w=40,window=2",
+          "n=3,c=5,h=23,w=31,window=3x2,stride=2x1,pad=1x0", "n=4,c=6,h=33,w=30,window=3,stride=1,pad=1",
+          "n=2,c=6,h=30,w=31,window=3,stride=2", "n=8,c=2048,hw=7,window=7", "n=2,c=6,hw=28,window=28",
+          "n=2,c=3,hw=111,window=111"}) {
       for (const char* pass : {"forward", "backward"}) {
         expect_right_in_each_layout(fmt::format("{}:{},pass={}", kind, shape, pass));
       }

@@ -1,7 +1,11 @@
 // y = f(a, b), element by element. Formulas and operands: Elementwise in jitterscope/operation.hpp.
+#include "device/cuda/kernels/elementwise_shape.hpp"
 #include "device/cuda/kernels/vector.cuh"
 
 namespace {
+
+using jitterscope::cuda::kBlockThreads;
+using jitterscope::cuda::vectors_in_flight;
 
 __device__ __forceinline__ float divide(float a, float b) { return __fdividef(a, b); }  // to 2 units
 __device__ __forceinline__ double divide(double a, double b) { return a / b; }
@@ -70,9 +74,9 @@ JITTERSCOPE_FORMULA(sigmoid, 1, return logistic(a))
 JITTERSCOPE_FORMULA(tanh, 1, return hyperbolic(a))
 JITTERSCOPE_FORMULA(silu, 1, return a * logistic(a))
 JITTERSCOPE_FORMULA(gelu, 1, return a * gauss<T>(a).cumulative)
-// a is dy, b is what forward kept.
-JITTERSCOPE_FORMULA(relu_backward, 2, return b > C(0) ? a : C(0))
-JITTERSCOPE_FORMULA(relu6_backward, 2, return b > C(0) && b < C(6) ? a : C(0))
+// a is dy, b is what forward kept; where that is NaN, dy passes, as in PyTorch.
+JITTERSCOPE_FORMULA(relu_backward, 2, return b <= C(0) ? C(0) : a)
+JITTERSCOPE_FORMULA(relu6_backward, 2, return b <= C(0) || b >= C(6) ? C(0) : a)
 JITTERSCOPE_FORMULA(sigmoid_backward, 2, return a * b * (C(1) - b))
 JITTERSCOPE_FORMULA(tanh_backward, 2, return a * (C(1) - b * b))
 JITTERSCOPE_FORMULA(silu_backward, 2, const C s = logistic(b); return a * s * (C(1) + b * (C(1) - s)))
@@ -94,40 +98,48 @@ __device__ __forceinline__ Vector<T> input(int which, const T* from, std::uint64
   return Op::kInputs > which ? Vector<T>(from + vector * kPerVector<T>) : Vector<T>();
 }
 
-// Two vectors per input in flight for each thread (more would take over 32 registers and so leave part of the
-// SM empty), then one at a time, then the elements that fill no vector.
+template <class Op, class T>
+__device__ __forceinline__ void apply_single(T* out, const T* a, const T* b, std::uint64_t i) {
+  const Compute<T> x = Op::kInputs > 0 ? Number<T>::load(a[i]) : Compute<T>();
+  const Compute<T> y = Op::kInputs > 1 ? Number<T>::load(b[i]) : Compute<T>();
+  out[i] = Number<T>::store(Op::template apply<T>(x, y));
+}
+
+// A block takes one stretch without gaps, reads all of it before the first use, and ends: the next stretch
+// goes to whichever SM is free, so that none waits for the slowest. The last block has the elements that fill
+// no vector as well.
 template <class Op, class T>
 __device__ __forceinline__ void elementwise(T* __restrict__ out, const T* __restrict__ a,
                                             const T* __restrict__ b, std::uint64_t count) {
-  constexpr int kInFlight = 2;
+  constexpr int kInFlight = vectors_in_flight(Op::kInputs);
+  constexpr int kStretch = kBlockThreads * kInFlight;
   const std::uint64_t vectors = count / kPerVector<T>;
-  const std::uint64_t step = index_step();
-  std::uint64_t i = first_index();
-  for (; i + (kInFlight - 1) * step < vectors; i += kInFlight * step) {
+  const std::uint64_t begin = static_cast<std::uint64_t>(blockIdx.x) * kStretch;
+  const std::uint64_t mine = begin + threadIdx.x;
+  if (begin + kStretch <= vectors) {
     Vector<T> x[kInFlight], y[kInFlight];
 #pragma unroll
     for (int j = 0; j < kInFlight; ++j) {
-      x[j] = input<Op>(0, a, i + j * step);
-      y[j] = input<Op>(1, b, i + j * step);
+      x[j] = input<Op>(0, a, mine + j * kBlockThreads);
+      y[j] = input<Op>(1, b, mine + j * kBlockThreads);
     }
 #pragma unroll
-    for (int j = 0; j < kInFlight; ++j) apply_vector<Op>(out + (i + j * step) * kPerVector<T>, x[j], y[j]);
+    for (int j = 0; j < kInFlight; ++j) {
+      apply_vector<Op>(out + (mine + j * kBlockThreads) * kPerVector<T>, x[j], y[j]);
+    }
+  } else {
+    for (std::uint64_t i = mine; i < vectors; i += kBlockThreads) {
+      apply_vector<Op>(out + i * kPerVector<T>, input<Op>(0, a, i), input<Op>(1, b, i));
+    }
   }
-  for (; i < vectors; i += step) {
-    apply_vector<Op>(out + i * kPerVector<T>, input<Op>(0, a, i), input<Op>(1, b, i));
-  }
-  const std::uint64_t last = vectors * kPerVector<T> + first_index();
-  if (last < count) {
-    const Compute<T> x = Op::kInputs > 0 ? Number<T>::load(a[last]) : Compute<T>();
-    const Compute<T> y = Op::kInputs > 1 ? Number<T>::load(b[last]) : Compute<T>();
-    out[last] = Number<T>::store(Op::template apply<T>(x, y));
-  }
+  const std::uint64_t rest = vectors * kPerVector<T> + threadIdx.x;
+  if (blockIdx.x == gridDim.x - 1 && rest < count) apply_single<Op>(out, a, b, rest);
 }
 
 }  // namespace
 
-#define JITTERSCOPE_KERNEL(name, T, suffix)                                                       \
-  JITTERSCOPE_ENTRY(256, name##_##suffix, (T * out, const T* a, const T* b, std::uint64_t count), \
+#define JITTERSCOPE_KERNEL(name, T, suffix)                                                                 \
+  JITTERSCOPE_ENTRY(kBlockThreads, name##_##suffix, (T * out, const T* a, const T* b, std::uint64_t count), \
                     { elementwise<formula::name, T>(out, a, b, count); })
 #define JITTERSCOPE_KERNELS(T, suffix)            \
   JITTERSCOPE_KERNEL(fill, T, suffix)             \

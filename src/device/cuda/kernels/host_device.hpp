@@ -11,6 +11,9 @@
 
 namespace jitterscope::cuda {
 
+/// Threads of a block, where a kernel's work does not call for another number.
+inline constexpr unsigned kBlockThreads = 256;
+
 /// Elements of one 16-byte access: the widest that a thread has, and the one that memory is fastest with.
 constexpr int elements_per_vector(int element_bytes) { return 16 / element_bytes; }
 
@@ -30,18 +33,27 @@ struct FastDivisor {
 
   JITTERSCOPE_HOST_DEVICE std::uint64_t quotient(std::uint64_t n) const {
     if ((n | divisor) >> 31 != 0) return n / divisor;
-    const auto low = static_cast<std::uint32_t>(n);
+    return narrow_quotient(static_cast<std::uint32_t>(n));
+  }
+  /// Where both are known to be below 2^31, and nothing need ask.
+  JITTERSCOPE_HOST_DEVICE std::uint32_t narrow_quotient(std::uint32_t n) const {
 #ifdef __CUDA_ARCH__
-    const std::uint32_t high = __umulhi(low, multiplier);
+    const std::uint32_t high = __umulhi(n, multiplier);
 #else
-    const auto high = static_cast<std::uint32_t>((std::uint64_t{low} * multiplier) >> 32);
+    const auto high = static_cast<std::uint32_t>((std::uint64_t{n} * multiplier) >> 32);
 #endif
-    return (high + low) >> shift;
+    return (high + n) >> shift;
   }
   /// Leaves the quotient in `n` and gives the remainder.
   JITTERSCOPE_HOST_DEVICE std::uint64_t split(std::uint64_t& n) const {
     const std::uint64_t whole = quotient(n);
     const std::uint64_t rest = n - whole * divisor;
+    n = whole;
+    return rest;
+  }
+  JITTERSCOPE_HOST_DEVICE std::uint32_t narrow_split(std::uint32_t& n) const {
+    const std::uint32_t whole = narrow_quotient(n);
+    const std::uint32_t rest = n - whole * static_cast<std::uint32_t>(divisor);
     n = whole;
     return rest;
   }

@@ -44,11 +44,18 @@ struct PoolAxis {
   }
 };
 
+/// Indices of a plane and places of windows are numbers of 32 bits, and the sum of two places as well.
+inline constexpr std::int64_t kLargestPoolPlane = (std::int64_t{1} << 31) - 1;
+inline constexpr std::int64_t kLargestPoolSide = (std::int64_t{1} << 30) - 1;
+
 struct PoolShape {
   std::uint64_t items = 0;  ///< of work: one thread each
   std::int32_t channels = 1;
   PoolAxis h, w;
   FastDivisor by_channel_groups, by_columns, by_rows;  ///< how an item's number falls apart
+
+  /// A window may be almost all padding, and so larger than any plane.
+  JITTERSCOPE_HOST_DEVICE std::int64_t window_elements() const { return std::int64_t{h.window} * w.window; }
 
   /// Whose numbers an item's thread computes: `channel` and those after it, as many as it handles at once.
   struct Place {

@@ -63,7 +63,7 @@ __device__ __forceinline__ void max_backward(T* __restrict__ dx, const T* __rest
 template <class T, int V>
 __device__ __forceinline__ void average_backward(T* __restrict__ dx, const T* __restrict__ dy,
                                                  const PoolShape& shape) {
-  const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(shape.h.window * shape.w.window);
+  const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(shape.window_elements());
   gather<T, V>(dx, shape, [&](Compute<T>(&sum)[V], std::uint64_t offset, std::int32_t) {
     Compute<T> value[V];
     load_numbers<V, T>(dy + offset, value);

@@ -76,7 +76,7 @@ __device__ __forceinline__ void max_forward(T* __restrict__ y, std::int64_t* __r
 template <class T, int V, int Window>
 __device__ __forceinline__ void average_forward(T* __restrict__ y, const T* __restrict__ x,
                                                 const PoolShape& shape) {
-  const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(shape.h.window * shape.w.window);
+  const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(shape.window_elements());
   for (std::uint64_t item = first_index(); item < shape.items; item += index_step()) {
     const PoolShape::Place place = shape.place(item, V);
     Compute<T> sum[V] = {};

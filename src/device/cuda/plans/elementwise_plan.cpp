@@ -1,6 +1,7 @@
 // Elementwise, optimizer steps, bias and embedding: one kernel that fills the GPU.
 #include "device/cuda/kernel_plan.hpp"
 #include "device/cuda/kernels/channel_shape.hpp"
+#include "device/cuda/kernels/elementwise_shape.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -34,8 +35,8 @@ void plan_elementwise(KernelPlan& plan, const Elementwise& shape) {
   const DeviceAddress out = plan.operand(inputs);
   const DeviceAddress a = inputs > 0 ? plan.operand(0) : 0;
   const DeviceAddress b = inputs > 1 ? plan.operand(1) : 0;
-  plan.add_filling(kernel, vectors_of(shape.count, shape.dtype), out, a, b,
-                   static_cast<std::uint64_t>(shape.count));
+  plan.add_covering(kernel, vectors_of(shape.count, shape.dtype), vectors_in_flight(static_cast<int>(inputs)),
+                    out, a, b, static_cast<std::uint64_t>(shape.count));
 }
 
 void plan_optimizer(KernelPlan& plan, const OptimizerStep& shape) {

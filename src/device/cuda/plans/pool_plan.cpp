@@ -1,64 +1,157 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "device/cuda/kernel_plan.hpp"
 #include "device/cuda/kernels/pool_shape.hpp"
+#include "device/cuda/kernels/pool_tiles.hpp"
+#include "device/cuda/kernels/row_slots.hpp"
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
 namespace {
 
+void check_size(const Pool2d& pool) {
+  const std::int64_t side = std::max(pool.h + 2 * pool.pad_h, pool.w + 2 * pool.pad_w);
+  if (pool.h * pool.w > kLargestPoolPlane || side > kLargestPoolSide) {
+    throw UsageError(fmt::format(
+        "jitterscope's own kernels pool planes of at most 2^31-1 elements and 2^30-1 rows and columns, "
+        "padding included, and this one is {}x{}; make h or w smaller",
+        pool.h + 2 * pool.pad_h, pool.w + 2 * pool.pad_w));
+  }
+}
+
+std::int64_t quotient_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+std::string_view name_of(PoolKind kind) { return kind == PoolKind::max ? "max" : "average"; }
+std::string_view name_of(Pass pass) { return pass == Pass::backward ? "backward" : "forward"; }
+
+// A stride past the input has one window, whatever it is.
 PoolAxis make_axis(std::int64_t size, std::int64_t out, std::int64_t window, std::int64_t stride,
                    std::int64_t pad) {
   const auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
-  return {narrow(size), narrow(out), narrow(window), narrow(stride), narrow(pad), FastDivisor(stride)};
+  const std::int64_t step = std::min(stride, size + 2 * pad);
+  return {narrow(size), narrow(out), narrow(window), narrow(step), narrow(pad), FastDivisor(step)};
 }
 
-/// An item for each output, or for each column of kBackwardRows rows of dx.
-PoolShape make_shape(const Pool2d& pool, int channels_each) {
+/// How many items a plane's rows and columns are.
+struct Items {
+  std::int64_t rows, columns;
+};
+
+PoolShape make_shape(const Pool2d& pool, const Items& items, int channels_each) {
   const bool last = pool.layout == Layout::nhwc;
   const std::int64_t planes = last ? pool.n : pool.n * pool.c;
   PoolShape shape;
   shape.channels = static_cast<std::int32_t>(last ? pool.c : 1);
   shape.h = make_axis(pool.h, pool.out_h(), pool.window_h, pool.stride_h, pool.pad_h);
   shape.w = make_axis(pool.w, pool.out_w(), pool.window_w, pool.stride_w, pool.pad_w);
-  const bool backward = pool.pass == Pass::backward;
   const std::int64_t groups = shape.channels / channels_each;
-  const std::int64_t columns = backward ? pool.w : pool.out_w();
-  const std::int64_t rows = backward ? (pool.h + kBackwardRows - 1) / kBackwardRows : pool.out_h();
   shape.by_channel_groups = FastDivisor(groups);
-  shape.by_columns = FastDivisor(columns);
-  shape.by_rows = FastDivisor(rows);
-  shape.items = static_cast<std::uint64_t>(planes * rows * columns * groups);
+  shape.by_columns = FastDivisor(items.columns);
+  shape.by_rows = FastDivisor(items.rows);
+  shape.items = static_cast<std::uint64_t>(planes * items.rows * items.columns * groups);
   return shape;
+}
+
+/// Calls the function with the tensors, in the order of the kernels: what is written comes first.
+template <class Launch>
+void with_tensors(const KernelPlan& plan, const Pool2d& pool, const Launch& launch) {
+  if (pool.kind == PoolKind::average) {
+    launch(plan.operand(1), plan.operand(0));
+  } else if (pool.pass == Pass::backward) {
+    launch(plan.operand(2), plan.operand(0), plan.operand(1));
+  } else {
+    launch(plan.operand(1), plan.operand(2), plan.operand(0));
+  }
+}
+
+bool is_square(const Pool2d& pool, std::int64_t window, std::int64_t stride) {
+  return pool.window_h == window && pool.window_w == window && pool.stride_h == stride &&
+         pool.stride_w == stride;
+}
+
+// As the files of tiles list them.
+bool is_tile_listed(const Pool2d& pool) {
+  if (pool.layout == Layout::nhwc && pool.c % kTileChannels != 0) return false;
+  if (is_square(pool, 2, 2)) return pool.pass != Pass::backward || pool.pad_w == 0;
+  return is_square(pool, 3, 2) || is_square(pool, 3, 1);
+}
+
+PoolShape make_tile_shape(const Pool2d& pool) {
+  const bool last = pool.layout == Layout::nhwc;
+  const int channels = last ? kTileChannels : 1;
+  if (pool.pass == Pass::backward) {
+    const std::int64_t strides = (pool.h - 1 + pool.pad_h) / pool.stride_h + 1;
+    return make_shape(
+        pool, {quotient_up(strides, backward_tile_strides(last)), quotient_up(pool.w, kBackwardTileColumns)},
+        channels);
+  }
+  const int rows = forward_tile_rows(static_cast<int>(pool.window_h), last);
+  return make_shape(pool, {quotient_up(pool.out_h(), rows), pool.out_w()}, channels);
+}
+
+bool has_tile(const Pool2d& pool) {
+  return is_tile_listed(pool) && make_tile_shape(pool).items <= kMostTiles;
+}
+
+void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
+  const bool backward = pool.pass == Pass::backward;
+  std::string name =
+      fmt::format("{}_{}_{}_window{}_stride{}", name_of(pool.kind), name_of(pool.pass),
+                  pool.layout == Layout::nhwc ? "channels" : "planes", pool.window_h, pool.stride_h);
+  if (backward) name += fmt::format("_phase{}", pool.pad_w % pool.stride_w);
+  const KernelName kernel(backward ? KernelFile::pooling_backward_tiles : KernelFile::pooling_forward_tiles,
+                          name, pool.dtype);
+  const PoolShape shape = make_tile_shape(pool);
+  with_tensors(plan, pool, [&](auto... tensors) {
+    plan.add_covering(kernel, static_cast<std::int64_t>(shape.items), 1, tensors..., shape);
+  });
+}
+
+bool is_average_of_planes(const Pool2d& pool) {
+  return pool.kind == PoolKind::average && pool.pass != Pass::backward && pool.layout == Layout::nchw &&
+         pool.window_h == pool.h && pool.window_w == pool.w && pool.pad_h == 0 && pool.pad_w == 0;
+}
+
+void plan_average_of_planes(KernelPlan& plan, const Pool2d& pool) {
+  const std::int64_t planes = pool.n * pool.c, plane = pool.h * pool.w;
+  const int group = group_of(most_slots(plane, elements_of_vector(pool.dtype)));
+  plan.add(KernelName(KernelFile::average_planes, fmt::format("average_planes{}", group), pool.dtype),
+           quotient_up(planes, kBlockThreads / group), kBlockThreads, plan.operand(1), plan.operand(0),
+           static_cast<std::uint64_t>(planes), static_cast<std::uint64_t>(plane));
+}
+
+/// An item for each output, or for each column of kBackwardRows rows of dx.
+void plan_any_window(KernelPlan& plan, const Pool2d& pool) {
+  const int per_vector = elements_of_vector(pool.dtype);
+  const bool vectors = pool.layout == Layout::nhwc && pool.c % per_vector == 0;
+  const bool backward = pool.pass == Pass::backward;
+  const Items items =
+      backward ? Items{quotient_up(pool.h, kBackwardRows), pool.w} : Items{pool.out_h(), pool.out_w()};
+  const PoolShape shape = make_shape(pool, items, vectors ? per_vector : 1);
+  std::string name =
+      fmt::format("{}_{}_{}", name_of(pool.kind), name_of(pool.pass), vectors ? "vector" : "single");
+  if (!backward) {
+    const bool unrolled = pool.window_h == pool.window_w && (pool.window_h == 2 || pool.window_h == 3);
+    name += fmt::format("_window{}", unrolled ? pool.window_h : 0);
+  }
+  const KernelName kernel(backward ? KernelFile::pooling_backward : KernelFile::pooling_forward, name,
+                          pool.dtype);
+  with_tensors(plan, pool, [&](auto... tensors) {
+    plan.add_filling(kernel, static_cast<std::int64_t>(shape.items), tensors..., shape);
+  });
 }
 
 }  // namespace
 
 void plan_pool(KernelPlan& plan, const Pool2d& pool) {
-  const int per_vector = elements_of_vector(pool.dtype);
-  const bool vectors = pool.layout == Layout::nhwc && pool.c % per_vector == 0;
-  const PoolShape shape = make_shape(pool, vectors ? per_vector : 1);
-  const auto items = static_cast<std::int64_t>(shape.items);
-  const bool is_max = pool.kind == PoolKind::max;
-  const std::string_view kind = is_max ? "max" : "average";
-  const std::string_view width = vectors ? "vector" : "single";
-  if (pool.pass == Pass::backward) {
-    const KernelName kernel(KernelFile::pooling_backward, fmt::format("{}_backward_{}", kind, width),
-                            pool.dtype);
-    if (is_max) {
-      plan.add_filling(kernel, items, plan.operand(2), plan.operand(0), plan.operand(1), shape);
-    } else {
-      plan.add_filling(kernel, items, plan.operand(1), plan.operand(0), shape);
-    }
-    return;
-  }
-  const bool square = pool.window_h == pool.window_w && (pool.window_h == 2 || pool.window_h == 3);
-  const KernelName kernel(KernelFile::pooling_forward,
-                          fmt::format("{}_forward_{}_window{}", kind, width, square ? pool.window_h : 0),
-                          pool.dtype);
-  if (is_max) {
-    plan.add_filling(kernel, items, plan.operand(1), plan.operand(2), plan.operand(0), shape);
+  check_size(pool);
+  if (has_tile(pool)) {
+    plan_tiles(plan, pool);
+  } else if (is_average_of_planes(pool)) {
+    plan_average_of_planes(plan, pool);
   } else {
-    plan.add_filling(kernel, items, plan.operand(1), plan.operand(0), shape);
+    plan_any_window(plan, pool);
   }
 }
 

@@ -87,13 +87,27 @@ void expect_right_in_each_layout(const std::string& text) {
   for (const char* layout : {"nchw", "nhwc"}) expect_right_in_each_type(text + ",layout=" + layout);
 }
 
-// Less than a vector; vectors and a rest; more than the threads of two blocks take at once.
+// Less than a vector; vectors and a rest; whole blocks and a rest; more than two blocks take at once.
 TEST(LayerKernels, Elementwise) {
   for (const char* kind :
        {"fill", "add", "mul", "relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "relu_backward",
         "relu6_backward", "sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward"}) {
-    for (const char* count : {"1", "131", "9001"}) {
+    for (const char* count : {"1", "131", "8195", "9001"}) {
       expect_right_in_each_type(std::string(kind) + ":count=" + count);
+    }
+  }
+}
+
+TEST(LayerKernels, ReluGradientsPassWhereNaNWasKept) {
+  for (const char* kind : {"relu_backward", "relu6_backward"}) {
+    for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+      const Operation operation = Operation::parse(std::string(kind) + ":count=9,dtype=" + dtype);
+      emulation::EmulatedPlan plan(operation, kResident);
+      plan.write(0, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+      plan.write(1, {NAN, -1, 1, 0, NAN, 2, -2, 3, NAN});
+      std::visit(Planner{plan}, operation.parameters());
+      plan.run();
+      EXPECT_EQ(plan.read(2), (std::vector<double>{1, 0, 3, 0, 5, 6, 0, 8, 9})) << operation.text();
     }
   }
 }
@@ -106,13 +120,18 @@ TEST(LayerKernels, OptimizerSteps) {
   }
 }
 
-// Whole vectors of channels and not; square windows that are unrolled, others, gaps between windows, padding.
+// Whole vectors of channels and not; windows that have tiles, others, gaps between windows, padding, whole
+// planes in groups of 8, 32 and 256 threads, and a stride to which nothing can be added in 32 bits.
 TEST(LayerKernels, Pools) {
   for (const char* kind : {"max_pool", "avg_pool"}) {
     for (const char* shape :
          {"n=2,c=8,hw=9,window=3,stride=2,pad=1", "n=1,c=16,h=7,w=10,window=2,stride=2",
           "n=2,c=3,h=11,w=6,window=3x2,stride=2x1,pad=1x0", "n=1,c=5,h=8,w=9,window=1x2,stride=3x4",
-          "n=1,c=8,hw=5,window=5,stride=1,pad=2", "n=1,c=2,hw=13,window=3,stride=3"}) {
+          "n=1,c=8,hw=5,window=5,stride=1,pad=2", "n=1,c=2,hw=13,window=3,stride=3",
+          "n=2,c=4,h=9,w=11,window=3,stride=2", "n=1,c=6,h=10,w=7,window=3,stride=1,pad=1",
+          "n=1,c=4,h=9,w=12,window=3,stride=2,pad=1x0", "n=2,c=35,h=6,w=5,window=6x5",
+          "n=3,c=7,h=9,w=31,window=9x31", "n=1,c=3,h=40,w=61,window=40x61",
+          "n=1,c=2,hw=7,window=3,stride=2147483647"}) {
       for (const char* pass : {"forward", "backward"}) {
         expect_right_in_each_layout(std::string(kind) + ":" + shape + ",pass=" + pass);
       }

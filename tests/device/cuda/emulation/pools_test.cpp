@@ -1,0 +1,165 @@
+// Pooling's kernels, run on the CPU, on numbers that are equal, infinite or none; and which kernel a shape
+// gets.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/random.hpp"
+#include "emulated_plan.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/reference.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+constexpr std::int64_t kResident = 2;
+
+/// Many equal numbers, one of 20 NaN and three -inf.
+std::vector<double> awkward_numbers(std::size_t count) {
+  Random random(count);
+  std::vector<double> numbers(count);
+  for (double& number : numbers) {
+    const std::uint64_t draw = random.below(20);
+    number = static_cast<double>(draw % 5) - 2.0;
+    if (draw == 0) number = std::numeric_limits<double>::quiet_NaN();
+    if (draw > 16) number = -std::numeric_limits<double>::infinity();
+  }
+  return numbers;
+}
+
+/// Small enough to add up exactly in every type.
+std::vector<double> small_numbers(std::size_t count) {
+  Random random(count);
+  std::vector<double> numbers(count);
+  for (double& number : numbers) number = static_cast<double>(random.below(9)) - 4.0;
+  return numbers;
+}
+
+void expect_same(const Operation& operation, const emulation::EmulatedPlan& plan, std::size_t inputs) {
+  std::vector<std::vector<double>> read;
+  for (std::size_t i = 0; i < inputs; ++i) read.push_back(plan.read(i));
+  const auto reference = make_reference(operation, read);
+  for (std::size_t i = inputs; i < operation.operands().size(); ++i) {
+    const std::vector<double> output = plan.read(i);
+    for (std::size_t j = 0; j < output.size(); ++j) {
+      const double expected = reference->element(i - inputs, static_cast<std::int64_t>(j));
+      if (std::isnan(expected) && std::isnan(output[j])) continue;
+      ASSERT_EQ(output[j], expected) << operation.text() << " by " << plan.steps().front().kernel.name
+                                     << ", output " << i << " at " << j;
+    }
+  }
+}
+
+/// Both passes of a maximum: the second gets the indices of the first.
+void expect_exact(const std::string& text) {
+  const Operation operation = Operation::parse(text);
+  emulation::EmulatedPlan forward(operation, kResident);
+  forward.write(0, awkward_numbers(forward.read(0).size()));
+  auto pool = std::get<Pool2d>(operation.parameters());
+  plan_pool(forward, pool);
+  ASSERT_NO_THROW(forward.run()) << text;
+  expect_same(operation, forward, 1);
+
+  pool.pass = Pass::backward;
+  emulation::EmulatedPlan backward(Operation(pool), kResident);
+  backward.write(0, small_numbers(backward.read(0).size()));
+  backward.write(1, forward.read(2));
+  plan_pool(backward, pool);
+  ASSERT_NO_THROW(backward.run()) << text;
+  expect_same(Operation(pool), backward, 2);
+}
+
+// Odd sizes and numbers of channels, the padding of one side alone, and what no tile fits.
+TEST(MaxPools, ChooseAmongTiesNaNAndInfinity) {
+  for (const char* window : {"window=3,stride=2,pad=1", "window=2,stride=2", "window=3,stride=1,pad=1",
+                             "window=3,stride=2", "window=3,stride=2,pad=1x0", "window=3,stride=1,pad=0x1",
+                             "window=2,stride=2,pad=1", "window=3x2,stride=2"}) {
+    for (const char* size : {"h=3,w=3", "h=3,w=10", "h=8,w=4", "h=17,w=7"}) {
+      for (const char* channels : {"c=1", "c=2", "c=5", "c=6", "c=8"}) {
+        for (const char* layout : {"nchw", "nhwc"}) {
+          for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+            ASSERT_NO_FATAL_FAILURE(expect_exact(fmt::format("max_pool:n=2,{},{},{},layout={},dtype={}",
+                                                             channels, size, window, layout, dtype)));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(MaxPools, PadASingleElement) {
+  for (const char* stride : {"1", "2"}) {
+    for (const char* layout : {"nchw", "nhwc"}) {
+      expect_exact(fmt::format("max_pool:n=1,c=2,hw=1,window=3,stride={},pad=1,layout={}", stride, layout));
+    }
+  }
+}
+
+// More elements than 32 bits number, all but one of them padding.
+TEST(AveragePools, DivideByWindowsOfAnySize) {
+  const Operation operation = Operation::parse("avg_pool:n=1,c=1,hw=1,window=131072,stride=1,pad=65536");
+  emulation::EmulatedPlan plan(operation, kResident);
+  plan.write(0, {1.0});
+  plan_pool(plan, std::get<Pool2d>(operation.parameters()));
+  plan.run();
+  EXPECT_EQ(plan.read(1), std::vector<double>(4, std::exp2(-34)));
+}
+
+/// Keeps the name of the kernel, and needs no memory for operands.
+class NamePlan : public KernelPlan {
+ public:
+  DeviceAddress operand(std::size_t) const override { return 0; }
+  DeviceAddress workspace(Bytes) override { return 0; }
+  std::int64_t resident_blocks(const KernelName&, unsigned) override { return 1; }
+  void add_zero(const ZeroStep&) override {}
+  const std::string& name() const { return name_; }
+
+ protected:
+  void add_step(KernelStep step) override { name_ = step.kernel.name; }
+
+ private:
+  std::string name_;
+};
+
+std::string kernel_of(const std::string& text) {
+  NamePlan plan;
+  plan_pool(plan, std::get<Pool2d>(Operation::parse(text).parameters()));
+  return plan.name();
+}
+
+TEST(PoolPlan, TakesTilesWhereTheyFit) {
+  const std::string usual = "max_pool:n=2,c=6,hw=8,window=3,stride=2,pad=1";
+  EXPECT_EQ(kernel_of(usual), "max_forward_planes_window3_stride2_f32");
+  EXPECT_EQ(kernel_of(usual + ",layout=nhwc,dtype=f16"), "max_forward_channels_window3_stride2_f16");
+  EXPECT_EQ(kernel_of(usual + ",pass=backward"), "max_backward_planes_window3_stride2_phase1_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=2,pass=backward,layout=nhwc"),
+            "average_backward_channels_window2_stride2_phase0_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=6,hw=8,window=3,stride=2,pad=1x0,pass=backward"),
+            "max_backward_planes_window3_stride2_phase0_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=6,hw=8,window=2,pad=1,pass=backward"), "max_backward_single_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=5,hw=8,window=3,stride=2,layout=nhwc"),
+            "max_forward_single_window3_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=6,hw=9,window=3"), "max_forward_single_window3_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=256,c=64,hw=2048,window=2"), "max_forward_single_window2_f32");
+}
+
+TEST(PoolPlan, AveragesWholePlanesByGroups) {
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7"), "average_planes8_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=28,window=28"), "average_planes32_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=112,window=112,dtype=f16"), "average_planes256_f16");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,layout=nhwc"), "average_forward_single_window0_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=9,pad=1"), "average_forward_single_window0_f32");
+}
+
+TEST(PoolPlan, RefusesPlanesThat32BitsCannotNumber) {
+  EXPECT_NO_THROW(kernel_of("max_pool:n=1,c=1,h=65535,w=32768,window=2"));
+  EXPECT_THROW(kernel_of("max_pool:n=1,c=1,hw=65536,window=2"), UsageError);
+  EXPECT_NO_THROW(kernel_of("avg_pool:n=1,c=1,h=1,w=1073741823,window=1x2"));
+  EXPECT_THROW(kernel_of("avg_pool:n=1,c=1,h=1,w=1073741822,window=1x2,pad=0x1"), UsageError);
+}
+
+}  // namespace
+}  // namespace jitterscope::cuda
