@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "device/cuda/operations/pytorch_rules.hpp"
 #include "import/native_conversions.hpp"
 #include "import/tensor_layout.hpp"
 
@@ -15,25 +16,6 @@ Layout convolution_layout(const AtenArgument& a, const AtenArgument& b) {
   if (native_type(a) == DataType::f64) return Layout::nchw;
   const bool nhwc = suggested_layout(a) == Layout::nhwc || suggested_layout(b) == Layout::nhwc;
   return nhwc ? Layout::nhwc : Layout::nchw;
-}
-
-// cuDNN's kernel for a depthwise filter in nchw, in fp16 alone (check_cudnn_depthwise_workload_with_filter).
-bool is_depthwise_workload_of_cudnn(const Conv2d& conv) {
-  const bool square = conv.r == conv.s && (conv.r == 1 || conv.r == 3 || conv.r == 5);
-  if (conv.dtype != DataType::f16 || conv.c < 32 || conv.w < 7 || !square) return false;
-  if (conv.dilation_h != 1 || conv.dilation_w != 1) return false;
-  if (conv.stride_h != conv.stride_w && conv.h != 1) return false;
-  if (conv.stride_h == 1) return true;
-  if (conv.stride_h != 2) return false;
-  if (conv.n == 1) return conv.r != 1 || conv.w <= 28;
-  if (conv.r == 1) return conv.n <= 16 && conv.c >= 128 && conv.w <= 7;
-  return conv.c >= 512 || (conv.c >= 256 && conv.w >= 28);
-}
-
-// PyTorch runs other depthwise convolutions in nchw with kernels of its own, and cuDNN never sees them.
-bool is_own_depthwise(const Conv2d& conv) {
-  const bool depthwise = conv.groups > 1 && conv.groups == conv.c && conv.k % conv.c == 0;
-  return depthwise && conv.layout == Layout::nchw && !is_depthwise_workload_of_cudnn(conv);
 }
 
 // The problem whose input, weight and output are these; data type and layout are the caller's.
@@ -180,7 +162,7 @@ Converted convert_convolution_backward(const RecordedOperator& recorded, Convers
   const AtenArgument &input = arguments.tensor("input"), &weight = arguments.tensor("weight");
   gradients.problem.dtype = convolution_type(input, context);
   gradients.problem.layout = convolution_layout(input, weight);
-  require_native(gradients.transposed || !is_own_depthwise(gradients.problem));
+  require_native(gradients.transposed || cuda::pytorch_uses_cudnn(gradients.problem));
   const GradientLayouts layouts = gradient_layouts(input, weight, gradients.mask[1]);
   Converted result;
   if (gradients.mask[0]) {

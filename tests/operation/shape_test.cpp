@@ -35,6 +35,14 @@ std::string drawn_positive(const Operation& operation) {
   return result;
 }
 
+TEST(OperationShape, AStridedFilterOfOnePositionReadsAQuarterOfItsInput) {
+  const std::string text = "conv2d:n=2,c=3,hw=8,k=4,rs=1,stride=2,dtype=f16";
+  EXPECT_EQ(Operation::parse(text).bytes(), Bytes(2 * (2 * 3 * 16 + 12 + 2 * 4 * 16)));
+  EXPECT_EQ(Operation::parse(text + ",direction=wgrad").bytes(), Operation::parse(text).bytes());
+  // The gradient of x is written whole, with zeros between.
+  EXPECT_EQ(Operation::parse(text + ",direction=dgrad").bytes(), Bytes(2 * (2 * 3 * 64 + 12 + 2 * 4 * 16)));
+}
+
 TEST(OperationShape, FirstConvolutionOfResNet) {
   const std::string text = "conv2d:n=32,c=3,hw=224,k=64,rs=7,stride=2,pad=3,dtype=f16";
   const Operation forward = Operation::parse(text);
