@@ -199,6 +199,8 @@ class Importer {
       }
     } catch (const FieldProblem& problem) {
       builder_.add_untimed(called.name, problem.sentence, time);
+    } catch (const simdjson::simdjson_error& error) {  // of an operator that it called
+      builder_.add_untimed(called.name, fmt::format("Its arguments cannot be read: {}.", error.what()), time);
     }
   }
 

@@ -195,6 +195,27 @@ TEST(ProfilerTrace, KernelsSayWhichProductsRanInTf32) {
   EXPECT_THAT(fast.notes, SizeIs(0));
 }
 
+TEST(ProfilerTrace, BrokenArgumentsAreListedEachTime) {
+  const auto broken = [](const std::string& when) {
+    return event("cpu_op", "aten::mm", when, R"("Input Dims":[[4,8],[8,2]],"Input type":["float"])");
+  };
+  const std::string gradients = event(
+      "cpu_op", "aten::convolution_backward", R"("ts":600,"dur":50)",
+      R"("Input Dims":[[1,4,8,8],[1,3,8,8],[4,3,3,3],[],[],[],[],[],[],[],[]],"Input type":["float","float","float",)"
+      R"("ScalarList","ScalarList","ScalarList","ScalarList","Scalar","ScalarList","Scalar","ScalarList"],)"
+      R"("Concrete Inputs":["","","","[0]","[1, 1]","[1, 1]","[1, 1]","False","[0, 0]","1","[True, True, False]"])");
+  const std::string child =
+      event("cpu_op", "aten::empty", R"("ts":610,"dur":1)", R"("Concrete Inputs":[1 2])");
+  const Model model =
+      import({kSum, broken(R"("ts":300,"dur":1)"), broken(R"("ts":400,"dur":1)"), gradients, child});
+  EXPECT_THAT(model.calls, SizeIs(1));
+  ASSERT_THAT(model.untimed, SizeIs(2));
+  EXPECT_EQ(model.untimed[0].count, 2);
+  EXPECT_THAT(model.untimed[0].reason, HasSubstr("not as many"));
+  EXPECT_EQ(model.untimed[1].name, "aten::convolution_backward");
+  EXPECT_THAT(model.untimed[1].reason, HasSubstr("cannot be read"));
+}
+
 TEST(ProfilerTrace, LaunchesOfSeveralProcessesAreNotMixed) {
   std::string other = kLaunch;
   other.replace(other.find("\"pid\":1"), 7, "\"pid\":2");
