@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "model/calls.hpp"
 #include "operation/usage_message.hpp"
 
 namespace jitterscope {
@@ -15,14 +16,11 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using testing::operation;
 using testing::usage_message;
 
 Model model_of(const std::string& name, const std::string& options = "") {
   return named_model(name, parse_model_options(options, name)).value();
-}
-
-const Operation& operation(const Model& model, const Call& call) {
-  return model.layers[call.layer].operation;
 }
 
 template <class Visit>
