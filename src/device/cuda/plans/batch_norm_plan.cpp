@@ -114,7 +114,7 @@ class BatchNormPlan {
   template <class Terms>
   Parts add_plane_sums(std::string_view name, const Terms& terms) {
     const std::int64_t slots = most_slots(plane_, per_vector_);
-    const std::int64_t group = slots <= 32 ? 8 : slots <= 256 ? 32 : 256;
+    const int group = group_of(slots);
     const std::int64_t planes = shape_.n * shape_.c;
     const std::int64_t each = 256 / group;
     const Parts parts = make_parts(shape_.n);
