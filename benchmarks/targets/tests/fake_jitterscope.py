@@ -47,7 +47,8 @@ def measurement(operation, cache, load, instrument):
     seconds = seconds_of(operation, load, instrument)
     one_round = {"started_seconds": 0.1, "idle_before_seconds": 0.05, "launches_per_value": 1,
                  "launch_seconds": [seconds] * 3, "clock_hertz": 1.6e9, "sensors": {"power_watts": 500}}
-    return {"conditions": {"cache": cache, "load": load, "data": "normal", "queue": "saturated"},
+    return {"conditions": {"cache": cache, "load": load, "data": "normal", "queue": "saturated",
+                           "fresh_data": False},
             "instrument": instrument, "constant": {"value_seconds": 0, "uncertainty_seconds": 0, "grain_seconds": 0},
             "time": {"median_seconds": seconds, "low_seconds": seconds * 0.998, "high_seconds": seconds * 1.002,
                      "relative_precision": 0.002, "rounds": 10},
