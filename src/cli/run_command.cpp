@@ -73,8 +73,7 @@ void check_combinations(const RunFlags& flags) {
   if (flags.measure.queue == "graph" || flags.measure.instrument == "graph") {
     throw UsageError(
         "--fresh-data with graph: a recording launches on the same operands each time; choose another "
-        "--queue "
-        "or --instrument");
+        "--queue or --instrument");
   }
 }
 
@@ -83,8 +82,7 @@ void require_burst(const MeasureOptions& options) {
   if (std::ranges::find(options.loads, Load::burst) != options.loads.end()) return;
   throw UsageError(
       "--in-sequence: a network runs in sequence in short passes with idle between, not under sustained "
-      "load; "
-      "say --load burst, or --load burst,sustained to have its layers alone under both");
+      "load; say --load burst, or --load burst,sustained to have its layers alone under both");
 }
 
 // Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
