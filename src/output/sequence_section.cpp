@@ -14,7 +14,7 @@ namespace jitterscope {
 namespace {
 
 std::string place_text(const LayerInSequence& layer) {
-  const std::string time = estimate_text(layer.in_place);
+  std::string time = estimate_text(layer.in_place);
   if (layer.fastest == layer.slowest) return time;
   return fmt::format("{} ({})", time, time_range_text(layer.fastest, layer.slowest));
 }

@@ -31,7 +31,8 @@ struct RowSlots {
 
 /// The most slots that a row of the matrix has.
 constexpr std::int64_t most_slots(std::int64_t columns, int per_vector) {
-  return columns % per_vector == 0 ? columns / per_vector : (columns + 2 * per_vector - 2) / per_vector;
+  return columns % per_vector == 0 ? columns / per_vector
+                                   : (columns + 2 * std::int64_t{per_vector} - 2) / per_vector;
 }
 
 /// Threads that share a row of so many slots: a warp has up to 8 of them for each thread, 8 threads up to 4.
