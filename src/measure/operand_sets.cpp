@@ -6,6 +6,7 @@
 
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope {
 namespace {
@@ -17,12 +18,6 @@ constexpr double kShareOfMemory = 0.75;
 
 UsageError refused(const Operation& operation, const std::string& reason) {
   return UsageError(fmt::format("fresh data for {}: {}", operation.text(), reason));
-}
-
-Bytes operand_bytes(const Operation& operation) {
-  Bytes bytes(0);
-  for (const Operand& operand : operation.operands()) bytes += operand.bytes();
-  return bytes;
 }
 
 }  // namespace
@@ -44,7 +39,7 @@ std::size_t sets_for_fresh_data(const DeviceDescription& device, const Operation
                               "made at most; take a larger operation, or measure with --cache cold",
                               sets, bytes_text(moved), bytes_text(cache), kCaches, kMostSets));
   }
-  const double needed = static_cast<double>(operand_bytes(operation).value()) * static_cast<double>(sets);
+  const double needed = static_cast<double>(operand_memory(operation).value()) * static_cast<double>(sets);
   if (needed > kShareOfMemory * static_cast<double>(device.memory_free.value())) {
     throw refused(
         operation,

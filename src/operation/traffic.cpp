@@ -33,4 +33,10 @@ std::vector<Bytes> operand_traffic(const Operation& operation) {
   return traffic;
 }
 
+Bytes operand_memory(const Operation& operation) {
+  Bytes sum;
+  for (const Operand& operand : operation.operands()) sum += operand.bytes();
+  return sum;
+}
+
 }  // namespace jitterscope

@@ -1,4 +1,4 @@
-// How much of each operand moves between the processor and the device's memory.
+// How much of each operand moves between the processor and the device's memory, and how large all are.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,11 @@
 namespace jitterscope {
 
 /// At least, in the order of operands(): each is read or written once, but for what lies on the host's side
-/// of a copy and for the rows of a table that no index names.
+/// of a copy, for the rows of a table that no index names, and for what lies between a strided filter's
+/// steps.
 std::vector<Bytes> operand_traffic(const Operation&);
+
+/// Of all operands, each whole, whether or not all of it moves.
+Bytes operand_memory(const Operation&);
 
 }  // namespace jitterscope

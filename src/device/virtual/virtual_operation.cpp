@@ -11,6 +11,7 @@
 #include "device/virtual/operand_values.hpp"
 #include "device/virtual/virtual_queue.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope::virtual_gpu {
 namespace {
@@ -27,9 +28,7 @@ void require_data_type(const physics::Identity& identity, const Operation& opera
 }
 
 void require_memory(const Timeline& timeline, const Operation& operation) {
-  Bytes needed(0);
-  for (const Operand& operand : operation.operands()) needed += operand.bytes();
-  const Bytes free = timeline.memory_free();
+  const Bytes needed = operand_memory(operation), free = timeline.memory_free();
   if (needed <= free) return;
   throw UsageError(fmt::format("{}: the operands need {}, and {} of {} are free on this GPU",
                                operation.text(), bytes_text(needed), bytes_text(free),

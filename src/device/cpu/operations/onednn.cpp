@@ -7,6 +7,7 @@
 #include "device/cpu/operations/prepare.hpp"
 #include "device/cpu/operations/shapes.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope::cpu {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "device/cpu/operations/onednn_primitives.hpp"
 #include "device/cpu/operations/prepare.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope::cpu {
 namespace {

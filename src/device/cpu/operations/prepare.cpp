@@ -5,6 +5,7 @@
 #include "device/torch/torch_operation.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/limits.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope::cpu {
 namespace {

@@ -81,12 +81,6 @@ void InputTable::fill(std::byte* memory, const Operand& operand, std::uint64_t s
               [&]<class Format>(Format) { fill_runs<Format>(memory, operand, values_, scale, seed); });
 }
 
-Bytes operand_memory(const Operation& operation) {
-  Bytes sum;
-  for (const Operand& operand : operation.operands()) sum += operand.bytes();
-  return sum;
-}
-
 CpuOperation::CpuOperation(const Operation& operation, const InputTable& inputs)
     : operation_(operation), operands_(operation.operands()) {
   places_.reserve(operands_.size());

@@ -24,9 +24,6 @@ class InputTable {
   std::vector<double> values_;
 };
 
-/// Bytes of all operands of an operation, as allocated.
-Bytes operand_memory(const Operation& operation);
-
 class CpuOperation : public PreparedOperation {
  public:
   CpuOperation(const Operation& operation, const InputTable& inputs);
