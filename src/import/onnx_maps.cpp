@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "import/onnx_import.hpp"
+#include "operation/statistics_type.hpp"
 
 namespace jitterscope::onnx_import {
 namespace {
@@ -14,7 +15,7 @@ std::string batch_normalization(Import& import, const OnnxNode& node) {
   norm.h = x->size() > 3 ? (*x)[2] : 1;
   norm.w = x->size() > 2 ? x->back() : 1;
   norm.dtype = import.types().other;
-  if (element_size(norm.dtype) == Bytes(2)) norm.weights = norm.dtype;
+  norm.weights = kinds::converted_weights_type(norm.dtype);
   norm.layout = import.layout();
   norm.pass = import.training() ? Pass::forward : Pass::inference;
   import.run(node, import.step_name(node), norm, {import.tensor(node.input(0))}, *x);

@@ -1,6 +1,7 @@
 // Batch and layer normalization, and softmax.
 #include "import/native_conversions.hpp"
 #include "import/tensor_layout.hpp"
+#include "operation/statistics_type.hpp"
 
 namespace jitterscope {
 namespace {
@@ -15,8 +16,9 @@ BatchNorm batch_norm_of(const Arguments& arguments) {
   norm.dtype = native_type(input);
   norm.layout = *layout;
   require_native(arguments.has_tensor("weight"));
-  const DataType weights = native_type(arguments.tensor("weight"));
-  if (element_size(norm.dtype) == Bytes(2) && weights == norm.dtype) norm.weights = weights;
+  if (native_type(arguments.tensor("weight")) == norm.dtype) {
+    norm.weights = kinds::converted_weights_type(norm.dtype);
+  }
   return norm;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "operation/statistics_type.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -47,7 +49,7 @@ Maps Layers::doubling_convolution(const std::string& name, const Maps& x, std::i
 
 Maps Layers::batch_norm(const std::string& name, const Maps& x) {
   network_.skip({"aten::add_", "", "the number of batches that a batch norm counts is one integer"});
-  const DataType weights = element_size(types_.other) == Bytes(2) ? types_.other : DataType::f32;
+  const DataType weights = kinds::converted_weights_type(types_.other);
   const BatchNorm norm{batch_, x.c, x.h, x.w, types_.other, layout_, Pass::forward, weights};
   return {network_.add(name, norm, {x.tensor}), x.c, x.h, x.w};
 }

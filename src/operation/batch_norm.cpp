@@ -31,8 +31,7 @@ void check(const BatchNorm& norm) {
        {std::pair{"n", norm.n}, std::pair{"c", norm.c}, std::pair{"h", norm.h}, std::pair{"w", norm.w}}) {
     check_range("batch_norm", parameter, value, 1, kLargestDimension);
   }
-  const bool own_weights = element_size(norm.dtype) == Bytes(2) && norm.weights == norm.dtype;
-  if (norm.weights == DataType::f32 || own_weights) return;
+  if (norm.weights == DataType::f32 || norm.weights == converted_weights_type(norm.dtype)) return;
   throw UsageError(
       fmt::format("batch_norm: weights={} beside dtype={}: they are f32, or of the dtype where that "
                   "is f16 or bf16; leave weights out",
@@ -72,8 +71,8 @@ std::vector<Operand> operands(const BatchNorm& norm) {
     return Operand{operand_name, role, statistics_type(norm.dtype), norm.c};
   };
   const auto weights = [&](const char* operand_name, OperandRole role) {
-    const bool narrow = element_size(norm.dtype) == Bytes(2);
-    return Operand{operand_name, role, narrow ? norm.weights : norm.dtype, norm.c};
+    const bool converted = norm.weights != DataType::f32;
+    return Operand{operand_name, role, converted ? norm.weights : statistics_type(norm.dtype), norm.c};
   };
   const auto positive = [&](const char* operand_name) {
     Operand operand = channels(operand_name, input);

@@ -7,6 +7,7 @@
 #include "operation/aten_text.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
+#include "operation/statistics_type.hpp"
 #include "operation/traffic.hpp"
 
 namespace jitterscope {
@@ -91,9 +92,7 @@ Operation Operation::with_dtype(DataType type) const {
       [type](auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) shape.dtype = type;
         if constexpr (std::is_same_v<std::decay_t<decltype(shape)>, BatchNorm>) {
-          if (shape.weights != DataType::f32) {
-            shape.weights = element_size(type) == Bytes(2) ? type : DataType::f32;
-          }
+          if (shape.weights != DataType::f32) shape.weights = kinds::converted_weights_type(type);
         }
       },
       changed);
