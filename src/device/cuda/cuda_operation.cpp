@@ -12,10 +12,7 @@ CudaOperation::CudaOperation(const Context& context, const Operation& operation,
   context_.make_current();
   allocate(data);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    if (descriptions_[i].role != OperandRole::input) continue;
-    const SharedOperand* shared = find_shared(data, i, descriptions_[i].bytes());
-    const auto* owner = shared ? dynamic_cast<const CudaOperation*>(shared->owner) : nullptr;
-    if (owner != nullptr && is_filled_by_owner(*shared)) continue;
+    if (descriptions_[i].role != OperandRole::input || places_[i].is_filled) continue;
     fill_operand(context_, operand(i), descriptions_[i], i, data);
   }
   CudaOperation::poison_outputs();
@@ -30,6 +27,7 @@ void CudaOperation::allocate(const InputData& data) {
     if (owner != nullptr) {
       place = owner->places_[shared->owner_operand];
       place.address += static_cast<CUdeviceptr>(shared->offset.value());
+      place.is_filled = is_filled_by_owner(*shared);
     } else {
       needed += descriptions_[i].bytes();
     }

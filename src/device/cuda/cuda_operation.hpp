@@ -37,6 +37,7 @@ class CudaOperation : public PreparedOperation {
   struct Place {
     std::shared_ptr<DeviceMemory> memory;
     CUdeviceptr address = 0;
+    bool is_filled = false;  ///< by the operation that owns it
   };
   void allocate(const InputData& data);
 
