@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
@@ -160,25 +161,27 @@ std::string dependence(const Loops& loops) {
 // Sentences that say why, or that it is not known.
 std::vector<std::string> reasons(const Result& result, const Loops& loops, bool on_gpu) {
   std::vector<std::string> why;
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) why.push_back(std::move(sentence));
+  };
   const double change = change_of(loops);
-  if (loops.longest.count > 1) {
+  // Where long loops are slower, the first launch is no reason: it is shared by fewer launches in a short
+  // one.
+  if (loops.longest.count > 1 && change < kNoticed) {
     const IterationRun& very_first = result.iterations.front();
     const FirstLaunch first(result, very_first, loops.longest, on_gpu);
-    if (first.is_noticed()) why.push_back(first.sentence("The first launch of all"));
+    if (first.is_noticed()) add(first.sentence("The first launch of all"));
     const FirstLaunch again(result, loops.longest, loops.longest, on_gpu);
     if (&loops.longest != &very_first && again.is_noticed()) {
-      why.push_back(again.sentence(fmt::format("The first launch of the loop of {}", loops.longest.count)));
+      add(again.sentence(fmt::format("The first launch of the loop of {}", loops.longest.count)));
     }
-    if (change >= kNoticed) why.clear();  // it is shared by fewer launches in a short loop
   }
   if (std::abs(change) >= kNoticed) {
-    why.push_back(clock_sentence(loops, change > 0, on_gpu));
-    why.push_back(cap_sentence(loops, change > 0));
-    std::erase(why, std::string());
-    if (why.empty()) why.emplace_back("What was measured does not say why.");
+    add(clock_sentence(loops, change > 0, on_gpu));
+    add(cap_sentence(loops, change > 0));
+    if (why.empty()) add("What was measured does not say why.");
   }
-  why.push_back(host_sentence(result, loops, on_gpu));
-  std::erase(why, std::string());
+  add(host_sentence(result, loops, on_gpu));
   return why;
 }
 
