@@ -10,8 +10,8 @@ namespace jitterscope {
 
 struct ConditionLabels {
   std::vector<Conditions> conditions;  ///< in the order first measured
-  std::vector<std::string>
-      labels;  ///< "cold burst"; data and queue only where they differ, fresh where it is
+  /// "cold burst"; data and queue only where they differ, fresh where it is.
+  std::vector<std::string> labels;
 };
 ConditionLabels label_conditions(const RunRecord& record);
 

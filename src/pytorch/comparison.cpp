@@ -125,13 +125,11 @@ std::string PytorchComparison::nothing_compared() const {
   });
   if (!is_recorded) {
     return "nothing was compared: PyTorch's recording holds no kernel and no engine; record it on a GPU "
-           "whose "
-           "kernels CUPTI may trace (jitterscope doctor says who may), or give cudnn-frontend's log with "
-           "--log";
+           "whose kernels CUPTI may trace (jitterscope doctor says who may), or give cudnn-frontend's log "
+           "with --log";
   }
   return "nothing was compared: no kernel and no engine was seen here; run it with --device cuda, where "
-         "CUPTI may "
-         "trace kernels (jitterscope doctor says whether)";
+         "CUPTI may trace kernels (jitterscope doctor says whether)";
 }
 
 }  // namespace jitterscope

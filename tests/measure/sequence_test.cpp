@@ -45,25 +45,24 @@ TEST(Sequence, WithoutATracerTheHostTimesEachCall) {
   EXPECT_NEAR(sequence.calls[0].time.median.value(), 1e6, 2e4);
 }
 
-TEST(Sequence, ACallThatCannotRunIsLeftOutWithItsReason) {
+// The second of the two operations is one that the device lacks.
+SequenceMeasurement without_second_operation(const std::string& lacking) {
   Laboratory laboratory;
   laboratory.device.script().missing_types = {DataType::f16};
   Model model = two_calls();
-  model.layers[1].operation = Operation::parse("relu:count=1024,dtype=f16");
-  const SequenceMeasurement sequence =
-      measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+  model.layers[1].operation = Operation::parse(lacking);
+  return measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+}
+
+TEST(Sequence, ACallThatCannotRunIsLeftOutWithItsReason) {
+  const SequenceMeasurement sequence = without_second_operation("relu:count=1024,dtype=f16");
   EXPECT_THAT(sequence.calls[1].failure, testing::HasSubstr("lacks this data type"));
   EXPECT_EQ(sequence.calls[1].time.rounds, 0);
   EXPECT_GT(sequence.calls[2].time.rounds, 0);
 }
 
 TEST(Sequence, WhatReadsTheOutputOfACallThatWasLeftOutReadsWhatNoneWrote) {
-  Laboratory laboratory;
-  laboratory.device.script().missing_types = {DataType::f16};
-  Model model = two_calls();
-  model.layers[1].operation = Operation::parse("relu:count=2048,dtype=f16");
-  const SequenceMeasurement sequence =
-      measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+  const SequenceMeasurement sequence = without_second_operation("relu:count=2048,dtype=f16");
   EXPECT_EQ(sequence.calls[0].unwritten, 0);
   EXPECT_EQ(sequence.calls[2].unwritten, 1);
   EXPECT_EQ(calls_timed(sequence), 2);
