@@ -65,9 +65,8 @@ TimeRange round_time(const MeasureOptions& options) {
 TimeRange sequence_time(const RunRequest& request) {
   const MeasureOptions& options = request.options;
   TimeRange time = times({kLeastPreparation, kMostPreparation}, request.work.calls.size());
-  const bool rests = options.loads.front() == Load::burst;
-  const Nanoseconds idle = rests ? mean_idle(options) : Nanoseconds(0);
-  time += {idle * static_cast<double>(options.minimum_rounds), options.sustained_time_limit * 3.0};
+  time +=
+      {mean_idle(options) * static_cast<double>(options.minimum_rounds), options.sustained_time_limit * 3.0};
   return time;
 }
 

@@ -231,8 +231,7 @@ class Importer {
     if (lacks_strides_) {
       builder_.add_note(
           "The record has no 'Input Strides', which PyTorch 2.4 and newer write: tensors are taken as dense "
-          "and "
-          "row-major (nchw).");
+          "and row-major (nchw).");
     }
     if (events_.steps > 1) {
       builder_.add_note(fmt::format("The record holds {} steps; counts are of all of them.", events_.steps));

@@ -52,12 +52,12 @@ struct SequenceCall {
   std::string failure = {};                ///< empty, or why it was left out
   std::int64_t unwritten = 0;  ///< operands that it reads, that the network computes, and that no call wrote
 };
+/// Always in bursts: passes are apart, so that they are independent.
 struct SequenceMeasurement {
   std::vector<SequenceCall> calls;  ///< in order
   TimeEstimate iteration;           ///< start of the first call to the end of the last
   std::optional<Hertz> clock;       ///< median over iterations
   Instrument instrument = Instrument::cupti;
-  Load load = Load::burst;  ///< always: passes are apart, so that they are independent
   double precision_asked = 0.0;
   bool is_connected = false;  ///< any call lies in memory of an earlier one
 };
