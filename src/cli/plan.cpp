@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "measure/iterations.hpp"
+#include "measure/measure_operation.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -47,12 +50,13 @@ TimeRange loop_time(const MeasureOptions& options) {
   return time;
 }
 
-TimeRange round_time(const MeasureOptions& options) {
+TimeRange round_time(const MeasureOptions& options, std::size_t operations) {
   TimeRange time;
   const auto caches = static_cast<double>(options.caches.size());
   for (const Load load : options.loads) {
     if (load == Load::burst) {
-      const Nanoseconds visit = mean_idle(options) + kRound * caches;
+      const auto sharing = static_cast<double>(std::min(measured_at_once(options), operations));
+      const Nanoseconds visit = mean_idle(options) / sharing + kRound * caches;
       time += {visit * static_cast<double>(options.minimum_rounds), options.time_limit};
     } else {
       time += {kLeastSustained * caches, options.sustained_time_limit * caches};
@@ -88,7 +92,7 @@ std::string extras(const RunRequest& request) {
 TimeRange expected_time(const RunRequest& request) {
   TimeRange each{kLeastPreparation, kMostPreparation};
   each += loop_time(request.options);
-  each += round_time(request.options);
+  each += round_time(request.options, request.work.items.size());
   if (request.options.kernels) each += {Nanoseconds(0), kMostTracing};
   TimeRange all = times(each, request.work.items.size());
   if (request.in_sequence) all += sequence_time(request);

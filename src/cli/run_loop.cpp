@@ -50,12 +50,12 @@ class RunLoop {
     prepare_context();
     const FindingContext context = finding_context();
     record_.findings = machine_findings(context);
-    const std::size_t total = request_.work.items.size();
-    for (std::size_t i = 0; i < total && !is_interrupted() && failures_in_a_row_ < kFailuresInARow; ++i) {
+    const std::size_t at_once = measured_at_once(request_.options), total = request_.work.items.size();
+    for (std::size_t i = 0; i < total && !is_interrupted() && failures_in_a_row_ < kFailuresInARow;) {
+      const std::size_t end = std::min(total, i + at_once);
       stage_(request_.work.items[i].operation.text(), i + 1, total);
-      Result result = measure_item(request_.work.items[i]);
-      if (result.failure.empty()) result.findings = find_all(result, context);
-      record_.results.push_back(std::move(result));
+      measure_items(i, end, context);
+      i = end;
       saved_(record_);
     }
     if (request_.in_sequence && !is_interrupted()) measure_in_sequence();
@@ -107,10 +107,24 @@ class RunLoop {
     }
   }
 
-  Result measure_item(const WorkItem& item) {
-    Result result;
+  void measure_items(std::size_t begin, std::size_t end, const FindingContext& context) {
+    std::vector<Operation> operations;
+    for (std::size_t i = begin; i < end; ++i) operations.push_back(request_.work.items[i].operation);
+    const std::vector<Outcome> outcomes =
+        measure_operations(session_, operations, request_.options, request_.verify);
+    for (std::size_t i = begin; i < end && failures_in_a_row_ < kFailuresInARow; ++i) {
+      Result result = result_of(request_.work.items[i], outcomes[i - begin]);
+      // An interruption before its first round: as if its turn had not come.
+      if (i > begin && is_interrupted() && result.failure.empty() && result.measurements.empty()) break;
+      if (result.failure.empty()) result.findings = find_all(result, context);
+      record_.results.push_back(std::move(result));
+    }
+  }
+
+  Result result_of(const WorkItem& item, const Outcome& outcome) {
+    Result result = outcome.result;
     try {
-      result = measure_operation(session_, item.operation, request_.options, request_.verify);
+      if (outcome.error) std::rethrow_exception(outcome.error);
       failures_in_a_row_ = 0;
       if (result.without_kernels && failure_ == ExitCode::done) failure_ = result.without_kernels->exit_code;
     } catch (const Error& error) {

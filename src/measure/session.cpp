@@ -75,11 +75,31 @@ MeasuredArm start(const TimedWork& work, Load load, Nanoseconds launch_time, con
   return arm;
 }
 
-bool was_interrupted(const std::vector<MeasuredArm>& arms) {
-  for (const MeasuredArm& arm : arms) {
-    if (arm.measurement.stop_reason == StopReason::interrupted) return true;
+bool was_interrupted(const std::vector<MeasuredOperation>& operations) {
+  for (const MeasuredOperation& operation : operations) {
+    for (const MeasuredArm& arm : operation.arms) {
+      if (arm.measurement.stop_reason == StopReason::interrupted) return true;
+    }
   }
   return false;
+}
+
+void run(Device& device, Queue& queue, Load load, std::vector<MeasuredOperation>& operations,
+         const MeasureOptions& options) {
+  if (load == Load::burst) return measure_burst(device, operations, options);
+  for (MeasuredOperation& operation : operations) {
+    for (MeasuredArm& arm : operation.arms) {
+      measure_sustained(device, queue, arm, operation.name, options);
+      if (arm.measurement.stop_reason == StopReason::interrupted) return;
+    }
+  }
+}
+
+// An interruption leaves cache states without a round.
+void keep(MeasuredOperation& operation, Result& result) {
+  for (MeasuredArm& arm : operation.arms) {
+    if (!arm.measurement.rounds.empty()) result.measurements.push_back(std::move(arm.measurement));
+  }
 }
 
 }  // namespace
@@ -88,33 +108,37 @@ Session::Session(Device& device)
     : device_(device), queue_(device.make_queue()), calibration_(calibrate(device, *queue_)) {}
 
 Result Session::measure(Workload& workload, std::string name, const MeasureOptions& options) {
+  return std::move(measure({{workload, std::move(name)}}, options).front());
+}
+
+std::vector<Result> Session::measure(const std::vector<NamedWorkload>& workloads,
+                                     const MeasureOptions& options) {
   check_options(options);
-  Result result;
-  const FirstCall first = make_first_call(device_, *queue_, workload, calibration_.events.value);
-  result.operation = std::move(name);
-  result.first_call = first.time;
-  result.launch_cost = first.launch_cost;
+  std::vector<Result> results(workloads.size());
+  std::vector<Nanoseconds> launch_times;
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    const FirstCall first =
+        make_first_call(device_, *queue_, workloads[i].workload, calibration_.events.value);
+    results[i].operation = workloads[i].name;
+    results[i].first_call = first.time;
+    results[i].launch_cost = first.launch_cost;
+    launch_times.push_back(first.launch_time);
+  }
   for (const Load load : options.loads) {
-    std::vector<MeasuredArm> arms;
-    for (const CacheState cache : options.caches) {
-      const TimedWork work{device_, *queue_, workload, cache};
-      arms.push_back(start(work, load, first.launch_time, options, calibration_));
-    }
-    if (load == Load::burst) {
-      measure_burst(device_, arms, result.operation, options);
-    } else {
-      for (MeasuredArm& arm : arms) {
-        measure_sustained(device_, *queue_, arm, result.operation, options);
-        if (was_interrupted(arms)) break;
+    std::vector<MeasuredOperation> operations;
+    for (std::size_t i = 0; i < workloads.size(); ++i) {
+      operations.push_back({workloads[i].name, {}});
+      for (const CacheState cache : options.caches) {
+        const TimedWork work{device_, *queue_, workloads[i].workload, cache};
+        operations.back().arms.push_back(start(work, load, launch_times[i], options, calibration_));
       }
     }
-    const bool stop = was_interrupted(arms);
-    for (MeasuredArm& arm : arms) {
-      if (!arm.measurement.rounds.empty()) result.measurements.push_back(std::move(arm.measurement));
-    }
+    run(device_, *queue_, load, operations, options);
+    const bool stop = was_interrupted(operations);
+    for (std::size_t i = 0; i < workloads.size(); ++i) keep(operations[i], results[i]);
     if (stop) break;
   }
-  return result;
+  return results;
 }
 
 namespace {

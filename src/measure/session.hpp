@@ -2,11 +2,18 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "jitterscope/measure.hpp"
 #include "measure/calibration.hpp"
 
 namespace jitterscope {
+
+struct NamedWorkload {
+  Workload& workload;
+  std::string name;
+};
 
 class Session {
  public:
@@ -20,6 +27,8 @@ class Session {
   /// First call, launch cost, and all conditions that the options ask for. An interruption ends it early and
   /// keeps what there is.
   Result measure(Workload& workload, std::string name, const MeasureOptions& options);
+  /// Several, which share the idles between their rounds in bursts. What one of them throws ends all.
+  std::vector<Result> measure(const std::vector<NamedWorkload>& workloads, const MeasureOptions& options);
 
  private:
   Device& device_;
