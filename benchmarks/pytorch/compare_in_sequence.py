@@ -1,75 +1,42 @@
 #!/usr/bin/env python3
 """Compares a network's forward convolutions in jitterscope's sequence with PyTorch's training run.
 
-    compare_in_sequence.py --jitterscope PATH [--model resnet50] [--batch 64] [--steps 12]
+    compare_in_sequence.py --jitterscope PATH [--model resnet50] [--batch 64] [--steps 12] [--repeats 1]
 
-Trains torchvision's network in f16, channels_last, under torch.profiler, takes each forward convolution's kernels of
-every step (CUPTI, first start to last end), and sets their medians beside `jitterscope run MODEL --in-sequence`.
-Prints Markdown. Exit status 1 where the median size of an error is over 1 % or the 90th percentile over 2 %, 3 where
-PyTorch, torchvision or jitterscope could not run.
+Sets PyTorch's times, as record_training.py takes them, beside `jitterscope run MODEL --in-sequence`. With --repeats,
+PyTorch trains in so many processes, its time is the median of theirs, and a row says how far one process is from the
+others, which is what the errors of jitterscope are to be seen against. Prints Markdown. Exit status 1 where the median
+size of an error is over 1 % or the 90th percentile over 2 %, 3 where PyTorch, torchvision or jitterscope could not run.
 """
 
 import argparse
-import collections
-import json
+import pathlib
 import statistics
 import sys
-import tempfile
 
-from jitterscope_run import give_up, import_torch, run_json
+import record_training
+from jitterscope_run import give_up, positive, run_json
 
-
-def train(options, path):
-    torch = import_torch()
-    try:
-        import torchvision
-    except ImportError as error:
-        give_up(f"{error}: the networks are torchvision's; pip install torchvision")
-    torch.cuda.set_device(torch.device(options.device).index or 0)
-    torch.manual_seed(1)
-    network = getattr(torchvision.models, options.model)().cuda().half().to(memory_format=torch.channels_last).train()
-    x = torch.randn(options.batch, 3, 224, 224, device="cuda").half().to(memory_format=torch.channels_last)
-    labels = torch.randint(1000, (options.batch,), device="cuda")
-
-    def step():
-        network.zero_grad(set_to_none=True)
-        torch.nn.functional.cross_entropy(network(x), labels).backward()
-
-    for _ in range(5):
-        step()
-    torch.cuda.synchronize()
-    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=kinds) as profile:
-        for _ in range(options.steps):
-            step()
-        torch.cuda.synchronize()
-    profile.export_chrome_trace(path)
-    return torch.__version__
+RECORDER = str(pathlib.Path(__file__).with_name("record_training.py"))
+STATES = ("warm", "cold", "dirty", "produced")
 
 
-def forward_convolutions(path, steps):
-    """Microseconds of each forward convolution, by its place in a step: one value for each step."""
-    with open(path, encoding="utf-8") as file:
-        events = json.load(file)["traceEvents"]
-    calls = sorted((e for e in events if e.get("cat") == "cpu_op" and e["name"] == "aten::cudnn_convolution"),
-                   key=lambda e: e["ts"])
-    launches = {e["args"]["correlation"]: e for e in events
-                if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})}
-    spans = collections.defaultdict(list)
-    for kernel in (e for e in events if e.get("cat") in ("kernel", "gpu_memset")):
-        launch = launches.get(kernel["args"].get("correlation"))
-        if launch is None:
-            continue
-        for number, call in enumerate(calls):
-            inside = call["tid"] == launch["tid"] and call["ts"] <= launch["ts"] <= call["ts"] + call["dur"]
-            if inside:
-                spans[number].append((kernel["ts"], kernel["ts"] + kernel["dur"]))
-                break
-    per_step = len(calls) // steps
-    times = [[] for _ in range(per_step)]
-    for number, kernels in spans.items():
-        times[number % per_step].append(max(end for _, end in kernels) - min(start for start, _ in kernels))
-    return times
+def sequence_there(options):
+    """PyTorch's version, and microseconds of each forward convolution: a list for each process."""
+    command = [sys.executable, RECORDER, "--model", options.model, "--batch", str(options.batch)]
+    command += ["--steps", str(options.steps), "--device", options.device]
+    # A process of its own for each: where memory lies differs from process to process, and times with it.
+    records = [run_json(command, (0,)) for _ in range(options.repeats)]
+    return records[0]["torch"], [record["medians"] for record in records]
+
+
+def against_itself(processes):
+    """Errors of each process against the median of the others, over all convolutions."""
+    errors = []
+    for number, times in enumerate(processes):
+        others = processes[:number] + processes[number + 1 :]
+        errors += [time / statistics.median(other) - 1 for time, other in zip(times, zip(*others))]
+    return errors
 
 
 def sequence_here(options):
@@ -93,34 +60,46 @@ def quantile(values, share):
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jitterscope", required=True)
-    parser.add_argument("--device", default="cuda", help="cuda or cuda:N, for both sides")
-    parser.add_argument("--model", default="resnet50")
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=12)
-    options = parser.parse_args()
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        version = train(options, file.name)
-        there = [statistics.median(times) for times in forward_convolutions(file.name, options.steps)]
-    here, clock = sequence_here(options)
-    if len(here) != len(there):
-        give_up(f"PyTorch runs {len(there)} forward convolutions, jitterscope {len(here)}")
-    errors = [ours / theirs - 1 for (_, ours, _), theirs in zip(here, there)]
-    print(f"{options.model}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here {clock / 1e6:.0f} MHz\n")
+def print_convolutions(here, processes, there):
     print("| convolution | PyTorch, µs | in sequence, µs | error | alone: warm | cold | dirty | produced |")
     print("| --- | --: | --: | --: | --: | --: | --: | --: |")
-    for (name, ours, alone), theirs, error in zip(here, there, errors):
-        states = " | ".join(f"{alone.get(s, float('nan')):.2f}" for s in ("warm", "cold", "dirty", "produced"))
-        print(f"| {name} | {theirs:.2f} | {ours:.2f} | {error:+.1%} | {states} |")
+    for (name, ours, alone), theirs, times in zip(here, there, zip(*processes)):
+        span = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
+        states = " | ".join(f"{alone.get(state, float('nan')):.2f}" for state in STATES)
+        print(f"| {name} | {theirs:.2f}{span} | {ours:.2f} | {ours / theirs - 1:+.1%} | {states} |")
+
+
+def print_errors(rows):
     print("\n| against PyTorch | median error | median of its size | 90th percentile |\n| --- | --: | --: | --: |")
-    rows = {"in sequence": errors}
-    for state in ("warm", "cold", "dirty", "produced"):
-        rows[f"alone, {state}"] = [a.get(state, float("nan")) / t - 1 for (_, _, a), t in zip(here, there)]
     for name, values in rows.items():
         sizes = [abs(value) for value in values]
         print(f"| {name} | {statistics.median(values):+.2%} | {statistics.median(sizes):.2%} | {quantile(sizes, 0.9):.2%} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jitterscope", required=True)
+    record_training.add_options(parser)
+    parser.add_argument("--repeats", type=positive, default=1, help="processes in which PyTorch trains (default 1)")
+    options = parser.parse_args()
+    version, processes = sequence_there(options)
+    here, clock = sequence_here(options)
+    for times in processes:
+        if len(here) != len(times):
+            give_up(f"PyTorch runs {len(times)} forward convolutions, jitterscope {len(here)}")
+    there = [statistics.median(times) for times in zip(*processes)]
+    errors = [ours / theirs - 1 for (_, ours, _), theirs in zip(here, there)]
+    print(f"{options.model}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here {clock / 1e6:.0f} MHz\n")
+    print_convolutions(here, processes, there)
+    rows = {"in sequence": errors}
+    for state in STATES:
+        rows[f"alone, {state}"] = [a.get(state, float("nan")) / t - 1 for (_, _, a), t in zip(here, there)]
+    if len(processes) > 1:
+        rows["PyTorch against itself"] = against_itself(processes)
+    print_errors(rows)
+    if len(processes) > 1:
+        print(f"\nPyTorch's time is the median of {len(processes)} processes' (shortest to longest). Against itself: each "
+              f"process against the median of the other{'s' if len(processes) > 2 else ''}, all of them together.")
     sizes = [abs(error) for error in errors]
     return 0 if statistics.median(sizes) <= 0.01 and quantile(sizes, 0.9) <= 0.02 else 1
 

@@ -11,14 +11,13 @@ runs other kernels, 3 where jitterscope could not run.
 
 import argparse
 import collections
-import json
 import statistics
 import sys
 
-from jitterscope_run import give_up, kernel_identities, run_json
+import reference_cases
+from jitterscope_run import kernel_identities, run_json
+from kernel_times import TICK, Kernel, compare, judge, kernels_there, label
 
-REPETITIONS = 12
-TICK = 0.033  # microseconds; CUPTI's times are multiples of 32 ns
 DIRECTIONS = ("fprop", "dgrad", "wgrad")
 TYPES = {("torch.float32", True): "tf32", ("torch.float32", False): "f32", ("torch.float16", True): "f16",
          ("torch.float16", False): "f16", ("torch.bfloat16", True): "bf16", ("torch.bfloat16", False): "bf16"}
@@ -36,35 +35,27 @@ def operations_of(case):
 
 
 def kernels_here(document):
-    """Identity of each kernel: the medians of its launches in one forward and backward pass."""
+    """Kernels of one forward and backward pass, by their identity."""
     found = collections.defaultdict(list)
     for call in document["sequence"]["calls"]:
         kernels = call.get("kernels", [])
         for identity, kernel in zip(kernel_identities([k["name"] for k in kernels]), kernels):
             found[identity].append(kernel["median_seconds"] * 1e6)
-    return found
+    # The upper median, as the file's is.
+    return {identity: Kernel(identity, len(times), statistics.median_high(times)) for identity, times in found.items()}
 
 
-def kernels_there(case):
-    names = list(case["kernels"])
-    return dict(zip(kernel_identities(names), ((case["kernels"][name], name) for name in names)))
+def difference_text(name, ours, theirs):
+    return f"{name[:100]}: {ours} launches, PyTorch {theirs:g}" if theirs else f"{name[:100]}: not run by PyTorch"
 
 
-def compare(case, document):
+def compare_case(options, case):
     """(differences, [(ours, theirs, name)])"""
-    here, there = kernels_here(document), kernels_there(case)
-    differences, times = [], []
-    for identity, (reference, name) in there.items():
-        expected = reference["n"] // REPETITIONS
-        if len(here.get(identity, [])) != expected:
-            differences.append(f"{name[:100]}: {len(here.get(identity, []))} launches, PyTorch {expected}")
-        else:
-            # Over an even number of launches the file's median is the upper one, as where a kernel runs twice in a
-            # pass, on tensors of two sizes.
-            times.append((statistics.median_high(here[identity]), reference["med"], name))
-    differences += [f"{identity[:100]}: not run by PyTorch" for identity in here if identity not in there]
-    differences += [f"{call['name']}: {call['failure']}" for call in document["sequence"]["calls"] if call.get("failure")]
-    return differences, times
+    command = [options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS, "--json", "-"]
+    document = run_json(command)
+    differences, times = compare(kernels_here(document), kernels_there(case))
+    failures = [f"{call['name']}: {call['failure']}" for call in document["sequence"]["calls"] if call.get("failure")]
+    return [difference_text(*each) for each in differences] + failures, times
 
 
 def main():
@@ -73,29 +64,23 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("reference")
     options = parser.parse_args()
-    try:
-        with open(options.reference, encoding="utf-8") as file:
-            cases = json.load(file)["layers"]
-    except (OSError, ValueError, KeyError) as error:
-        give_up(f"{options.reference} cannot be read: {error!r}")
+    cases = reference_cases.read(options.reference)["layers"]
     equal, times, lines = 0, [], []
     for case in cases:
-        command = [options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS, "--json", "-"]
-        differences, case_times = compare(case, run_json(command))
+        differences, case_times = compare_case(options, case)
         equal += not differences
         times += [(ours, theirs, name, case) for ours, theirs, name in case_times]
         lines += [f"- {case['conv']} {case['dtype']}: {difference}" for difference in differences]
-    near = [t for t in times if abs(t[0] / t[1] - 1) <= 0.02]
-    ticks = [t for t in times if abs(t[0] / t[1] - 1) > 0.02 and abs(t[0] - t[1]) <= TICK]
+    judged = collections.Counter(judge(ours, theirs) for ours, theirs, *_ in times)
     print("| what | equal | of |\n| --- | --: | --: |")
     print(f"| cases with the same kernels | {equal} | {len(cases)} |")
-    print(f"| kernels within 2 % of the reference | {len(near)} ({len(near) / max(1, len(times)):.1%}) | {len(times)} |")
-    print(f"| further off, but by no more than {TICK} µs, one tick of CUPTI's clock | {len(ticks)} | {len(times)} |")
+    print(f"| kernels within 2 % of the reference | {judged['near']} ({judged['near'] / max(1, len(times)):.1%}) "
+          f"| {len(times)} |")
+    print(f"| further off, but by no more than {TICK} µs, one tick of CUPTI's clock | {judged['tick']} | {len(times)} |")
     print("\n| kernel | case | here, µs | PyTorch, µs | ratio |\n| --- | --- | --: | --: | --: |")
     for ours, theirs, name, case in sorted(times, key=lambda t: -abs(t[0] / t[1] - 1)):
-        if abs(ours / theirs - 1) > 0.02 and abs(ours - theirs) > TICK:
-            print(f"| {name[:70]} | {case['conv'][0]}→{case['conv'][1]} {case['dtype'][6:]} "
-                  f"| {ours:.2f} | {theirs:.2f} | {ours / theirs:.3f} |")
+        if judge(ours, theirs) == "off":
+            print(f"| {name[:70]} | {label(case)} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.3f} |")
     print("\n".join(lines))
     return 0 if equal == len(cases) else 1
 

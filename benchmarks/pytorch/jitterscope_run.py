@@ -1,5 +1,6 @@
-"""Runs jitterscope and gives its results; shared by the comparisons with PyTorch."""
+"""Runs jitterscope, or a script of this folder, and gives its results; shared by the comparisons with PyTorch."""
 
+import argparse
 import json
 import re
 import subprocess
@@ -16,6 +17,13 @@ def give_up(reason):
     """Ends the script: nothing was compared."""
     print(f"{sys.argv[0].rpartition('/')[2]}: {reason}", file=sys.stderr)
     sys.exit(COULD_NOT_RUN)
+
+
+def positive(text):
+    """For argparse."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
+    return int(text)
 
 
 def import_torch():

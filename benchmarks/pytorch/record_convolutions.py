@@ -8,22 +8,15 @@ say whether fp32 could become TF32, so a file whose cases differ in that is refu
 GPU is missing.
 """
 
-import json
 import os
 import sys
 
+import reference_cases
 from jitterscope_run import give_up, import_torch
 
 
 def run(torch, case):
-    shape, k, kernel, stride, pad, dilation, groups, bias = case["conv"]
-    dtype = getattr(torch, case["dtype"].removeprefix("torch."))
-    layout = torch.channels_last if case["channels_last"] else torch.contiguous_format
-    torch.backends.cudnn.allow_tf32 = case["tf32"]
-    torch.backends.cudnn.benchmark = case["benchmark"]
-    layer = torch.nn.Conv2d(shape[1], k, kernel, stride, pad, dilation, groups, bool(bias))
-    layer = layer.to("cuda", dtype).to(memory_format=layout)
-    x = torch.randn(shape, device="cuda", dtype=dtype).to(memory_format=layout).requires_grad_()
+    layer, x = reference_cases.layer_of(torch, case)
     y = layer(x)
     y.backward(torch.randn_like(y))
     torch.cuda.synchronize()
@@ -33,11 +26,7 @@ def main():
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         sys.exit(2)
-    try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            cases = json.load(file)["layers"]
-    except (OSError, ValueError, KeyError) as error:
-        give_up(f"{sys.argv[1]} cannot be read: {error!r}")
+    cases = reference_cases.read(sys.argv[1])["layers"]
     single = {case["tf32"] for case in cases if case["dtype"] == "torch.float32"}
     if len(single) > 1:
         give_up(f"{sys.argv[1]} has fp32 cases with TF32 and without: give each a file, and so a log, of its own")

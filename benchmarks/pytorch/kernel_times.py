@@ -1,0 +1,54 @@
+"""Kernels of a convolution and their times, and when two records of them agree; shared by what compares them."""
+
+import statistics
+from typing import NamedTuple
+
+from jitterscope_run import kernel_identities
+
+REPETITIONS = 12
+TOLERANCE = 0.02
+TICK = 0.033  # microseconds; CUPTI's times are multiples of 32 ns
+
+
+class Kernel(NamedTuple):
+    name: str
+    launches: float  # in one forward and backward pass
+    microseconds: float  # median of all launches
+
+
+def kernels_there(case):
+    """PyTorch's kernels of a case, by their identity."""
+    names = list(case["kernels"])
+    kernels = [Kernel(n, case["kernels"][n]["n"] / REPETITIONS, case["kernels"][n]["med"]) for n in names]
+    return dict(zip(kernel_identities(names), kernels))
+
+
+def summary(times):
+    """As the file of reference has it for each kernel, from microseconds of its launches."""
+    # Over an even number of launches the file's median is the upper one, as where a kernel runs twice in a pass, on
+    # tensors of two sizes.
+    return {"n": len(times), "med": statistics.median_high(times), "min": min(times), "max": max(times)}
+
+
+def compare(here, there):
+    """([(name, launches here, launches there)] of those that differ, [(ours, theirs, name)] of the others)"""
+    differences, times = [], []
+    for identity, theirs in there.items():
+        ours = here.get(identity, Kernel(theirs.name, 0, 0.0))
+        if ours.launches != theirs.launches:
+            differences.append((theirs.name, ours.launches, theirs.launches))
+        else:
+            times.append((ours.microseconds, theirs.microseconds, theirs.name))
+    differences += [(here[identity].name, here[identity].launches, 0) for identity in here if identity not in there]
+    return differences, times
+
+
+def judge(ours, theirs):
+    """"near", or "tick" where only CUPTI's clock may part the two, or "off"."""
+    if abs(ours / theirs - 1) <= TOLERANCE:
+        return "near"
+    return "tick" if abs(ours - theirs) <= TICK else "off"
+
+
+def label(case):
+    return f"{case['conv'][0]}→{case['conv'][1]} {case['dtype'][6:]}"

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Records how long each forward convolution takes while PyTorch trains a network, by torch.profiler.
+
+    record_training.py [--model resnet50] [--batch 64] [--steps 12] [--device cuda]
+
+Trains torchvision's network in f16, channels_last, and takes each forward convolution's kernels of every step (CUPTI,
+first start to last end). Prints JSON: the version of PyTorch, and the medians in microseconds by the place in a step.
+Exit status 3 where PyTorch, torchvision or a GPU is missing.
+"""
+
+import argparse
+import collections
+import json
+import statistics
+import tempfile
+
+from jitterscope_run import give_up, import_torch, positive
+
+
+def train(options, path):
+    torch = import_torch()
+    try:
+        import torchvision
+    except ImportError as error:
+        give_up(f"{error}: the networks are torchvision's; pip install torchvision")
+    torch.cuda.set_device(torch.device(options.device).index or 0)
+    torch.manual_seed(1)
+    network = getattr(torchvision.models, options.model)().cuda().half().to(memory_format=torch.channels_last).train()
+    x = torch.randn(options.batch, 3, 224, 224, device="cuda").half().to(memory_format=torch.channels_last)
+    labels = torch.randint(1000, (options.batch,), device="cuda")
+
+    def step():
+        network.zero_grad(set_to_none=True)
+        torch.nn.functional.cross_entropy(network(x), labels).backward()
+
+    for _ in range(5):
+        step()
+    torch.cuda.synchronize()
+    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=kinds) as profile:
+        for _ in range(options.steps):
+            step()
+        torch.cuda.synchronize()
+    profile.export_chrome_trace(path)
+    return torch.__version__
+
+
+def forward_convolutions(path, steps):
+    """Microseconds of each forward convolution, by its place in a step: one value for each step."""
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    calls = sorted((e for e in events if e.get("cat") == "cpu_op" and e["name"] == "aten::cudnn_convolution"),
+                   key=lambda e: e["ts"])
+    launches = {e["args"]["correlation"]: e for e in events
+                if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})}
+    spans = collections.defaultdict(list)
+    for kernel in (e for e in events if e.get("cat") in ("kernel", "gpu_memset")):
+        launch = launches.get(kernel["args"].get("correlation"))
+        if launch is None:
+            continue
+        for number, call in enumerate(calls):
+            inside = call["tid"] == launch["tid"] and call["ts"] <= launch["ts"] <= call["ts"] + call["dur"]
+            if inside:
+                spans[number].append((kernel["ts"], kernel["ts"] + kernel["dur"]))
+                break
+    per_step = len(calls) // steps
+    times = [[] for _ in range(per_step)]
+    for number, kernels in spans.items():
+        times[number % per_step].append(max(end for _, end in kernels) - min(start for start, _ in kernels))
+    return times
+
+
+def add_options(parser):
+    """What is trained, which the comparison must know as well."""
+    parser.add_argument("--device", default="cuda", help="cuda or cuda:N")
+    parser.add_argument("--model", default="resnet50")
+    parser.add_argument("--batch", type=positive, default=64)
+    parser.add_argument("--steps", type=positive, default=12)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser)
+    options = parser.parse_args()
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        version = train(options, file.name)
+        medians = [statistics.median(times) for times in forward_convolutions(file.name, options.steps)]
+    print(json.dumps({"torch": version, "medians": medians}))
+
+
+if __name__ == "__main__":
+    main()

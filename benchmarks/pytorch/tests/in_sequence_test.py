@@ -1,0 +1,40 @@
+"""A network's convolutions in sequence against PyTorch's training, in one process and in several."""
+
+import unittest
+
+import runs
+import compare_in_sequence
+
+
+class InSequence(unittest.TestCase):
+    def test_one_process_is_the_reference_by_default(self):
+        status, printed, said = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE)
+        self.assertEqual((status, said), (1, ""))
+        rows = runs.table_rows(printed)
+        self.assertEqual(rows["layer1"], ["20.00", "20.40", "+2.0%", "19.40", "19.40", "19.40", "19.40"])
+        self.assertEqual(rows["in sequence"], ["+1.00%", "2.00%", "2.00%"])
+        self.assertNotIn("against itself", printed.lower())
+
+    def test_of_several_processes_the_median_counts_and_their_spread_is_told(self):
+        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--repeats", 3,
+                                 STAND_IN_STEP="0.02")
+        rows = runs.table_rows(printed)
+        self.assertEqual(rows["layer1"][:3], ["20.40 (20.00 to 20.80)", "20.40", "+0.0%"])
+        # 1 / 1.03, 1.02 / 1.02 and 1.04 / 1.01, three times each.
+        self.assertEqual(rows["PyTorch against itself"], ["+0.00%", "2.91%", "2.97%"])
+
+    def test_each_process_is_compared_with_the_others_alone(self):
+        errors = compare_in_sequence.against_itself([[10.0, 5.0], [11.0, 5.0], [12.0, 8.0]])
+        for error, expected in zip(errors, (10 / 11.5, 5 / 6.5, 11 / 11, 5 / 6.5, 12 / 10.5, 8 / 5), strict=True):
+            self.assertAlmostEqual(error, expected - 1)
+
+    def test_without_pytorch_or_a_gpu_nothing_is_compared(self):
+        for lacks, reason in (("torch", "pip install torch"), ("gpu", "PyTorch sees no GPU")):
+            status, printed, said = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE,
+                                             STAND_IN_LACKS=lacks)
+            self.assertEqual((status, printed), (3, ""))
+            self.assertIn(reason, said)
+
+
+if __name__ == "__main__":
+    unittest.main()

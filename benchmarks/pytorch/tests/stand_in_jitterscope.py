@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Stands in for jitterscope: the parts of a run's document that the comparisons read, with made-up times."""
+
+import json
+import sys
+
+# Microseconds of each direction's kernels; a kernel named twice runs on tensors of two sizes.
+KERNELS = {"fprop": [("void pad<float, 4>(float*)", 2.0), ("gemm_fprop", 101.0)],
+           "dgrad": [("void pad<float, 4>(float*)", 4.0), ("gemm_dgrad", 53.0)],
+           "wgrad": [("Memset", 0.82), ("gemm_wgrad", 80.0)]}
+FORWARD = (30.3, 20.4, 9.8)  # a network's convolutions
+
+
+def call_of(operation):
+    kernels = KERNELS[operation.rpartition("=")[2]]
+    return {"name": operation, "kernels": [{"name": name, "median_seconds": time * 1e-6} for name, time in kernels]}
+
+
+def network():
+    results, calls = [], []
+    for number, time in enumerate(FORWARD):
+        for direction in ("fprop", "dgrad"):
+            calls.append({"name": f"layer{number}", "result": len(results), "time": {"median_seconds": time * 1e-6}})
+            results.append({"operation": f"conv2d:n=1,direction={direction}", "measurements": [
+                {"conditions": {"cache": cache}, "time": {"median_seconds": (time - 1) * 1e-6}}
+                for cache in ("warm", "cold", "dirty", "produced")]})
+    return {"results": results, "sequence": {"calls": calls, "clock_hertz": 1.9e9}}
+
+
+def main():
+    operations = [argument for argument in sys.argv[2:] if argument.startswith("conv2d:")]
+    print(json.dumps({"sequence": {"calls": [call_of(each) for each in operations]}} if operations else network()))
+
+
+if __name__ == "__main__":
+    main()
