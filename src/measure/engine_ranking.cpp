@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
@@ -77,14 +79,25 @@ class Ranker {
   }
 
   void measure_all() {
-    for (std::size_t i = 0; i < ranking_.engines.size() && !interrupted(); ++i) {
-      RankedEngine& engine = ranking_.engines[i];
-      if (listener_) listener_(engine.engine.tag, i + 1, ranking_.engines.size());
+    const std::size_t at_once = measured_at_once(options_), total = ranking_.engines.size();
+    for (std::size_t begin = 0; begin < total && !interrupted(); begin += at_once) {
+      if (listener_) listener_(ranking_.engines[begin].engine.tag, begin + 1, total);
+      measure_some(std::span(ranking_.engines).subspan(begin, std::min(at_once, total - begin)));
+    }
+  }
+
+  void measure_some(std::span<RankedEngine> engines) {
+    std::vector<Operation> operations;
+    for (const RankedEngine& engine : engines) {
+      operations.push_back(with_engine(operation_, engine.engine.tag));
+    }
+    std::vector<Outcome> outcomes = measure_operations(session_, operations, options_, false);
+    for (std::size_t i = 0; i < engines.size(); ++i) {
       try {
-        engine.result =
-            measure_operation(session_, with_engine(operation_, engine.engine.tag), options_, false);
+        if (outcomes[i].error) std::rethrow_exception(outcomes[i].error);
+        engines[i].result = std::move(outcomes[i].result);
       } catch (const FailedError& error) {
-        engine.result.failure = error.what();
+        engines[i].result.failure = error.what();
       }
     }
   }
