@@ -3,7 +3,9 @@
 
     compare_in_sequence.py --jitterscope PATH [--model resnet50] [--batch 64] [--steps 12] [--repeats 1]
 
-Sets PyTorch's times, as record_training.py takes them, beside `jitterscope run MODEL --in-sequence`. With --repeats,
+Sets PyTorch's times, as record_training.py takes them, beside `jitterscope run MODEL --in-sequence`: how long the
+kernels of a convolution run together, on both sides. A row says how first start to last end compare, which in PyTorch
+holds the time that its GPU waits for the host between two kernels. With --repeats,
 PyTorch trains in so many processes, its time is the median of theirs, and a row says how far one process is from the
 others, which is what the errors of jitterscope are to be seen against. Prints Markdown. Exit status 1 where the median
 size of an error is over 1 % or the 90th percentile over 2 %, 3 where PyTorch, torchvision or jitterscope could not run.
@@ -13,6 +15,7 @@ import argparse
 import pathlib
 import statistics
 import sys
+import typing
 
 import record_training
 from jitterscope_run import give_up, positive, run_json
@@ -21,13 +24,22 @@ RECORDER = str(pathlib.Path(__file__).with_name("record_training.py"))
 STATES = ("warm", "cold", "dirty", "produced")
 
 
+class Here(typing.NamedTuple):
+    """A convolution in jitterscope, in microseconds."""
+
+    name: str
+    kernels: float
+    span: float
+    alone: dict  # cache state: time
+
+
 def sequence_there(options):
-    """PyTorch's version, and microseconds of each forward convolution: a list for each process."""
+    """PyTorch's version, and microseconds of each forward convolution, kernels and spans: a list for each process."""
     command = [sys.executable, RECORDER, "--model", options.model, "--batch", str(options.batch)]
     command += ["--steps", str(options.steps), "--device", options.device]
     # A process of its own for each: where memory lies differs from process to process, and times with it.
     records = [run_json(command, (0,)) for _ in range(options.repeats)]
-    return records[0]["torch"], [record["medians"] for record in records]
+    return records[0]["torch"], *([record[what] for record in records] for what in ("kernels", "spans"))
 
 
 def against_itself(processes):
@@ -51,7 +63,8 @@ def sequence_here(options):
         if operation.startswith("conv2d:") and "direction=fprop" in operation and "time" in call:
             alone = {m["conditions"]["cache"]: m["time"]["median_seconds"] * 1e6
                      for m in results[call["result"]]["measurements"]}
-            calls.append((call["name"], call["time"]["median_seconds"] * 1e6, alone))
+            kernels = sum(kernel["median_seconds"] for kernel in call["kernels"]) * 1e6
+            calls.append(Here(call["name"], kernels, call["time"]["median_seconds"] * 1e6, alone))
     return calls, document["sequence"].get("clock_hertz", 0.0)
 
 
@@ -63,10 +76,14 @@ def quantile(values, share):
 def print_convolutions(here, processes, there):
     print("| convolution | PyTorch, µs | in sequence, µs | error | alone: warm | cold | dirty | produced |")
     print("| --- | --: | --: | --: | --: | --: | --: | --: |")
-    for (name, ours, alone), theirs, times in zip(here, there, zip(*processes)):
+    for ours, theirs, times in zip(here, there, zip(*processes)):
         span = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
-        states = " | ".join(f"{alone.get(state, float('nan')):.2f}" for state in STATES)
-        print(f"| {name} | {theirs:.2f}{span} | {ours:.2f} | {ours / theirs - 1:+.1%} | {states} |")
+        states = " | ".join(f"{ours.alone.get(state, float('nan')):.2f}" for state in STATES)
+        print(f"| {ours.name} | {theirs:.2f}{span} | {ours.kernels:.2f} | {ours.kernels / theirs - 1:+.1%} | {states} |")
+
+
+def medians(processes):
+    return [statistics.median(times) for times in zip(*processes)]
 
 
 def print_errors(rows):
@@ -82,20 +99,22 @@ def main():
     record_training.add_options(parser)
     parser.add_argument("--repeats", type=positive, default=1, help="processes in which PyTorch trains (default 1)")
     options = parser.parse_args()
-    version, processes = sequence_there(options)
+    version, processes, spans = sequence_there(options)
     here, clock = sequence_here(options)
     for times in processes:
         if len(here) != len(times):
             give_up(f"PyTorch runs {len(times)} forward convolutions, jitterscope {len(here)}")
-    there = [statistics.median(times) for times in zip(*processes)]
-    errors = [ours / theirs - 1 for (_, ours, _), theirs in zip(here, there)]
+    there = medians(processes)
+    errors = [ours.kernels / theirs - 1 for ours, theirs in zip(here, there)]
     print(f"{options.model}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here {clock / 1e6:.0f} MHz\n")
     print_convolutions(here, processes, there)
-    rows = {"in sequence": errors}
+    rows = {"in sequence": errors,
+            "in sequence, first start to last end": [o.span / t - 1 for o, t in zip(here, medians(spans))]}
     for state in STATES:
-        rows[f"alone, {state}"] = [a.get(state, float("nan")) / t - 1 for (_, _, a), t in zip(here, there)]
+        rows[f"alone, {state}"] = [o.alone.get(state, float("nan")) / t - 1 for o, t in zip(here, there)]
     if len(processes) > 1:
         rows["PyTorch against itself"] = against_itself(processes)
+        rows["PyTorch against itself, first start to last end"] = against_itself(spans)
     print_errors(rows)
     if len(processes) > 1:
         print(f"\nPyTorch's time is the median of {len(processes)} processes' (shortest to longest). Against itself: each "

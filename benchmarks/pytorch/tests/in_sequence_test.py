@@ -4,6 +4,7 @@ import unittest
 
 import runs
 import compare_in_sequence
+import record_training
 
 
 class InSequence(unittest.TestCase):
@@ -13,6 +14,8 @@ class InSequence(unittest.TestCase):
         rows = runs.table_rows(printed)
         self.assertEqual(rows["layer1"], ["20.00", "20.40", "+2.0%", "19.40", "19.40", "19.40", "19.40"])
         self.assertEqual(rows["in sequence"], ["+1.00%", "2.00%", "2.00%"])
+        # The stand-in's spans are half a microsecond longer here, and as long as its kernels there.
+        self.assertEqual(rows["in sequence, first start to last end"], ["+3.00%", "3.00%", "4.50%"])
         self.assertNotIn("against itself", printed.lower())
 
     def test_of_several_processes_the_median_counts_and_their_spread_is_told(self):
@@ -27,6 +30,11 @@ class InSequence(unittest.TestCase):
         errors = compare_in_sequence.against_itself([[10.0, 5.0], [11.0, 5.0], [12.0, 8.0]])
         for error, expected in zip(errors, (10 / 11.5, 5 / 6.5, 11 / 11, 5 / 6.5, 12 / 10.5, 8 / 5), strict=True):
             self.assertAlmostEqual(error, expected - 1)
+
+    def test_a_span_holds_what_is_between_the_kernels(self):
+        kernels = [(100.0, 110.0), (125.0, 130.0)]
+        self.assertEqual(record_training.together(kernels), 15.0)
+        self.assertEqual(record_training.span(kernels), 30.0)
 
     def test_without_pytorch_or_a_gpu_nothing_is_compared(self):
         for lacks, reason in (("torch", "pip install torch"), ("gpu", "PyTorch sees no GPU")):

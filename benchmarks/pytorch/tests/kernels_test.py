@@ -30,6 +30,7 @@ class KernelTimes(unittest.TestCase):
         events = [{"ph": "X", "cat": "kernel", "name": "second", "ts": 20.0, "dur": 3.0},
                   {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "ts": 10.0, "dur": 1.0},
                   {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 5.0, "dur": 2.0},
+                  {"ph": "X", "cat": "kernel", "name": "at::cuda::spin_kernel(long)", "ts": 1.0, "dur": 9.0},
                   {"ph": "f", "cat": "ac2g", "name": "ac2g", "ts": 20.0}]
         kernels = record_kernels.kernels_of({"traceEvents": events})
         self.assertEqual([(name, kernel["med"]) for name, kernel in kernels.items()],
