@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
@@ -79,31 +83,47 @@ class VerifyCommand {
     if (references.empty()) {
       throw UsageError("the recording holds no convolution, product or batch normalization to compare");
     }
-    for (const ReferenceLayer& reference : references) {
-      if (is_interrupted()) break;
-      line.show(reference.operation.text(), {comparison.layers.size() + 1, references.size()});
-      comparison.layers.push_back(compare_layer(reference, run_here(session, reference.operation)));
+    const MeasureOptions options = options_here();
+    const std::size_t at_once = measured_at_once(options), total = references.size();
+    for (std::size_t i = 0; i < total && !is_interrupted(); i += at_once) {
+      line.show(references[i].operation.text(), {i + 1, total});
+      const std::span some = std::span(references).subspan(i, std::min(at_once, total - i));
+      std::vector<Result> here = run_here(session, some, options);
+      for (std::size_t k = 0; k < some.size(); ++k) {
+        if (is_interrupted() && here[k].failure.empty() && here[k].kernels.empty()) break;
+        comparison.layers.push_back(compare_layer(some[k], std::move(here[k])));
+      }
     }
     comparison.interrupted = is_interrupted();
   }
 
-  static Result run_here(Session& session, const Operation& operation) {
+  static MeasureOptions options_here() {
     MeasureOptions options;
     options.caches = {CacheState::warm};
     options.loads = {Load::burst};
     options.time_limit = milliseconds(200);
     options.kernels = true;
     options.interrupted = is_interrupted;
-    try {
-      Result result = measure_operation(session, operation, options, false);
-      if (result.without_kernels) result.failure = result.without_kernels->reason;  // nothing to compare
-      return result;
-    } catch (const Error& error) {
-      Result result;
-      result.operation = operation.text();
-      result.failure = error.what();
-      return result;
+    return options;
+  }
+
+  static std::vector<Result> run_here(Session& session, std::span<const ReferenceLayer> references,
+                                      const MeasureOptions& options) {
+    std::vector<Operation> operations;
+    for (const ReferenceLayer& reference : references) operations.push_back(reference.operation);
+    std::vector<Result> results;
+    for (Outcome& outcome : measure_operations(session, operations, options, false)) {
+      Result result = std::move(outcome.result);
+      result.operation = operations[results.size()].text();
+      try {
+        if (outcome.error) std::rethrow_exception(outcome.error);
+        if (result.without_kernels) result.failure = result.without_kernels->reason;  // nothing to compare
+      } catch (const Error& error) {
+        result.failure = error.what();
+      }
+      results.push_back(std::move(result));
     }
+    return results;
   }
 
   ExitCode exit_code() const {
