@@ -15,6 +15,8 @@ namespace jitterscope {
 /// i64: indices; no operation computes in it.
 enum class DataType { f64, f32, tf32, f16, bf16, i64 };
 enum class Layout { nchw, nhwc };
+/// Of attention's queries, keys and values, densely, the slowest first: batch, heads, sequence, dim.
+enum class HeadLayout { bhsd, bshd, sbhd };
 enum class Direction { fprop, dgrad, wgrad };
 /// inference: only batch normalization differs there from forward, which is that of training. backward: the
 /// formula of its operands as they are given, whether or not a forward pass would have given them.
@@ -24,6 +26,7 @@ enum class HostMemory { pinned, pageable };
 
 std::string_view to_string(DataType);
 std::string_view to_string(Layout);
+std::string_view to_string(HeadLayout);
 std::string_view to_string(Direction);
 std::string_view to_string(Pass);
 std::string_view to_string(CopyKind);
@@ -202,6 +205,7 @@ struct OptimizerStep {
 struct Attention {
   std::int64_t batch = 1, heads = 1, queries = 1, keys = 1, dim = 1;
   bool causal = false;
+  HeadLayout layout = HeadLayout::bhsd;  ///< of all but logsumexp, which is batch, heads, queries
   DataType dtype = DataType::f16;
   Pass pass = Pass::forward;
   bool operator==(const Attention&) const = default;

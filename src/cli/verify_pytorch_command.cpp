@@ -77,11 +77,14 @@ class VerifyCommand {
     comparison.torch = recording.torch;
     comparison.cudnn = recording.cudnn;
     comparison.recorded_gpu_time = recording.trace.recorded_gpu_time;
+    comparison.without_plans = recording.without_plans;
     comparison.not_compared = other_operators(recording);
     Session session(device);
     const std::vector<ReferenceLayer> references = reference_layers(recording);
     if (references.empty()) {
-      throw UsageError("the recording holds no convolution, product or batch normalization to compare");
+      throw UsageError(
+          "the recording holds no convolution, product, batch normalization or attention of cuDNN's to "
+          "compare");
     }
     const MeasureOptions options = options_here();
     const std::size_t at_once = measured_at_once(options), total = references.size();

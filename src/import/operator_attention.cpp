@@ -1,5 +1,7 @@
 // Scaled dot product attention, whichever of PyTorch's kernels ran it.
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "import/native_conversions.hpp"
 #include "import/tensor_layout.hpp"
@@ -12,12 +14,22 @@ bool is_absent(const Arguments& arguments, std::string_view name) {
   return argument == nullptr || argument->value.kind == AtenArgument::Kind::none;
 }
 
-// query, key, value: batch · heads · length · dim, in any order in memory.
+std::optional<HeadLayout> layout_of(const AtenArgument& tensor) {
+  constexpr std::array<int, 4> kBhsd = {0, 1, 2, 3}, kBshd = {0, 2, 1, 3}, kSbhd = {2, 0, 1, 3};
+  if (is_dense_in(tensor, kBhsd)) return HeadLayout::bhsd;
+  if (is_dense_in(tensor, kBshd)) return HeadLayout::bshd;
+  if (is_dense_in(tensor, kSbhd)) return HeadLayout::sbhd;
+  return std::nullopt;
+}
+
+// query, key, value: batch · heads · length · dim, all in one order in memory.
 Attention attention_of(const Arguments& arguments, ConversionContext& context) {
   const AtenArgument &query = arguments.tensor("query"), &key = arguments.tensor("key");
   const AtenArgument& value = arguments.tensor("value");
   require_native(query.shape.size() == 4 && key.shape.size() == 4 && value.shape == key.shape);
-  require_native(query.text == key.text && is_dense(query));
+  require_native(query.text == key.text);
+  const std::optional<HeadLayout> layout = layout_of(query);
+  require_native(layout && layout_of(key) == layout && layout_of(value) == layout);
   Attention attention;
   attention.batch = query.shape[0], attention.heads = query.shape[1];
   attention.queries = query.shape[2], attention.keys = key.shape[2], attention.dim = query.shape[3];
@@ -28,6 +40,7 @@ Attention attention_of(const Arguments& arguments, ConversionContext& context) {
   const double usual = 1.0 / std::sqrt(static_cast<double>(attention.dim));
   require_native(std::abs(arguments.number_or("scale", usual) - usual) < 1e-4 * usual);
   attention.causal = arguments.boolean("is_causal");
+  attention.layout = *layout;
   attention.dtype = native_type(query);
   if (arguments.number("dropout_p") > 0.0) {
     context.note("The attention that was recorded drops out weights; the native operation does not.");

@@ -33,8 +33,13 @@ class Bert {
       return layers_.linear(fmt::format("{}.self.{}", attention, name), x, rows_, kHidden, kHidden);
     };
     const Tensor query = projected("query"), key = projected("key"), value = projected("value");
-    const Attention shape{
-        layers_.batch(), kHeads, sequence_, sequence_, kHidden / kHeads, false, layers_.data_types().product};
+    const Attention shape{.batch = layers_.batch(),
+                          .heads = kHeads,
+                          .queries = sequence_,
+                          .keys = sequence_,
+                          .dim = kHidden / kHeads,
+                          .layout = HeadLayout::bshd,
+                          .dtype = layers_.data_types().product};
     const Tensor seen = layers_.network().add(attention + ".self.attention", shape, {query, key, value});
     const Tensor attended = output(attention + ".output", seen, kHidden, x);
     const Tensor wide = layers_.linear(path + ".intermediate.dense", attended, rows_, kHidden, kInner);

@@ -34,8 +34,14 @@ class Gpt2 {
     const Tensor normal = layers_.layer_norm(path + ".ln_1", x, rows_, kHidden);
     const Tensor projected = product(path + ".attn.c_attn", normal, kHidden, 3 * kHidden);
     const std::int64_t part = rows_ * kHidden;
-    const Attention shape{
-        layers_.batch(), kHeads, sequence_, sequence_, kHidden / kHeads, true, layers_.data_types().product};
+    const Attention shape{.batch = layers_.batch(),
+                          .heads = kHeads,
+                          .queries = sequence_,
+                          .keys = sequence_,
+                          .dim = kHidden / kHeads,
+                          .causal = true,
+                          .layout = HeadLayout::bshd,
+                          .dtype = layers_.data_types().product};
     const Tensor seen = network_.add(path + ".attn.attention", shape,
                                      network_.split(path + ".attn.split", projected, {part, part, part}));
     const Tensor attended = layers_.add(

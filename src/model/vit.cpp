@@ -55,8 +55,13 @@ class VisionTransformer {
     const Tensor projected = layers_.add_to_rows(path + ".in_proj.bias", product, rows_, 3 * kHidden);
     const std::vector<Tensor> parts =
         network_.unbind(path + ".unbind", copied(path + ".contiguous", projected), 3);
-    const Attention heads{
-        layers_.batch(), kHeads, tokens_, tokens_, kHidden / kHeads, false, layers_.data_types().product};
+    const Attention heads{.batch = layers_.batch(),
+                          .heads = kHeads,
+                          .queries = tokens_,
+                          .keys = tokens_,
+                          .dim = kHidden / kHeads,
+                          .layout = HeadLayout::sbhd,
+                          .dtype = layers_.data_types().product};
     const Tensor seen = network_.add(path + ".attention", heads, parts);
     return layers_.linear(path + ".out_proj", seen, rows_, kHidden, kHidden);
   }

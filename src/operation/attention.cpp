@@ -16,6 +16,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   reader.read("keys", attention.keys);
   reader.require("dim", attention.dim);
   reader.read("causal", attention.causal);
+  reader.read("layout", attention.layout);
   reader.read("dtype", attention.dtype);
   reader.read("pass", attention.pass);
   return attention;
@@ -50,6 +51,7 @@ void write(const Attention& attention, ParameterWriter& writer) {
   writer.write_unless(attention.queries, "keys", attention.keys);
   writer.write("dim", attention.dim);
   writer.write_unless(false, "causal", attention.causal);
+  writer.write_unless(HeadLayout::bhsd, "layout", attention.layout);
   writer.write("dtype", attention.dtype);
   writer.write_unless(Pass::forward, "pass", attention.pass);
 }
@@ -92,6 +94,7 @@ Kind attention() {
             {"keys", "length of the sequence that is looked at", "queries"},
             {"dim", "elements of a query, key or value in one head", ""},
             {"causal", "1: query i sees keys 0 to i only", "0"},
+            {"layout", "bhsd, bshd or sbhd: order of batch, heads, sequence and dim in memory", "bhsd"},
             {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f16"},
             {"pass", "forward or backward", "forward"}}},
           read};

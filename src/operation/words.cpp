@@ -12,6 +12,8 @@ constexpr Word<DataType> kDataTypes[] = {
     {"float16", DataType::f16}, {"half", DataType::f16},   {"bfloat16", DataType::bf16},
 };
 constexpr Word<Layout> kLayouts[] = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
+constexpr Word<HeadLayout> kHeadLayouts[] = {
+    {"bhsd", HeadLayout::bhsd}, {"bshd", HeadLayout::bshd}, {"sbhd", HeadLayout::sbhd}};
 constexpr Word<Direction> kDirections[] = {
     {"fprop", Direction::fprop}, {"dgrad", Direction::dgrad}, {"wgrad", Direction::wgrad}};
 constexpr Word<Pass> kPasses[] = {
@@ -31,6 +33,10 @@ std::span<const Word<DataType>> words_of<DataType>() {
 template <>
 std::span<const Word<Layout>> words_of<Layout>() {
   return kLayouts;
+}
+template <>
+std::span<const Word<HeadLayout>> words_of<HeadLayout>() {
+  return kHeadLayouts;
 }
 template <>
 std::span<const Word<Direction>> words_of<Direction>() {
@@ -57,6 +63,7 @@ std::string_view to_string(DataType value) {
   return value == DataType::i64 ? kIndexWord : printed_word(value);
 }
 std::string_view to_string(Layout value) { return printed_word(value); }
+std::string_view to_string(HeadLayout value) { return printed_word(value); }
 std::string_view to_string(Direction value) { return printed_word(value); }
 std::string_view to_string(Pass value) { return printed_word(value); }
 std::string_view to_string(CopyKind value) { return printed_word(value); }

@@ -30,6 +30,8 @@ std::span<const Word<Layout>> words_of<Layout>();
 template <>
 std::span<const Word<Direction>> words_of<Direction>();
 template <>
+std::span<const Word<HeadLayout>> words_of<HeadLayout>();
+template <>
 std::span<const Word<Pass>> words_of<Pass>();
 template <>
 std::span<const Word<CopyKind>> words_of<CopyKind>();

@@ -48,6 +48,7 @@ std::string pytorch_json(const PytorchRecord& record) {
   document["device"] = {{"id", record.device.id}, {"name", record.device.name}};
   document["libraries"] = libraries_json(record.device.libraries);
   put(document, "recorded_gpu_seconds", comparison.recorded_gpu_time);
+  put(document, "without_plans", comparison.without_plans);
   document["layers"] = Json::array();
   for (const ComparedLayer& layer : comparison.layers) document["layers"].push_back(layer_json(layer));
   document["not_compared"] = untimed_json(comparison.not_compared);

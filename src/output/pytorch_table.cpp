@@ -116,6 +116,10 @@ std::string pytorch_table(const PytorchRecord& record) {
                          one_line(record.device.name), record.device.id);
   std::string text =
       wrapped(heading, kPageWidth) + '\n' + layers_table(comparison.layers) + '\n' + summary(comparison);
+  if (!comparison.without_plans.empty()) {
+    text += wrapped(fmt::format("No engine is known of PyTorch's: {}.", one_line(comparison.without_plans)),
+                    kPageWidth);
+  }
   const std::string differing = differences(comparison.layers);
   if (!differing.empty()) text += '\n' + differing;
   const std::string others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time);

@@ -10,13 +10,24 @@
 namespace jitterscope {
 namespace {
 
-// What PyTorch calls a library for, which can be called here as well.
-bool is_library_call(const Operation& operation) {
-  const Operation::Parameters& parameters = operation.parameters();
+// What PyTorch calls a library for, which can be called here as well. Which of its attentions PyTorch took,
+// only the operator's name tells.
+bool is_library_call(const Layer& layer) {
+  const Operation::Parameters& parameters = layer.operation.parameters();
+  if (std::holds_alternative<Attention>(parameters))
+    return layer.source.find("cudnn_attention") != std::string::npos;
   if (const auto* convolution = std::get_if<Conv2d>(&parameters))
     return cuda::pytorch_uses_cudnn(*convolution);
   if (const auto* norm = std::get_if<BatchNorm>(&parameters)) return cuda::is_cudnn_batch_norm(*norm);
   return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
+}
+
+// An operator that has an operation of its own came as PyTorch's where its tensors lie in another way.
+std::string reason_not_compared(const Operation& operation) {
+  const auto* aten = std::get_if<Aten>(&operation.parameters());
+  const bool is_cudnn = aten != nullptr && aten->name.find("cudnn") != std::string::npos;
+  return is_cudnn ? "cuDNN runs it, with tensors or options that no operation here describes"
+                  : "PyTorch runs it by a kernel of its own";
 }
 
 std::string without_engine(const Operation& operation) {
@@ -57,7 +68,7 @@ std::vector<ReferenceLayer> reference_layers(const PytorchRecording& recording) 
   }
   std::vector<ReferenceLayer> references;
   for (const Layer& layer : recording.trace.layers) {
-    if (!is_library_call(layer.operation)) continue;
+    if (!is_library_call(layer)) continue;
     ReferenceLayer reference{.operation = layer.operation,
                              .name = layer.names.front(),
                              .count = layer.count(),
@@ -75,11 +86,11 @@ std::vector<ReferenceLayer> reference_layers(const PytorchRecording& recording) 
 std::vector<UntimedOperator> other_operators(const PytorchRecording& recording) {
   std::vector<UntimedOperator> others = recording.trace.untimed;
   for (const Layer& layer : recording.trace.layers) {
-    if (is_library_call(layer.operation)) continue;
+    if (is_library_call(layer)) continue;
     const std::string name = layer.source.empty() ? std::string(layer.operation.kind()) : layer.source;
     auto known = std::ranges::find(others, name, &UntimedOperator::name);
     if (known == others.end()) {
-      others.push_back({name, 0, "PyTorch runs it by a kernel of its own", {}});
+      others.push_back({name, 0, reason_not_compared(layer.operation), {}});
       known = std::prev(others.end());
     }
     known->count += layer.count();

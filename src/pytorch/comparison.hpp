@@ -37,6 +37,7 @@ struct PytorchComparison {
   std::vector<ComparedLayer> layers;
   std::vector<UntimedOperator> not_compared;  ///< what PyTorch runs by kernels that only it has
   std::optional<Nanoseconds> recorded_gpu_time;
+  std::string without_plans;  ///< as PytorchRecording has it
   bool interrupted = false;
   /// Something was compared, no engine and no kernel differs, and no layer failed here.
   bool is_equal() const;
@@ -46,7 +47,7 @@ struct PytorchComparison {
 };
 
 /// The layers of a recording that a library outside PyTorch runs: convolutions, products, batch
-/// normalization. Their engines come from the log, by the operation.
+/// normalization, cuDNN's attention. Their engines come from the log, by the operation.
 std::vector<ReferenceLayer> reference_layers(const PytorchRecording& recording);
 /// The others, by operator, with the share that they stand for.
 std::vector<UntimedOperator> other_operators(const PytorchRecording& recording);

@@ -152,9 +152,12 @@ std::string pytorch_device(std::string_view device_id) {
 PytorchRecording read_recording(const std::string& trace, const std::string& log) {
   PytorchRecording recording;
   recording.trace = import_file(trace, {});
-  std::error_code ignored;
-  if (!log.empty() && fs::exists(log, ignored) && fs::file_size(log, ignored) > 0) {
+  if (log.empty()) return recording;
+  if (!fs::exists(log)) throw UsageError(log + " is not there");
+  try {
     recording.plans = import_file(log, {});
+  } catch (const UsageError& error) {
+    recording.without_plans = error.what();
   }
   return recording;
 }
@@ -166,8 +169,13 @@ PytorchRecording record_training(const RecordingRequest& request) {
   const SubprocessOutcome outcome =
       run_subprocess(command_line(request, script, folder.path()), {.interrupted = request.interrupted});
   require_success(outcome, request.model);
+  // Without a call of cuDNN's there is no log.
+  const fs::path log = folder.path() / "frontend.log";
   PytorchRecording recording =
-      read_recording((folder.path() / "trace.json").string(), (folder.path() / "frontend.log").string());
+      read_recording((folder.path() / "trace.json").string(), fs::exists(log) ? log.string() : "");
+  if (!recording.without_plans.empty()) {
+    recording.without_plans = "cudnn-frontend's log of the training names no convolution's plan";
+  }
   std::ifstream file(folder.path() / "facts.json");
   const nlohmann::json facts = nlohmann::json::parse(file);
   recording.torch = facts.at("torch").get<std::string>();

@@ -19,9 +19,10 @@ struct RecordingRequest {
 };
 
 struct PytorchRecording {
-  Model trace;               ///< of `steps` steps of training, with kernels and times
-  Model plans;               ///< what cudnn-frontend logged; no layers where it logged nothing
-  std::string torch, cudnn;  ///< versions
+  Model trace;                ///< of `steps` steps of training, with kernels and times
+  Model plans;                ///< what cudnn-frontend logged; no layers where it logged nothing
+  std::string without_plans;  ///< why there are none though there is a log: a network may have no convolution
+  std::string torch, cudnn;   ///< versions
   std::int64_t steps = 1;
 };
 
@@ -37,7 +38,8 @@ std::string pytorch_device(std::string_view device_id);
 /// signal ended it, InterruptedError.
 PytorchRecording record_training(const RecordingRequest& request);
 
-/// What an earlier recording left: a profiler trace and, if there is one, a log of cudnn-frontend.
+/// What an earlier recording left: a profiler trace and, if there is one, a log of cudnn-frontend. Throws
+/// UsageError where a file is not there or the trace holds nothing; without plans the rest can be compared.
 PytorchRecording read_recording(const std::string& trace, const std::string& log);
 
 }  // namespace jitterscope

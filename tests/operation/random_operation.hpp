@@ -92,6 +92,7 @@ class RandomOperation {
     attention.keys = flag() ? attention.queries : number(largest);
     attention.dim = number(largest);
     attention.causal = flag();
+    attention.layout = static_cast<HeadLayout>(random_.below(3));
     attention.dtype = dtype();
     attention.pass = training_pass();
     return attention;

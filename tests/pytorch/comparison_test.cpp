@@ -49,6 +49,30 @@ TEST(PytorchComparison, LibraryCallsAreComparedAndTheRestIsNamed) {
   EXPECT_EQ(others[0].name, "aten::relu");
 }
 
+TEST(PytorchComparison, OnlyCudnnsAttentionIsALibrarys) {
+  PytorchRecording recording;
+  const Operation attention = Operation::parse("attention:batch=8,heads=12,queries=128,dim=64,layout=bshd");
+  for (const char* source : {"aten::_scaled_dot_product_cudnn_attention", "aten::_flash_attention_forward"}) {
+    recording.trace.layers.push_back({{"a"}, attention, source});
+  }
+  const auto references = reference_layers(recording);
+  ASSERT_THAT(references, SizeIs(1));
+  const auto others = other_operators(recording);
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_EQ(others[0].name, "aten::_flash_attention_forward");
+}
+
+TEST(PytorchComparison, WhatNoOperationDescribesIsNotCalledPytorchsOwn) {
+  PytorchRecording recording;
+  recording.trace.layers = {
+      {{"a"}, Operation::parse("aten::_scaled_dot_product_cudnn_attention(f16[1,2,3,4])"), "aten::x"},
+      {{"b"}, Operation::parse("aten::relu(f16[8])"), "aten::relu"}};
+  const auto others = other_operators(recording);
+  ASSERT_THAT(others, SizeIs(2));
+  EXPECT_THAT(others[0].reason, HasSubstr("cuDNN runs it"));
+  EXPECT_THAT(others[1].reason, HasSubstr("a kernel of its own"));
+}
+
 TEST(PytorchComparison, EqualEnginesAndKernelsInAnyOrder) {
   const ComparedLayer layer =
       compare_layer(reference_layers(recording())[0],

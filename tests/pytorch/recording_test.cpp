@@ -109,20 +109,34 @@ TEST(Recording, APythonThatIsNotThereIsNamed) {
   EXPECT_THROW(record_training(request), MissingError);
 }
 
+std::string writes_trace(const std::string& then) {
+  return "shift; while [ \"$1\" != --output ]; do shift; done; gzip -dc " +
+         std::string(JITTERSCOPE_TEST_DATA) + "/import/resnet18_trace.json.gz > \"$2/trace.json\"; " + then +
+         "echo '{\"torch\": \"2.11.0\", \"cudnn\": 91900, \"steps\": 3, \"batch\": 16}' > \"$2/facts.json\"";
+}
+
 TEST(Recording, WhatPytorchWroteIsRead) {
-  const std::string data = JITTERSCOPE_TEST_DATA;
-  const StandIn python(
-      "shift; while [ \"$1\" != --output ]; do shift; done; "
-      "gzip -dc " +
-      data +
-      "/import/resnet18_trace.json.gz > \"$2/trace.json\"; "
-      "echo '{\"torch\": \"2.11.0\", \"cudnn\": 91900, \"steps\": 3, \"batch\": 16}' > \"$2/facts.json\"");
+  const StandIn python(writes_trace(""));
   const PytorchRecording recording = record_training(python.request());
   EXPECT_EQ(recording.torch, "2.11.0");
   EXPECT_EQ(recording.cudnn, "9.19.0");
   EXPECT_EQ(recording.steps, 3);
   EXPECT_GT(recording.trace.layers.size(), 20u);
   EXPECT_TRUE(recording.plans.layers.empty());
+  EXPECT_EQ(recording.without_plans, "");
+}
+
+// As of networks whose only call of cuDNN's is attention.
+TEST(Recording, ALogWithoutConvolutionsCostsTheEnginesOnly) {
+  const StandIn python(writes_trace("echo '[cudnn_frontend] INFO: no graph' > \"$2/frontend.log\"; "));
+  const PytorchRecording recording = record_training(python.request());
+  EXPECT_GT(recording.trace.layers.size(), 20u);
+  EXPECT_EQ(recording.without_plans, "cudnn-frontend's log of the training names no convolution's plan");
+}
+
+TEST(Recording, ALogThatIsNotThereIsTheUsersError) {
+  const std::string trace = std::string(JITTERSCOPE_TEST_DATA) + "/import/resnet18_trace.json.gz";
+  EXPECT_THROW(read_recording(trace, "/no/such.log"), UsageError);
 }
 
 }  // namespace

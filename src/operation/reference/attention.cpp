@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operation/attention_rows.hpp"
 #include "operation/reference/positions.hpp"
 #include "operation/reference/references.hpp"
 
 namespace jitterscope::reference {
 namespace {
 
-// One head's rows, counted through batch and heads.
-double dot(const std::vector<double>& a, std::int64_t a_row, const std::vector<double>& b, std::int64_t b_row,
-           std::int64_t length) {
+double dot(const double* a, const double* b, std::int64_t length) {
   double sum = 0.0;
-  for (std::int64_t i = 0; i < length; ++i) sum += at(a, a_row * length + i) * at(b, b_row * length + i);
+  for (std::int64_t i = 0; i < length; ++i) sum += a[i] * b[i];
   return sum;
 }
 
@@ -20,15 +19,29 @@ double dot(const std::vector<double>& a, std::int64_t a_row, const std::vector<d
 class AttentionReference final : public Reference {
  public:
   AttentionReference(const Attention& attention, const Inputs& inputs)
-      : attention_(attention), inputs_(inputs), scale_(1.0 / std::sqrt(static_cast<double>(attention.dim))) {}
+      : attention_(attention),
+        inputs_(inputs),
+        queries_(query_rows(attention)),
+        keys_(key_rows(attention)),
+        scale_(1.0 / std::sqrt(static_cast<double>(attention.dim))) {}
 
   double element(std::size_t output, std::int64_t index) override {
-    if (attention_.pass != Pass::backward) return forward(output, index);
-    const std::int64_t row = index / attention_.dim, column = index % attention_.dim;
-    return output == 0 ? query_gradient(row, column) : key_gradient(output, row, column);
+    const bool backward = attention_.pass == Pass::backward;
+    if (!backward && output == 1) return logsumexp(index);
+    const std::int64_t place = index / attention_.dim, column = index % attention_.dim;
+    if (!backward) return forward(queries_.row(place), column);
+    return output == 0 ? query_gradient(queries_.row(place), column)
+                       : key_gradient(output, keys_.row(place), column);
   }
 
  private:
+  const double* query_row(std::size_t input, std::int64_t row) const {
+    return inputs_[input].data() + queries_.place(row) * attention_.dim;
+  }
+  const double* key_row(std::size_t input, std::int64_t row) const {
+    return inputs_[input].data() + keys_.place(row) * attention_.dim;
+  }
+
   // Keys that the query sees: the first ones.
   std::int64_t seen(std::int64_t query) const {
     const std::int64_t position = query % attention_.queries;
@@ -37,14 +50,15 @@ class AttentionReference final : public Reference {
   bool sees(std::int64_t query, std::int64_t key) const { return key % attention_.keys < seen(query); }
   std::int64_t first_key(std::int64_t query) const { return query / attention_.queries * attention_.keys; }
 
-  double forward(std::size_t output, std::int64_t index) {
-    const std::int64_t query = output == 0 ? index / attention_.dim : index;
+  double logsumexp(std::int64_t query) {
     if (query != kept_) weigh(query);
-    if (output == 1) return logsumexp_;
+    return logsumexp_;
+  }
+  double forward(std::int64_t query, std::int64_t column) {
+    if (query != kept_) weigh(query);
     double sum = 0.0;
     for (std::int64_t j = 0; j < seen(query); ++j) {
-      sum +=
-          at(weights_, j) * at(inputs_[2], (first_key(query) + j) * attention_.dim + index % attention_.dim);
+      sum += at(weights_, j) * key_row(2, first_key(query) + j)[column];
     }
     return sum;
   }
@@ -54,7 +68,7 @@ class AttentionReference final : public Reference {
     kept_ = query;
     weights_.clear();
     for (std::int64_t j = 0; j < seen(query); ++j) {
-      weights_.push_back(scale_ * dot(inputs_[0], query, inputs_[1], first_key(query) + j, attention_.dim));
+      weights_.push_back(scale_ * dot(query_row(0, query), key_row(1, first_key(query) + j), attention_.dim));
     }
     const double largest = *std::max_element(weights_.begin(), weights_.end());
     double total = 0.0;
@@ -64,14 +78,16 @@ class AttentionReference final : public Reference {
   }
 
   double probability(std::int64_t query, std::int64_t key) const {
-    const double score = scale_ * dot(inputs_[1], query, inputs_[2], key, attention_.dim);
+    const double score = scale_ * dot(query_row(1, query), key_row(2, key), attention_.dim);
     return std::exp(score - at(inputs_[5], query));
   }
   // Of a score before its scaling.
   double score_gradient(std::int64_t query, std::int64_t key, double probability, double dy_y) const {
-    return probability * (dot(inputs_[0], query, inputs_[3], key, attention_.dim) - dy_y);
+    return probability * (dot(query_row(0, query), key_row(3, key), attention_.dim) - dy_y);
   }
-  double dy_y(std::int64_t query) const { return dot(inputs_[0], query, inputs_[4], query, attention_.dim); }
+  double dy_y(std::int64_t query) const {
+    return dot(query_row(0, query), query_row(4, query), attention_.dim);
+  }
 
   double query_gradient(std::int64_t query, std::int64_t column) {
     const std::int64_t first = first_key(query);
@@ -85,7 +101,7 @@ class AttentionReference final : public Reference {
     }
     double sum = 0.0;
     for (std::int64_t j = 0; j < seen(query); ++j) {
-      sum += at(weights_, j) * at(inputs_[2], (first + j) * attention_.dim + column);
+      sum += at(weights_, j) * key_row(2, first + j)[column];
     }
     return scale_ * sum;
   }
@@ -102,7 +118,7 @@ class AttentionReference final : public Reference {
     }
     double sum = 0.0;
     for (std::int64_t i = 0; i < attention_.queries; ++i) {
-      sum += at(weights_, i) * at(inputs_[output == 1 ? 1 : 0], (first + i) * attention_.dim + column);
+      sum += at(weights_, i) * query_row(output == 1 ? 1 : 0, first + i)[column];
     }
     return sum;
   }
@@ -113,6 +129,7 @@ class AttentionReference final : public Reference {
 
   Attention attention_;
   const Inputs& inputs_;
+  AttentionRows queries_, keys_;
   double scale_;
   // Of the row or the column of scores that was asked for last.
   std::int64_t kept_ = -1;

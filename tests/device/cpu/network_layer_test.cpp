@@ -87,12 +87,15 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Attention, NetworkLayer,
-    ::testing::Values(Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19", "onednn"},
-                      Case{"attention:batch=1,heads=3,queries=17,keys=33,dim=16,causal=1", "onednn"},
-                      Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1", "onednn"},
-                      Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19,pass=backward", "onednn"},
-                      Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1,pass=backward",
-                           "onednn"}));
+    ::testing::Values(
+        Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19", "onednn"},
+        Case{"attention:batch=1,heads=3,queries=17,keys=33,dim=16,causal=1", "onednn"},
+        Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1", "onednn"},
+        Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19,pass=backward", "onednn"},
+        Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1,pass=backward", "onednn"},
+        Case{"attention:batch=2,heads=3,queries=9,keys=13,dim=7,layout=bshd", "builtin"},
+        Case{"attention:batch=2,heads=3,queries=9,keys=13,dim=7,layout=sbhd", "builtin"},
+        Case{"attention:batch=2,heads=3,queries=9,keys=13,dim=7,layout=sbhd,pass=backward", "builtin"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Activations, NetworkLayer,

@@ -92,7 +92,9 @@ TEST_F(CudaLayersTest, Attention) {
     for (const char* dtype : {"f16", "bf16"}) {
       for (const char* pass : {"forward", "backward"}) {
         for (const int causal : {0, 1}) {
-          expect_right(fmt::format("attention:{},causal={},dtype={},pass={}", shape, causal, dtype, pass));
+          const char* const layout = causal == 0 ? "bhsd" : dtype[0] == 'b' ? "bshd" : "sbhd";
+          expect_right(fmt::format("attention:{},causal={},layout={},dtype={},pass={}", shape, causal, layout,
+                                   dtype, pass));
         }
       }
     }

@@ -6,6 +6,7 @@
 
 #include "device/cpu/operations/loops.hpp"
 #include "device/cpu/operations/prepare.hpp"
+#include "operation/attention_rows.hpp"
 
 namespace jitterscope::cpu {
 namespace {
@@ -16,6 +17,8 @@ class AttentionLoops final : public CpuOperation {
   AttentionLoops(const Operation& operation, const InputTable& inputs)
       : CpuOperation(operation, inputs),
         attention_(std::get<Attention>(operation.parameters())),
+        queries_(query_rows(attention_)),
+        keys_(key_rows(attention_)),
         scale_(Value(1.0 / std::sqrt(static_cast<double>(attention_.dim)))) {}
 
   void run(NativeQueue) override {
@@ -40,8 +43,11 @@ class AttentionLoops final : public CpuOperation {
   using Stored = typename Format::Stored;
   using Value = typename Format::Value;
 
-  const Stored* row(std::size_t operand, std::int64_t index) const {
-    return data<const Stored>(operand) + index * attention_.dim;
+  const Stored* query_row(std::size_t operand, std::int64_t query) const {
+    return data<const Stored>(operand) + queries_.place(query) * attention_.dim;
+  }
+  const Stored* key_row(std::size_t operand, std::int64_t key) const {
+    return data<const Stored>(operand) + keys_.place(key) * attention_.dim;
   }
   // Keys that the query sees: the first ones.
   std::int64_t seen(std::int64_t query) const {
@@ -61,15 +67,15 @@ class AttentionLoops final : public CpuOperation {
 #pragma omp simd
     for (std::int64_t i = 0; i < attention_.dim; ++i) sum[i] += weight * Format::read(values[i]);
   }
-  void write(std::size_t operand, std::int64_t index, const std::vector<Value>& sums) const {
-    auto* out = data<Stored>(operand) + index * attention_.dim;
+  void write(std::size_t operand, std::int64_t place, const std::vector<Value>& sums) const {
+    auto* out = data<Stored>(operand) + place * attention_.dim;
     for (std::size_t i = 0; i < sums.size(); ++i) out[i] = Format::write(sums[i]);
   }
 
   void forward(std::int64_t query, std::vector<Value>& weights, std::vector<Value>& sums) const {
     const std::int64_t keys = seen(query), first = first_key(query);
     for (std::int64_t j = 0; j < keys; ++j) {
-      weights[static_cast<std::size_t>(j)] = scale_ * dot(row(0, query), row(1, first + j));
+      weights[static_cast<std::size_t>(j)] = scale_ * dot(query_row(0, query), key_row(1, first + j));
     }
     const Value largest = *std::max_element(weights.begin(), weights.begin() + keys);
     double total = 0.0;
@@ -80,28 +86,28 @@ class AttentionLoops final : public CpuOperation {
     }
     std::fill(sums.begin(), sums.end(), Value(0));
     for (std::int64_t j = 0; j < keys; ++j) {
-      add(sums, weights[static_cast<std::size_t>(j)] / Value(total), row(2, first + j));
+      add(sums, weights[static_cast<std::size_t>(j)] / Value(total), key_row(2, first + j));
     }
-    write(3, query, sums);
+    write(3, queries_.place(query), sums);
     data<float>(4)[query] = static_cast<float>(static_cast<double>(largest) + std::log(total));
   }
 
   // Backward's operands: dy, q, k, v, y, logsumexp.
   Value weight(std::int64_t query, std::int64_t key) const {
-    return std::exp(scale_ * dot(row(1, query), row(2, key)) - Value(data<const float>(5)[query]));
+    return std::exp(scale_ * dot(query_row(1, query), key_row(2, key)) - Value(data<const float>(5)[query]));
   }
   Value score_gradient(std::int64_t query, std::int64_t key, Value weight, Value along) const {
-    return weight * (dot(row(0, query), row(3, key)) - along) * scale_;
+    return weight * (dot(query_row(0, query), key_row(3, key)) - along) * scale_;
   }
 
   void query_gradient(std::int64_t query, std::vector<Value>& sums) const {
     const std::int64_t first = first_key(query);
-    const Value along = dot(row(0, query), row(4, query));
+    const Value along = dot(query_row(0, query), query_row(4, query));
     std::fill(sums.begin(), sums.end(), Value(0));
     for (std::int64_t key = first; key < first + seen(query); ++key) {
-      add(sums, score_gradient(query, key, weight(query, key), along), row(2, key));
+      add(sums, score_gradient(query, key, weight(query, key), along), key_row(2, key));
     }
-    write(6, query, sums);
+    write(6, queries_.place(query), sums);
   }
 
   void key_gradients(std::int64_t key, std::vector<Value>& dk, std::vector<Value>& dv) const {
@@ -111,15 +117,16 @@ class AttentionLoops final : public CpuOperation {
     for (std::int64_t query = first; query < first + attention_.queries; ++query) {
       if (key % attention_.keys >= seen(query)) continue;
       const Value share = weight(query, key);
-      const Value along = dot(row(0, query), row(4, query));
-      add(dk, score_gradient(query, key, share, along), row(1, query));
-      add(dv, share, row(0, query));
+      const Value along = dot(query_row(0, query), query_row(4, query));
+      add(dk, score_gradient(query, key, share, along), query_row(1, query));
+      add(dv, share, query_row(0, query));
     }
-    write(7, key, dk);
-    write(8, key, dv);
+    write(7, keys_.place(key), dk);
+    write(8, keys_.place(key), dv);
   }
 
   Attention attention_;
+  AttentionRows queries_, keys_;
   Value scale_;
 };
 

@@ -50,8 +50,9 @@ class Preparer {
   }
   std::unique_ptr<PreparedOperation> operator()(const Attention& shape) {
     const bool fits = limited_product({shape.queries, shape.keys}) <= kLargestScores;
-    return shape.dtype == DataType::f32 && fits ? prepare_onednn_attention(operation_, inputs_)
-                                                : prepare_attention_loops(operation_, inputs_);
+    const bool packed = shape.layout == HeadLayout::bhsd;
+    return shape.dtype == DataType::f32 && packed && fits ? prepare_onednn_attention(operation_, inputs_)
+                                                          : prepare_attention_loops(operation_, inputs_);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation_, inputs_); }
   std::unique_ptr<PreparedOperation> operator()(const Aten&) {

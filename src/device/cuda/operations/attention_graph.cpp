@@ -17,6 +17,15 @@ struct Tensor {
 };
 
 Shape packed(const Shape& d) { return {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1}; }
+/// Of a tensor of batch, heads, sequence and dim that lies in memory in another order.
+Shape ordered(const Shape& d, HeadLayout layout) {
+  switch (layout) {
+    case HeadLayout::bhsd: break;
+    case HeadLayout::bshd: return {d[2] * d[1] * d[3], d[3], d[1] * d[3], 1};
+    case HeadLayout::sbhd: return {d[1] * d[3], d[3], d[0] * d[1] * d[3], 1};
+  }
+  return packed(d);
+}
 /// The last two dimensions exchanged, in place.
 Shape exchanged(Shape shape) {
   std::swap(shape[2], shape[3]);
@@ -69,12 +78,17 @@ class AttentionGraphBuilder {
     made.finalize();
     return {&made, dimensions};
   }
-  Tensor stored(AttentionTensor id, const Shape& dimensions, cudnnDataType_t type) {
-    return tensor(id, dimensions, packed(dimensions), type, CUDNN_ATTR_TENSOR_IS_VIRTUAL, false);
+  Tensor stored(AttentionTensor id, const Shape& dimensions) {
+    return tensor(id, dimensions, ordered(dimensions, attention_.layout), type_, CUDNN_ATTR_TENSOR_IS_VIRTUAL,
+                  false);
+  }
+  /// Packed in any layout.
+  Tensor stored_sum(AttentionTensor id, const Shape& dimensions) {
+    return tensor(id, dimensions, packed(dimensions), CUDNN_DATA_FLOAT, CUDNN_ATTR_TENSOR_IS_VIRTUAL, false);
   }
   /// A matrix seen as its transpose: cuDNN's products take their second factor as it is multiplied.
   Tensor stored_transposed(AttentionTensor id, const Shape& dimensions) {
-    return tensor(id, exchanged(dimensions), exchanged(packed(dimensions)), type_,
+    return tensor(id, exchanged(dimensions), exchanged(ordered(dimensions, attention_.layout)), type_,
                   CUDNN_ATTR_TENSOR_IS_VIRTUAL, false);
   }
   Tensor passing(const Shape& dimensions, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
@@ -181,7 +195,7 @@ class AttentionGraphBuilder {
 };
 
 void AttentionGraphBuilder::forward() {
-  const Tensor queries = stored(kQueries, query_shape_, type_);
+  const Tensor queries = stored(kQueries, query_shape_);
   const Tensor keys = stored_transposed(kKeys, key_shape_);
   const Tensor product = multiply(queries, keys, passing(score_shape_));
   const Tensor scores = mask_future(binary(CUDNN_POINTWISE_MUL, product, scale()));
@@ -191,42 +205,42 @@ void AttentionGraphBuilder::forward() {
   const Tensor powers = pointwise(CUDNN_POINTWISE_EXP, {below}, passing(score_shape_));
   const Tensor sum = reduce(CUDNN_REDUCE_TENSOR_ADD, powers);
   const Tensor logarithm = pointwise(CUDNN_POINTWISE_LOG, {sum}, passing(row_shape_));
-  pointwise(CUDNN_POINTWISE_ADD, {largest, &logarithm}, stored(kLogSumExp, row_shape_, CUDNN_DATA_FLOAT));
+  pointwise(CUDNN_POINTWISE_ADD, {largest, &logarithm}, stored_sum(kLogSumExp, row_shape_));
   const Tensor shares = pointwise(CUDNN_POINTWISE_DIV, {powers, &sum}, passing(score_shape_, type_));
 
-  multiply(shares, stored(kValues, key_shape_, type_), stored(kOutput, query_shape_, type_));
+  multiply(shares, stored(kValues, key_shape_), stored(kOutput, query_shape_));
 }
 
 void AttentionGraphBuilder::backward() {
-  const Tensor queries = stored(kQueries, query_shape_, type_);
+  const Tensor queries = stored(kQueries, query_shape_);
   const Tensor keys = stored_transposed(kKeys, key_shape_);
-  const Tensor gradient = stored(kOutputGradient, query_shape_, type_);
-  const Tensor output = stored(kOutput, query_shape_, type_);
+  const Tensor gradient = stored(kOutputGradient, query_shape_);
+  const Tensor output = stored(kOutput, query_shape_);
 
   const Tensor products = pointwise(CUDNN_POINTWISE_MUL, {gradient, &output}, passing(query_shape_));
   const Tensor one = number(1.0f);
   const Tensor row_products = reduce(CUDNN_REDUCE_TENSOR_ADD, products);
   const Tensor row_sum =
-      pointwise(CUDNN_POINTWISE_MUL, {row_products, &one}, stored(kRowSum, row_shape_, CUDNN_DATA_FLOAT));
+      pointwise(CUDNN_POINTWISE_MUL, {row_products, &one}, stored_sum(kRowSum, row_shape_));
 
   const Tensor factor = scale();
   const Tensor product = multiply(queries, keys, passing(score_shape_));
   const Tensor scaled = binary(CUDNN_POINTWISE_MUL, product, factor);
-  const Tensor below = binary(CUDNN_POINTWISE_SUB, scaled, stored(kLogSumExp, row_shape_, CUDNN_DATA_FLOAT));
+  const Tensor below = binary(CUDNN_POINTWISE_SUB, scaled, stored_sum(kLogSumExp, row_shape_));
   const Tensor shares = pointwise(CUDNN_POINTWISE_EXP, {mask_future(below)}, passing(score_shape_));
-  multiply(transposed_scores(shares), gradient, stored(kValueGradient, key_shape_, type_));
+  multiply(transposed_scores(shares), gradient, stored(kValueGradient, key_shape_));
 
   const Tensor values = stored_transposed(kValues, key_shape_);
   const Tensor share_gradients = multiply(gradient, values, passing(score_shape_));
   const Tensor centered = binary(CUDNN_POINTWISE_SUB, share_gradients, row_sum);
   const Tensor weighted = binary(CUDNN_POINTWISE_MUL, centered, shares);
   const Tensor score_gradients = binary(CUDNN_POINTWISE_MUL, weighted, factor);
-  multiply(transposed_scores(score_gradients), queries, stored(kKeyGradient, key_shape_, type_));
+  multiply(transposed_scores(score_gradients), queries, stored(kKeyGradient, key_shape_));
 
-  const Tensor keys_again = reshape(keys, passing(key_shape_, type_));
-  const Tensor query_sum =
-      multiply(score_gradients, keys_again, stored(kQueryGradientSum, query_shape_, CUDNN_DATA_FLOAT));
-  pointwise(CUDNN_POINTWISE_IDENTITY, {query_sum}, stored(kQueryGradient, query_shape_, type_));
+  const Tensor keys_again =
+      reshape(keys, passing_strided(key_shape_, ordered(key_shape_, attention_.layout), type_));
+  const Tensor query_sum = multiply(score_gradients, keys_again, stored_sum(kQueryGradientSum, query_shape_));
+  pointwise(CUDNN_POINTWISE_IDENTITY, {query_sum}, stored(kQueryGradient, query_shape_));
 }
 
 std::vector<std::int64_t> attention_operand_ids(Pass pass) {
