@@ -31,9 +31,12 @@ namespace jitterscope::cuda {
   X(layer_norm_streamed)                  \
   X(layer_norm_weights)                   \
   X(optimizer)                            \
+  X(plane_spread)                         \
   X(pooling_backward)                     \
+  X(pooling_backward_rows)                \
   X(pooling_backward_tiles)               \
   X(pooling_forward)                      \
+  X(pooling_forward_rows)                 \
   X(pooling_forward_tiles)                \
   X(softmax)                              \
   X(softmax_cluster)                      \
