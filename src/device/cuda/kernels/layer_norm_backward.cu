@@ -229,10 +229,10 @@ __device__ __forceinline__ void backward_streamed(const Backward<T>& tensors, st
 #define JITTERSCOPE_KERNELS(T, suffix)                                           \
   JITTERSCOPE_FUSED(T, suffix, 32, 1, 2, 256)                                    \
   JITTERSCOPE_FUSED(T, suffix, 32, 2, 1, 256)                                    \
-  JITTERSCOPE_FUSED(T, suffix, 96, 1, 4, 96)                                     \
-  JITTERSCOPE_FUSED(T, suffix, 128, 1, 4, 128)                                   \
-  JITTERSCOPE_FUSED(T, suffix, 192, 1, 4, 192)                                   \
-  JITTERSCOPE_FUSED(T, suffix, 256, 1, 4, 256)                                   \
+  JITTERSCOPE_FUSED(T, suffix, 96, 1, 2, 96)                                     \
+  JITTERSCOPE_FUSED(T, suffix, 128, 1, 2, 128)                                   \
+  JITTERSCOPE_FUSED(T, suffix, 192, 1, 2, 192)                                   \
+  JITTERSCOPE_FUSED(T, suffix, 256, 1, 2, 256)                                   \
   JITTERSCOPE_FUSED(T, suffix, 512, 1, 2, 512)                                   \
   JITTERSCOPE_FUSED(T, suffix, 512, 2, 1, 512)                                   \
   JITTERSCOPE_ENTRY(256, layer_norm_backward_streamed_##suffix,                  \
