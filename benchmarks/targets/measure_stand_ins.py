@@ -30,8 +30,8 @@ LAYERS = (
     *(f"{kind}:count=256Mi" for kind in ("sgd", "momentum", "adam", "adamw")),
     *(f"{kind}:n=256,c=64,hw=112,window=3,stride=2,pad=1,layout={layout},pass={one_pass}"
       for kind in ("max_pool", "avg_pool") for layout in ("nchw", "nhwc") for one_pass in ("forward", "backward")),
-    # Over whole planes, as classifiers end.
-    *(f"avg_pool:n=32,c=2048,hw=7,window=7,layout={layout},pass={one_pass}"
+    # Over whole planes, as classifiers end; as many as take no less memory than the others.
+    *(f"avg_pool:n=2048,c=2048,hw=7,window=7,layout={layout},pass={one_pass}"
       for layout in ("nchw", "nhwc") for one_pass in ("forward", "backward")),
     *(f"softmax:rows={rows},columns={columns},pass={one_pass}"
       for rows, columns in (("2Mi", 128), ("512Ki", 1000), ("64Ki", 8192), ("8Ki", 50257))

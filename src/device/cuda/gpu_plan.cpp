@@ -20,6 +20,10 @@ std::int64_t GpuPlan::resident_blocks(const KernelName& kernel, unsigned threads
   return context_.layer_kernels().resident_blocks(kernel, threads);
 }
 
+std::int64_t GpuPlan::cluster_blocks(const KernelName& kernel) {
+  return context_.layer_kernels().cluster_blocks(kernel);
+}
+
 void GpuPlan::add_step(KernelStep step) {
   const CUfunction function = context_.layer_kernels().find(step.kernel);
   steps_.push_back({.function = function, .kernel = std::move(step)});

@@ -22,6 +22,7 @@ class GpuPlan : public KernelPlan {
   DeviceAddress operand(std::size_t index) const override { return operands_.at(index); }
   DeviceAddress workspace(Bytes size) override;
   std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) override;
+  std::int64_t cluster_blocks(const KernelName& kernel) override;
   void add_zero(const ZeroStep& step) override { steps_.push_back({.zero = step}); }
 
   void run(CUstream stream);

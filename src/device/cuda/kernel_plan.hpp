@@ -28,13 +28,19 @@ namespace jitterscope::cuda {
   X(embedding)                            \
   X(layer_norm)                           \
   X(layer_norm_backward)                  \
+  X(layer_norm_streamed)                  \
   X(layer_norm_weights)                   \
   X(optimizer)                            \
+  X(plane_spread)                         \
   X(pooling_backward)                     \
+  X(pooling_backward_rows)                \
   X(pooling_backward_tiles)               \
   X(pooling_forward)                      \
+  X(pooling_forward_rows)                 \
   X(pooling_forward_tiles)                \
-  X(softmax)
+  X(softmax)                              \
+  X(softmax_cluster)                      \
+  X(softmax_streamed)
 
 /// Each is a module that is loaded when an operation first needs it.
 enum class KernelFile {
@@ -77,6 +83,8 @@ class KernelPlan {
   virtual DeviceAddress workspace(Bytes size) = 0;
   /// How many blocks the GPU runs at once.
   virtual std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) = 0;
+  /// How many blocks of the kernel form a cluster: 1 where the GPU, or what was compiled for it, has none.
+  virtual std::int64_t cluster_blocks(const KernelName& kernel) = 0;
 
   /// Arguments as the kernel takes them, addresses as DeviceAddress.
   template <class... Arguments>

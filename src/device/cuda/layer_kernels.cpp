@@ -49,4 +49,17 @@ std::int64_t LayerKernels::resident_blocks(const KernelName& kernel, unsigned th
   return std::int64_t{per_processor} * context_.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 }
 
+// Neither a toolkit nor a driver before CUDA 11.8 knows the attribute, or clusters.
+std::int64_t LayerKernels::cluster_blocks(const KernelName& kernel) const {
+  int width = 0;
+#if CUDA_VERSION >= 11080
+  const CUresult result =
+      driver().cuFuncGetAttribute(&width, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, find(kernel));
+  if (result != CUDA_SUCCESS) width = 0;
+#else
+  (void)kernel;
+#endif
+  return width > 0 ? width : 1;
+}
+
 }  // namespace jitterscope::cuda

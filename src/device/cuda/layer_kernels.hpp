@@ -25,6 +25,8 @@ class LayerKernels {
   CUfunction find(const KernelName& kernel) const;
   /// How many blocks the GPU runs at once.
   std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) const;
+  /// As KernelPlan's.
+  std::int64_t cluster_blocks(const KernelName& kernel) const;
 
  private:
   CUmodule module_of(KernelFile file) const;

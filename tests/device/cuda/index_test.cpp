@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cuda/kernels/channel_shape.hpp"
+#include "device/cuda/kernels/embedding_shape.hpp"
 #include "device/cuda/kernels/pool_shape.hpp"
 #include "device/cuda/kernels/pool_tiles.hpp"
 #include "device/cuda/kernels/row_slots.hpp"
@@ -61,6 +62,38 @@ TEST(RowSlots, CoverEachColumnOnce) {
     }
     EXPECT_LE(most, most_slots(columns, kPerVector));
   }
+}
+
+TEST(RowSlots, ShareOutWhatTheyCover) {
+  constexpr std::uint32_t kPerVector = 4, kParts = 8;
+  for (const std::uint64_t columns : {1u, 9u, 33u, 100u, 50257u}) {
+    for (const std::uint64_t row : {0u, 1u, 2u, 3u}) {
+      const RowSlots whole(row, columns, kPerVector);
+      std::uint32_t slots = 0;
+      for (std::uint32_t part = 0; part < kParts; ++part) {
+        const RowSlots share = whole.share(part, kParts, kPerVector);
+        if (share.slots == 0) continue;
+        EXPECT_EQ(share.first_vector, whole.first_vector + slots);
+        EXPECT_EQ(share.column(0, kPerVector, 0), whole.column(slots, kPerVector, 0));
+        slots += share.slots;
+      }
+      EXPECT_EQ(slots, whole.slots) << columns << ' ' << row;
+    }
+  }
+}
+
+TEST(EmbeddingShape, CutsTablesThatTheCacheDoesNotHold) {
+  const auto stripe = [](std::int64_t count, std::int64_t rows) {
+    const auto shape = EmbeddingShape::make(count, rows, 768, 4, 16);
+    EXPECT_GE(shape.stripes() << shape.stripe_shift, 192);
+    EXPECT_GE(shape.row_blocks * shape.rows_at_once() * EmbeddingShape::kRowsInFlight, shape.count);
+    return 16 << shape.stripe_shift;
+  };
+  EXPECT_EQ(stripe(524288, 50257), 256);
+  EXPECT_EQ(stripe(524288, 100000), 128);
+  EXPECT_EQ(stripe(524288, 1000), 4096);
+  EXPECT_EQ(stripe(524288, 200000), 4096);  // not even the narrowest stripe stays
+  EXPECT_EQ(stripe(8192, 50257), 4096);     // few rows come again
 }
 
 TEST(PoolAxis, KnowsTheWindowsOverAnElement) {

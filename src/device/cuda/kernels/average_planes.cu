@@ -1,8 +1,12 @@
 // The average of each whole plane in NCHW, as AdaptiveAvgPool2d(1) computes it: a group of threads for each
 // plane, since one thread for each would leave most of the GPU without work and read without order.
+#include "device/cuda/kernels/plane_stage.hpp"
 #include "device/cuda/kernels/row_group.cuh"
 
 namespace {
+
+using jitterscope::cuda::kBlockThreads;
+using jitterscope::cuda::PlaneStage;
 
 template <class T, int Group>
 __device__ __forceinline__ void average_planes(T* __restrict__ y, const T* __restrict__ x,
@@ -22,14 +26,74 @@ __device__ __forceinline__ void average_planes(T* __restrict__ y, const T* __res
   if (present && group.lane == 0) y[group.row] = Number<T>::store(sum / static_cast<Compute<T>>(plane));
 }
 
+/// A word of shared memory: the bank that a thread reads at once.
+template <class T>
+union Word {
+  std::uint32_t whole;
+  T part[2];
+};
+
+/// The lane's part of a plane that begins anywhere in shared memory.
+template <int Lanes, class T>
+__device__ __forceinline__ Compute<T> sum_part(const T* kept, std::uint32_t begin, std::uint32_t end,
+                                               std::uint32_t lane) {
+  Compute<T> sum = 0;
+  if constexpr (sizeof(T) == 2) {
+    const auto* words = reinterpret_cast<const std::uint32_t*>(kept);
+    if (lane == 0 && begin % 2 != 0) sum += Number<T>::load(kept[begin]);
+    if (lane == 0 && end % 2 != 0) sum += Number<T>::load(kept[end - 1]);
+#pragma unroll 4
+    for (std::uint32_t i = (begin + 1) / 2 + lane; i < end / 2; i += Lanes) {
+      Word<T> word;
+      word.whole = words[i];
+      sum += Number<T>::load(word.part[0]) + Number<T>::load(word.part[1]);
+    }
+  } else {
+#pragma unroll 4
+    for (std::uint32_t i = begin + lane; i < end; i += Lanes) sum += kept[i];
+  }
+  return sum;
+}
+
+/// Lanes threads for each plane, 256/Lanes planes for each block: see PlaneStage.
+template <class T, int Lanes>
+__device__ __forceinline__ void average_staged(T* __restrict__ y, const T* __restrict__ x,
+                                               std::uint64_t planes, std::uint32_t plane) {
+  constexpr std::uint32_t V = kPerVector<T>, kPlanes = kBlockThreads / Lanes;
+  __shared__ uint4 kept[PlaneStage::kBytes / sizeof(uint4)];
+  const std::uint64_t first = blockIdx.x * std::uint64_t{kPlanes};
+  const auto present = static_cast<std::uint32_t>(planes - first < kPlanes ? planes - first : kPlanes);
+  const T* from = x + first * plane;
+  T* to = reinterpret_cast<T*>(kept);
+#pragma unroll 4
+  for (std::uint32_t i = threadIdx.x; i < present * plane / V; i += kBlockThreads) {
+    kept[i] = Vector<T>(from + i * V).whole;
+  }
+  const std::uint32_t rest = present * plane / V * V + threadIdx.x;
+  if (rest < present * plane) to[rest] = from[rest];
+  __syncthreads();
+  const std::uint32_t own = threadIdx.x / Lanes, lane = threadIdx.x % Lanes;
+  const bool has = own < present;
+  Compute<T> sum = has ? sum_part<Lanes>(to, own * plane, (own + 1) * plane, lane) : Compute<T>(0);
+  sum = reduce_lanes<Lanes, Sum>(sum);
+  if (has && lane == 0) y[first + own] = Number<T>::store(sum / static_cast<Compute<T>>(plane));
+}
+
 }  // namespace
 
 #define JITTERSCOPE_KERNEL(T, suffix, group)                                        \
   JITTERSCOPE_ENTRY(256, average_planes##group##_##suffix,                          \
                     (T * y, const T* x, std::uint64_t planes, std::uint64_t plane), \
                     { average_planes<T, group>(y, x, planes, plane); })
+#define JITTERSCOPE_STAGED(T, suffix, lanes)                                        \
+  JITTERSCOPE_ENTRY(256, average_planes_staged##lanes##_##suffix,                   \
+                    (T * y, const T* x, std::uint64_t planes, std::uint32_t plane), \
+                    { average_staged<T, lanes>(y, x, planes, plane); })
 #define JITTERSCOPE_KERNELS(T, suffix) \
-  JITTERSCOPE_KERNEL(T, suffix, 8)     \
+  JITTERSCOPE_STAGED(T, suffix, 1)     \
+  JITTERSCOPE_STAGED(T, suffix, 2)     \
+  JITTERSCOPE_STAGED(T, suffix, 4)     \
+  JITTERSCOPE_STAGED(T, suffix, 8)     \
   JITTERSCOPE_KERNEL(T, suffix, 32)    \
   JITTERSCOPE_KERNEL(T, suffix, 256)
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

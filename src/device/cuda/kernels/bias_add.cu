@@ -23,7 +23,7 @@ __device__ __forceinline__ void broadcast(T* __restrict__ y, const T* __restrict
 
 #define JITTERSCOPE_KERNELS(T, suffix)                                                              \
   JITTERSCOPE_ENTRY(256, bias_add_##suffix, (T * y, const T* x, const T* bias, ChannelShape shape), \
-                    { map_channels<T, T>(y, x, x, AddBias<T>{{bias}}, shape); })                    \
+                    { map_channels_once<T, T>(y, x, AddBias<T>{{bias}}, shape); })                  \
   JITTERSCOPE_ENTRY(256, bias_broadcast_##suffix, (T * y, const T* bias, ChannelShape shape),       \
                     { broadcast(y, bias, shape); })
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

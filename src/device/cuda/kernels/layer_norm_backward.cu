@@ -68,53 +68,121 @@ __device__ __forceinline__ void write_column_sums(const Backward<T>& tensors, st
   }
 }
 
+/// Sums of `Count` numbers over a group, by one barrier where it is a block. Rows in use turns of memory.
+template <int Group, int Count, class C>
+__device__ __forceinline__ void reduce_all(C (&values)[Count], int turn) {
+  constexpr int kWarps = Group / 32;
+#pragma unroll
+  for (int i = 0; i < Count; ++i) values[i] = reduce_lanes<32, Sum>(values[i]);
+  if constexpr (kWarps > 1) {
+    __shared__ C kept[2][Count][kWarps];
+    if (threadIdx.x % 32 == 0) {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) kept[turn][i][threadIdx.x / 32] = values[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      values[i] = 0;
+#pragma unroll
+      for (int warp = 0; warp < kWarps; ++warp) values[i] += kept[turn][i][warp];
+    }
+  }
+}
+
+/// A row of dy and x in registers.
 template <class T, int Group, int Slots>
-__device__ __forceinline__ void backward_fused(const Backward<T>& tensors, std::uint64_t rows,
-                                               std::uint64_t columns) {
+struct RowPair {
   using C = Compute<T>;
-  constexpr int kEach = kPerVector<T>;
-  RowGroup<Group> group;
-  const auto slots = static_cast<std::uint32_t>(columns / kEach);
-  C weight_sum[Slots][kEach] = {}, bias_sum[Slots][kEach] = {};
+  HeldRow<T, Group, Slots> dy, x;
+  C mean, deviation;
+
+  __device__ __forceinline__ void load(const Backward<T>& tensors, std::uint64_t number, std::uint64_t rows,
+                                       std::uint32_t lane, std::uint64_t columns) {
+    const RowSlots row(number, columns, kPerVector<T>);
+    dy.load(tensors.dy, rows, row, lane, columns, 0);
+    x.load(tensors.x, rows, row, lane, columns, 0);
+    mean = tensors.mean[number];
+    deviation = tensors.deviation[number];
+  }
+  __device__ C normalized(int k, int j) const { return (x.get(k, j) - mean) * deviation; }
+};
+
+/// A thread's columns: their weights, and the sums over all rows that its group comes by.
+template <class T, int Group, int Slots>
+struct OwnColumns {
+  using C = Compute<T>;
+  static constexpr int kEach = kPerVector<T>;
+  std::uint32_t lane, slots;
   HeldRow<T, Group, Slots> weight;
-  weight.load(tensors.weight, RowSlots(0, columns, kEach), group.lane, columns, 0);
-  // As many turns for every group: those whose rows have ended still take part in the reductions.
-  for (std::uint64_t first = group.row - threadIdx.x / Group; first < rows; first += group.step) {
-    const std::uint64_t number = first + threadIdx.x / Group;
-    const bool present = number < rows;
-    const RowSlots row(present ? number : 0, columns, kEach);
-    HeldRow<T, Group, Slots> dy, x;
-    dy.load(tensors.dy, row, present ? group.lane : slots, columns, 0);
-    x.load(tensors.x, row, present ? group.lane : slots, columns, 0);
-    const C mean = present ? tensors.mean[number] : C(0);
-    const C deviation = present ? tensors.deviation[number] : C(0);
-    RowSums<C> sums;
+  C weight_sum[Slots][kEach] = {}, bias_sum[Slots][kEach] = {};
+
+  __device__ __forceinline__ OwnColumns(const T* weights, std::uint32_t own_lane, std::uint64_t columns)
+      : lane(own_lane), slots(static_cast<std::uint32_t>(columns / kEach)) {
+    weight.load(weights, 1, RowSlots(0, columns, kEach), lane, columns, 0);
+  }
+  __device__ __forceinline__ void add(const RowPair<T, Group, Slots>& row, C& gradient, C& product) {
 #pragma unroll
     for (int k = 0; k < Slots; ++k) {
+      if (lane + k * Group >= slots) break;
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        const C normalized = (x.get(k, j) - mean) * deviation;
-        sums.add(dy.get(k, j) * weight.get(k, j), normalized);
-        weight_sum[k][j] += dy.get(k, j) * normalized;
-        bias_sum[k][j] += dy.get(k, j);
+        const C dy = row.dy.get(k, j), normalized = row.normalized(k, j);
+        gradient += dy * weight.get(k, j);
+        product += dy * weight.get(k, j) * normalized;
+        weight_sum[k][j] += dy * normalized;
+        bias_sum[k][j] += dy;
       }
     }
-    sums.template finish<Group>(columns);
-    if (!present) continue;
+  }
+  __device__ __forceinline__ void write(T* dx, const RowPair<T, Group, Slots>& row,
+                                        const RowSums<C>& means) const {
 #pragma unroll
     for (int k = 0; k < Slots; ++k) {
-      const std::uint32_t slot = group.lane + k * Group;
+      const std::uint32_t slot = lane + k * Group;
       if (slot >= slots) break;
       Vector<T> result;
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        const C normalized = (x.get(k, j) - mean) * deviation;
-        result.set(j, sums.input_gradient(dy.get(k, j) * weight.get(k, j), normalized, deviation));
+        const C g = row.dy.get(k, j) * weight.get(k, j);
+        result.set(j, means.input_gradient(g, row.normalized(k, j), row.deviation));
       }
-      result.store(tensors.dx + (row.first_vector + slot) * kEach);
+      result.store(dx + slot * kEach);
     }
   }
-  write_column_sums<T, Group, Slots>(tensors, group.lane, slots, columns, weight_sum, bias_sum);
+};
+
+// Rows rows at once, all of which are read before the first is used.
+template <class T, int Group, int Slots, int Rows>
+__device__ __forceinline__ void backward_fused(const Backward<T>& tensors, std::uint64_t rows,
+                                               std::uint64_t columns) {
+  using C = Compute<T>;
+  const RowGroup<Group> group;
+  OwnColumns<T, Group, Slots> own(tensors.weight, group.lane, columns);
+  int turn = 0;
+  for (std::uint64_t first = group.row; first < rows; first += Rows * group.step, turn ^= 1) {
+    RowPair<T, Group, Slots> pairs[Rows];
+    C sums[2 * Rows] = {};
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+      const std::uint64_t number = first + r * group.step;
+      if (number < rows) pairs[r].load(tensors, number, rows, group.lane, columns);
+    }
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+      if (first + r * group.step < rows) own.add(pairs[r], sums[2 * r], sums[2 * r + 1]);
+    }
+    reduce_all<Group>(sums, turn);
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+      const std::uint64_t number = first + r * group.step;
+      if (number >= rows) break;
+      const RowSums<C> means{sums[2 * r] / static_cast<C>(columns),
+                             sums[2 * r + 1] / static_cast<C>(columns)};
+      own.write(tensors.dx + number * columns, pairs[r], means);
+    }
+  }
+  write_column_sums<T, Group, Slots>(tensors, group.lane, own.slots, columns, own.weight_sum, own.bias_sum);
 }
 
 // dx alone, for any row: the sums over columns take a kernel of their own.
@@ -154,18 +222,19 @@ __device__ __forceinline__ void backward_streamed(const Backward<T>& tensors, st
 
 }  // namespace
 
-#define JITTERSCOPE_FUSED(T, suffix, Group, Slots, Threads)                           \
+#define JITTERSCOPE_FUSED(T, suffix, Group, Slots, Rows, Threads)                     \
   JITTERSCOPE_ENTRY(Threads, layer_norm_backward_##Group##x##Slots##_##suffix,        \
                     (Backward<T> tensors, std::uint64_t rows, std::uint64_t columns), \
-                    { backward_fused<T, Group, Slots>(tensors, rows, columns); })
-// One vector for each thread where it can be: two take 116 registers.
+                    { backward_fused<T, Group, Slots, Rows>(tensors, rows, columns); })
 #define JITTERSCOPE_KERNELS(T, suffix)                                           \
-  JITTERSCOPE_FUSED(T, suffix, 32, 1, 256)                                       \
-  JITTERSCOPE_FUSED(T, suffix, 32, 2, 256)                                       \
-  JITTERSCOPE_FUSED(T, suffix, 128, 1, 128)                                      \
-  JITTERSCOPE_FUSED(T, suffix, 256, 1, 256)                                      \
-  JITTERSCOPE_FUSED(T, suffix, 512, 1, 512)                                      \
-  JITTERSCOPE_FUSED(T, suffix, 512, 2, 512)                                      \
+  JITTERSCOPE_FUSED(T, suffix, 32, 1, 2, 256)                                    \
+  JITTERSCOPE_FUSED(T, suffix, 32, 2, 1, 256)                                    \
+  JITTERSCOPE_FUSED(T, suffix, 96, 1, 2, 96)                                     \
+  JITTERSCOPE_FUSED(T, suffix, 128, 1, 2, 128)                                   \
+  JITTERSCOPE_FUSED(T, suffix, 192, 1, 2, 192)                                   \
+  JITTERSCOPE_FUSED(T, suffix, 256, 1, 2, 256)                                   \
+  JITTERSCOPE_FUSED(T, suffix, 512, 1, 2, 512)                                   \
+  JITTERSCOPE_FUSED(T, suffix, 512, 2, 1, 512)                                   \
   JITTERSCOPE_ENTRY(256, layer_norm_backward_streamed_##suffix,                  \
                     (Backward<T> tensors, std::uint64_t, std::uint64_t columns), \
                     { backward_streamed<T, 256>(tensors, columns); })

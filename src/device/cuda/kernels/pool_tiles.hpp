@@ -7,8 +7,11 @@
 namespace jitterscope::cuda {
 
 /// Channels side by side in NHWC. An index has 8 bytes: two are one 16-byte access, and what a warp writes
-/// has no gaps, while with more channels each store of indices would fill half of its sectors.
+/// has no gaps.
 inline constexpr int kTileChannels = 2;
+/// Of numbers of 16 bits, where C allows it: as many bytes of x as two of 32 have, in as many instructions.
+/// Threads store their indices in pairs then, see pool_indices.cuh.
+inline constexpr int kShortTileChannels = 4;
 
 /// Outputs below one another. Two of a 3x3 window at stride 2 share one of 5 rows of x, in 40 registers where
 /// four would need 80.
@@ -25,11 +28,11 @@ JITTERSCOPE_HOST_DEVICE constexpr int backward_tile_strides(bool channels_last) 
 /// So few that an item's place is found with 32 bits, in half of the instructions that 64 take.
 inline constexpr std::uint64_t kMostTiles = (std::uint64_t{1} << 31) - 1;
 
-template <bool Last>
+template <int Channels>
 JITTERSCOPE_HOST_DEVICE PoolShape::Place tile_place(const PoolShape& shape, std::uint32_t item) {
   std::int32_t channel = 0;
-  if constexpr (Last) {
-    channel = static_cast<std::int32_t>(shape.by_channel_groups.narrow_split(item)) * kTileChannels;
+  if constexpr (Channels > 0) {
+    channel = static_cast<std::int32_t>(shape.by_channel_groups.narrow_split(item)) * Channels;
   }
   const auto column = static_cast<std::int32_t>(shape.by_columns.narrow_split(item));
   const auto row = static_cast<std::int32_t>(shape.by_rows.narrow_split(item));

@@ -9,6 +9,7 @@ namespace {
 using jitterscope::cuda::backward_tile_strides;
 using jitterscope::cuda::is_inside;
 using jitterscope::cuda::kBackwardTileColumns;
+using jitterscope::cuda::kShortTileChannels;
 using jitterscope::cuda::kTileChannels;
 using jitterscope::cuda::PoolShape;
 using jitterscope::cuda::tile_place;
@@ -18,17 +19,18 @@ using jitterscope::cuda::WindowsOver;
 /// exist.
 template <bool Max, class T, int V>
 struct WindowGradient {
-  Pack<T, V> value;
+  Numbers<T, V> value;
   std::int32_t index[V];
 
   __device__ __forceinline__ void load(const T* dy, const std::int64_t* indices, std::int64_t at,
                                        bool exists) {
-    value = exists ? Pack<T, V>::load(dy + at) : Pack<T, V>{};
+    value = {};
+    if (exists) value.load(dy + at);
     if constexpr (Max) {
-      Pack<std::int64_t, V> whole;
-      if (exists) whole = Pack<std::int64_t, V>::load(indices + at);
+      Numbers<std::int64_t, V> whole;
+      if (exists) whole.load(indices + at);
 #pragma unroll
-      for (int v = 0; v < V; ++v) index[v] = exists ? static_cast<std::int32_t>(whole.part[v]) : -1;
+      for (int v = 0; v < V; ++v) index[v] = exists ? static_cast<std::int32_t>(whole.part(v)) : -1;
     }
   }
   __device__ __forceinline__ Compute<T> given_to(std::int32_t element, int v) const {
@@ -104,24 +106,24 @@ __device__ __forceinline__ void store_columns(T* to, const Compute<T> (&sums)[kB
 #pragma unroll
   for (int a = 0; a < kBackwardTileColumns; ++a) {
     if (left + a >= columns) return;
-    Pack<T, V> result;
+    Numbers<T, V> result;
 #pragma unroll
     for (int v = 0; v < V; ++v) result.set(v, sums[a][v]);
     result.store(to + a * channels);
   }
 }
 
-template <bool Max, class T, bool Last, int Window, int Stride, int Phase>
+template <bool Max, class T, int Channels, int Window, int Stride, int Phase, int Strides>
 __device__ __forceinline__ void pool_backward_tile(T* __restrict__ dx, const T* __restrict__ dy,
                                                    const std::int64_t* __restrict__ indices,
                                                    const PoolShape& shape) {
-  constexpr int V = Last ? kTileChannels : 1;
-  using Tile = BackwardTile<Max, T, V, Window, Stride, Phase, backward_tile_strides(Last)>;
+  constexpr int V = Channels > 0 ? Channels : 1;
+  using Tile = BackwardTile<Max, T, V, Window, Stride, Phase, Strides>;
   static_assert(kBackwardTileColumns % Stride == 0);
   const auto item = static_cast<std::uint32_t>(first_index());
   if (item >= shape.items) return;
-  const PoolShape::Place place = tile_place<Last>(shape, item);
-  const std::int64_t channels = Last ? shape.channels : 1;
+  const PoolShape::Place place = tile_place<Channels>(shape, item);
+  const std::int64_t channels = Channels > 0 ? shape.channels : 1;
   const Tile tile(dy, indices, shape, place, channels);
   const std::int32_t top = Tile::first_row(shape, place);
   const std::int32_t left = place.column * kBackwardTileColumns;
@@ -133,26 +135,38 @@ __device__ __forceinline__ void pool_backward_tile(T* __restrict__ dx, const T* 
     Compute<T> sums[kBackwardTileColumns][V];
 #pragma unroll
     for (int a = 0; a < kBackwardTileColumns; ++a) tile.gather(row, a, begin + left + a, sums[a]);
-    store_columns<Last, T, V>(dx + plane + begin * channels, sums, left, shape.w.size, channels);
+    store_columns<(Channels > 0), T, V>(dx + plane + begin * channels, sums, left, shape.w.size, channels);
   }
 }
 
 }  // namespace
 
-#define JITTERSCOPE_KERNELS(T, suffix, layout, last, window, stride, phase)                                 \
-  JITTERSCOPE_ENTRY(256, max_backward_##layout##_window##window##_stride##stride##_phase##phase##_##suffix, \
-                    (T * dx, const T* dy, const std::int64_t* indices, PoolShape s),                        \
-                    { pool_backward_tile<true, T, last, window, stride, phase>(dx, dy, indices, s); })      \
-  JITTERSCOPE_ENTRY(256,                                                                                    \
-                    average_backward_##layout##_window##window##_stride##stride##_phase##phase##_##suffix,  \
-                    (T * dx, const T* dy, PoolShape s),                                                     \
-                    { pool_backward_tile<false, T, last, window, stride, phase>(dx, dy, nullptr, s); })
-#define JITTERSCOPE_LAYOUTS(T, suffix, window, stride, phase)          \
-  JITTERSCOPE_KERNELS(T, suffix, planes, false, window, stride, phase) \
-  JITTERSCOPE_KERNELS(T, suffix, channels, true, window, stride, phase)
+#define JITTERSCOPE_KERNELS(T, suffix, layout, channels, window, stride, phase)                         \
+  JITTERSCOPE_ENTRY(                                                                                    \
+      256, max_backward_##layout##_window##window##_stride##stride##_phase##phase##_##suffix,           \
+      (T * dx, const T* dy, const std::int64_t* indices, PoolShape s), {                                \
+        pool_backward_tile<true, T, channels, window, stride, phase, backward_tile_strides(channels)>(  \
+            dx, dy, indices, s);                                                                        \
+      })                                                                                                \
+  JITTERSCOPE_ENTRY(                                                                                    \
+      256, average_backward_##layout##_window##window##_stride##stride##_phase##phase##_##suffix,       \
+      (T * dx, const T* dy, PoolShape s), {                                                             \
+        pool_backward_tile<false, T, channels, window, stride, phase, backward_tile_strides(channels)>( \
+            dx, dy, nullptr, s);                                                                        \
+      })
+#define JITTERSCOPE_LAYOUTS(T, suffix, window, stride, phase)      \
+  JITTERSCOPE_KERNELS(T, suffix, planes, 0, window, stride, phase) \
+  JITTERSCOPE_KERNELS(T, suffix, channels, kTileChannels, window, stride, phase)
 #define JITTERSCOPE_TILES(T, suffix)      \
   JITTERSCOPE_LAYOUTS(T, suffix, 3, 2, 0) \
   JITTERSCOPE_LAYOUTS(T, suffix, 3, 2, 1) \
   JITTERSCOPE_LAYOUTS(T, suffix, 2, 2, 0) \
   JITTERSCOPE_LAYOUTS(T, suffix, 3, 1, 0)
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_TILES)
+#define JITTERSCOPE_SHORT_TILES(T, suffix)                                   \
+  JITTERSCOPE_KERNELS(T, suffix, more_channels, kShortTileChannels, 3, 2, 0) \
+  JITTERSCOPE_KERNELS(T, suffix, more_channels, kShortTileChannels, 3, 2, 1) \
+  JITTERSCOPE_KERNELS(T, suffix, more_channels, kShortTileChannels, 2, 2, 0) \
+  JITTERSCOPE_KERNELS(T, suffix, more_channels, kShortTileChannels, 3, 1, 0)
+JITTERSCOPE_SHORT_TILES(__half, f16)
+JITTERSCOPE_SHORT_TILES(__nv_bfloat16, bf16)

@@ -1,11 +1,12 @@
 // Maximum and average over square windows of common sizes: see pool_tiles.hpp.
-#include "device/cuda/kernels/pack.cuh"
+#include "device/cuda/kernels/pool_indices.cuh"
 #include "device/cuda/kernels/pool_tiles.hpp"
 
 namespace {
 
 using jitterscope::cuda::forward_tile_rows;
 using jitterscope::cuda::is_inside;
+using jitterscope::cuda::kShortTileChannels;
 using jitterscope::cuda::kTileChannels;
 using jitterscope::cuda::PoolShape;
 using jitterscope::cuda::tile_place;
@@ -22,7 +23,7 @@ struct ForwardTile {
   static constexpr int kInputRows = (Rows - 1) * Stride + Window;
   std::int32_t first_row, first_column;
   std::int32_t begin[kInputRows], column[Window];  ///< in the plane: of each row; in each row
-  Pack<T, V> value[kInputRows][Window];
+  Numbers<T, V> value[kInputRows][Window];
 
   __device__ __forceinline__ ForwardTile(const T* __restrict__ plane, const PoolShape& shape,
                                          const PoolShape::Place& place, std::int64_t channels)
@@ -35,14 +36,14 @@ struct ForwardTile {
       begin[r] = clamped(first_row + r, shape.h.size) * shape.w.size;
 #pragma unroll
       for (int s = 0; s < Window; ++s) {
-        value[r][s] = Pack<T, V>::load(plane + (begin[r] + column[s]) * channels);
+        value[r][s].load(plane + (begin[r] + column[s]) * channels);
       }
     }
   }
 
   /// As PyTorch: the first of equal ones wins, and a NaN wins over numbers. What stands for the padding
   /// before the first element is that element.
-  __device__ __forceinline__ void maximum(int output, Pack<T, V>& y, Pack<std::int64_t, V>& indices) const {
+  __device__ __forceinline__ void maximum(int output, Numbers<T, V>& y, std::int32_t (&indices)[V]) const {
     const int top = output * Stride;
 #pragma unroll
     for (int v = 0; v < V; ++v) {
@@ -57,11 +58,11 @@ struct ForwardTile {
         index = better ? begin[r] + column[s] : index;
       }
       y.set(v, best);
-      indices.part[v] = index;
+      indices[v] = index;
     }
   }
 
-  __device__ __forceinline__ void average(int output, const PoolShape& shape, Pack<T, V>& y) const {
+  __device__ __forceinline__ void average(int output, const PoolShape& shape, Numbers<T, V>& y) const {
     Compute<T> sum[V] = {};
 #pragma unroll
     for (int tap = 0; tap < Window * Window; ++tap) {
@@ -75,48 +76,59 @@ struct ForwardTile {
   }
 };
 
-template <bool Max, class T, bool Last, int Window, int Stride>
+template <bool Max, class T, int Channels, int Window, int Stride, int Rows>
 __device__ __forceinline__ void pool_forward_tile(T* __restrict__ y, std::int64_t* __restrict__ indices,
                                                   const T* __restrict__ x, const PoolShape& shape) {
-  constexpr int V = Last ? kTileChannels : 1;
-  constexpr int kRows = forward_tile_rows(Window, Last);
+  constexpr int V = Channels > 0 ? Channels : 1;
   const auto item = static_cast<std::uint32_t>(first_index());
-  if (item >= shape.items) return;
-  const PoolShape::Place place = tile_place<Last>(shape, item);
-  const std::int64_t channels = Last ? shape.channels : 1;
-  const ForwardTile<T, V, Window, Stride, kRows> tile(x + shape.input_at(place, 0, 0), shape, place,
-                                                      channels);
+  const bool present = item < shape.items;
+  if (!(Max && V % 4 == 0) && !present) return;
+  const PoolShape::Place place = tile_place<Channels>(shape, present ? item : 0);
+  const std::int64_t channels = Channels > 0 ? shape.channels : 1;
+  const ForwardTile<T, V, Window, Stride, Rows> tile(x + shape.input_at(place, 0, 0), shape, place, channels);
   const std::int64_t row_length = shape.w.out * channels;
-  std::int64_t to = shape.output_at(place, place.row * kRows, place.column);
+  std::int64_t to = shape.output_at(place, place.row * Rows, place.column);
 #pragma unroll
-  for (int output = 0; output < kRows; ++output, to += row_length) {
-    if (place.row * kRows + output >= shape.h.out) return;
-    Pack<T, V> result;
+  for (int output = 0; output < Rows; ++output, to += row_length) {
+    const bool exists = present && place.row * Rows + output < shape.h.out;
+    Numbers<T, V> result;
     if constexpr (Max) {
-      Pack<std::int64_t, V> places;
+      std::int32_t places[V];
       tile.maximum(output, result, places);
-      places.store(indices + to);
+      store_indices(indices, exists ? to : -1, places);
     } else {
       tile.average(output, shape, result);
     }
-    result.store(y + to);
+    if (exists) result.store(y + to);
   }
 }
 
 }  // namespace
 
-#define JITTERSCOPE_KERNELS(T, suffix, layout, last, window, stride)                            \
-  JITTERSCOPE_ENTRY(256, max_forward_##layout##_window##window##_stride##stride##_##suffix,     \
-                    (T * y, std::int64_t * indices, const T* x, PoolShape s),                   \
-                    { pool_forward_tile<true, T, last, window, stride>(y, indices, x, s); })    \
-  JITTERSCOPE_ENTRY(256, average_forward_##layout##_window##window##_stride##stride##_##suffix, \
-                    (T * y, const T* x, PoolShape s),                                           \
-                    { pool_forward_tile<false, T, last, window, stride>(y, nullptr, x, s); })
-#define JITTERSCOPE_LAYOUTS(T, suffix, window, stride)          \
-  JITTERSCOPE_KERNELS(T, suffix, planes, false, window, stride) \
-  JITTERSCOPE_KERNELS(T, suffix, channels, true, window, stride)
+#define JITTERSCOPE_KERNELS(T, suffix, layout, channels, window, stride)                            \
+  JITTERSCOPE_ENTRY(                                                                                \
+      256, max_forward_##layout##_window##window##_stride##stride##_##suffix,                       \
+      (T * y, std::int64_t * indices, const T* x, PoolShape s), {                                   \
+        pool_forward_tile<true, T, channels, window, stride, forward_tile_rows(window, channels)>(  \
+            y, indices, x, s);                                                                      \
+      })                                                                                            \
+  JITTERSCOPE_ENTRY(                                                                                \
+      256, average_forward_##layout##_window##window##_stride##stride##_##suffix,                   \
+      (T * y, const T* x, PoolShape s), {                                                           \
+        pool_forward_tile<false, T, channels, window, stride, forward_tile_rows(window, channels)>( \
+            y, nullptr, x, s);                                                                      \
+      })
+#define JITTERSCOPE_LAYOUTS(T, suffix, window, stride)      \
+  JITTERSCOPE_KERNELS(T, suffix, planes, 0, window, stride) \
+  JITTERSCOPE_KERNELS(T, suffix, channels, kTileChannels, window, stride)
 #define JITTERSCOPE_TILES(T, suffix)   \
   JITTERSCOPE_LAYOUTS(T, suffix, 3, 2) \
   JITTERSCOPE_LAYOUTS(T, suffix, 2, 2) \
   JITTERSCOPE_LAYOUTS(T, suffix, 3, 1)
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_TILES)
+#define JITTERSCOPE_SHORT_TILES(T, suffix)                                \
+  JITTERSCOPE_KERNELS(T, suffix, more_channels, kShortTileChannels, 3, 2) \
+  JITTERSCOPE_KERNELS(T, suffix, more_channels, kShortTileChannels, 2, 2) \
+  JITTERSCOPE_KERNELS(T, suffix, more_channels, kShortTileChannels, 3, 1)
+JITTERSCOPE_SHORT_TILES(__half, f16)
+JITTERSCOPE_SHORT_TILES(__nv_bfloat16, bf16)

@@ -1,7 +1,10 @@
 // Elementwise, optimizer steps, bias and embedding: one kernel that fills the GPU.
+#include <fmt/format.h>
+
 #include "device/cuda/kernel_plan.hpp"
 #include "device/cuda/kernels/channel_shape.hpp"
 #include "device/cuda/kernels/elementwise_shape.hpp"
+#include "device/cuda/kernels/embedding_shape.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -58,9 +61,9 @@ void plan_bias_add(KernelPlan& plan, const BiasAdd& shape) {
   const int per_vector = elements_of_vector(shape.dtype);
   const ChannelShape channels =
       ChannelShape::make(shape.n, shape.c, shape.h * shape.w, shape.layout == Layout::nhwc, per_vector);
-  plan.add_filling(KernelName(KernelFile::bias_add, "bias_add", shape.dtype),
-                   vectors_of(static_cast<std::int64_t>(channels.count), shape.dtype), plan.operand(2),
-                   plan.operand(0), plan.operand(1), channels);
+  plan.add_covering(KernelName(KernelFile::bias_add, "bias_add", shape.dtype),
+                    vectors_of(static_cast<std::int64_t>(channels.count), shape.dtype), 1, plan.operand(2),
+                    plan.operand(0), plan.operand(1), channels);
 }
 
 void plan_bias_broadcast(KernelPlan& plan, const Matmul& shape) {
@@ -70,27 +73,27 @@ void plan_bias_broadcast(KernelPlan& plan, const Matmul& shape) {
 }
 
 void plan_embedding(KernelPlan& plan, const Embedding& shape) {
-  const std::int64_t elements = shape.count * shape.columns;
-  if (shape.pass != Pass::backward) {
-    const int per_vector = elements_of_vector(shape.dtype);
-    const bool whole = shape.columns % per_vector == 0;
-    const std::int64_t items = whole ? elements / per_vector : elements;
-    const FastDivisor by_groups(whole ? shape.columns / per_vector : shape.columns);
-    plan.add_filling(KernelName(KernelFile::embedding,
-                                whole ? "embedding_forward_vector" : "embedding_forward_single", shape.dtype),
-                     items, plan.operand(2), plan.operand(0), plan.operand(1),
-                     static_cast<std::uint64_t>(items), by_groups);
+  const bool backward = shape.pass == Pass::backward;
+  // Sums of numbers of 16 bits are kept in f32 until all have arrived.
+  const Bytes element = backward ? compute_size(shape.dtype) : element_size(shape.dtype);
+  const int per_vector = static_cast<int>(16 / element.value());
+  const bool whole = shape.columns % per_vector == 0;
+  const int group = whole ? per_vector : 1;
+  const std::string_view width = whole ? "vector" : "single";
+  const auto work =
+      EmbeddingShape::make(shape.count, shape.rows, shape.columns, group, group * element.value());
+  if (!backward) {
+    plan.add(KernelName(KernelFile::embedding, fmt::format("embedding_forward_{}", width), shape.dtype),
+             work.blocks(), kBlockThreads, plan.operand(2), plan.operand(0), plan.operand(1), work);
     return;
   }
-  // Sums of numbers of 16 bits are kept in f32 until all have arrived.
   const std::int64_t table = shape.rows * shape.columns;
-  const Bytes sums_size(table * compute_size(shape.dtype).value());
-  const bool shorten = compute_size(shape.dtype) != element_size(shape.dtype);
+  const Bytes sums_size(table * element.value());
+  const bool shorten = element != element_size(shape.dtype);
   const DeviceAddress sums = shorten ? plan.workspace(sums_size) : plan.operand(2);
   plan.add_zero({sums, sums_size});
-  plan.add_filling(KernelName(KernelFile::embedding, "embedding_backward", shape.dtype), elements, sums,
-                   plan.operand(0), plan.operand(1), static_cast<std::uint64_t>(elements),
-                   FastDivisor(shape.columns));
+  plan.add(KernelName(KernelFile::embedding, fmt::format("embedding_backward_{}", width), shape.dtype),
+           work.blocks(), kBlockThreads, sums, plan.operand(0), plan.operand(1), work);
   if (!shorten) return;
   plan.add_filling(KernelName(KernelFile::embedding, "embedding_shorten", shape.dtype),
                    vectors_of(table, shape.dtype), plan.operand(2), sums, static_cast<std::uint64_t>(table));

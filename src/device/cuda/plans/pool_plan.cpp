@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "device/cuda/kernel_plan.hpp"
+#include "device/cuda/kernels/plane_stage.hpp"
+#include "device/cuda/kernels/pool_rows.hpp"
 #include "device/cuda/kernels/pool_shape.hpp"
 #include "device/cuda/kernels/pool_tiles.hpp"
 #include "device/cuda/kernels/row_slots.hpp"
@@ -77,9 +79,19 @@ bool is_tile_listed(const Pool2d& pool) {
   return is_square(pool, 3, 2) || is_square(pool, 3, 1);
 }
 
+bool has_short_tile(const Pool2d& pool) {
+  return pool.layout == Layout::nhwc && pool.c % kShortTileChannels == 0 &&
+         element_size(pool.dtype) == Bytes(2);
+}
+
+std::string_view tile_layout(const Pool2d& pool) {
+  if (pool.layout == Layout::nchw) return "planes";
+  return has_short_tile(pool) ? "more_channels" : "channels";
+}
+
 PoolShape make_tile_shape(const Pool2d& pool) {
   const bool last = pool.layout == Layout::nhwc;
-  const int channels = last ? kTileChannels : 1;
+  const int channels = has_short_tile(pool) ? kShortTileChannels : last ? kTileChannels : 1;
   if (pool.pass == Pass::backward) {
     const std::int64_t strides = (pool.h - 1 + pool.pad_h) / pool.stride_h + 1;
     return make_shape(
@@ -96,9 +108,8 @@ bool has_tile(const Pool2d& pool) {
 
 void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
   const bool backward = pool.pass == Pass::backward;
-  std::string name =
-      fmt::format("{}_{}_{}_window{}_stride{}", name_of(pool.kind), name_of(pool.pass),
-                  pool.layout == Layout::nhwc ? "channels" : "planes", pool.window_h, pool.stride_h);
+  std::string name = fmt::format("{}_{}_{}_window{}_stride{}", name_of(pool.kind), name_of(pool.pass),
+                                 tile_layout(pool), pool.window_h, pool.stride_h);
   if (backward) name += fmt::format("_phase{}", pool.pad_w % pool.stride_w);
   const KernelName kernel(backward ? KernelFile::pooling_backward_tiles : KernelFile::pooling_forward_tiles,
                           name, pool.dtype);
@@ -108,13 +119,60 @@ void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
   });
 }
 
+// As the files of rows list them. Rows of whole eights, with as many windows as strides, are aligned.
+bool is_row_listed(const Pool2d& pool) {
+  if (pool.layout != Layout::nchw || pool.w % kRowColumns != 0) return false;
+  if (is_square(pool, 2, 2)) return pool.pad_w == 0;
+  return (is_square(pool, 3, 2) || is_square(pool, 3, 1)) && pool.pad_w == 1;
+}
+
+PoolShape make_row_shape(const Pool2d& pool) {
+  const std::int64_t columns = pool.w / kRowColumns;
+  if (pool.pass == Pass::backward) {
+    const std::int64_t strides = (pool.h - 1 + pool.pad_h) / pool.stride_h + 1;
+    return make_shape(pool, {quotient_up(strides, kBackwardRowStrides), columns}, 1);
+  }
+  return make_shape(pool, {quotient_up(pool.out_h(), kForwardRowOutputs), columns}, 1);
+}
+
+bool has_rows(const Pool2d& pool) { return is_row_listed(pool) && make_row_shape(pool).items <= kMostTiles; }
+
+void plan_rows(KernelPlan& plan, const Pool2d& pool) {
+  const bool backward = pool.pass == Pass::backward;
+  const KernelName kernel(backward ? KernelFile::pooling_backward_rows : KernelFile::pooling_forward_rows,
+                          fmt::format("{}_{}_rows_window{}_stride{}_pad{}", name_of(pool.kind),
+                                      name_of(pool.pass), pool.window_h, pool.stride_h, pool.pad_w),
+                          pool.dtype);
+  const PoolShape shape = make_row_shape(pool);
+  with_tensors(plan, pool, [&](auto... tensors) {
+    plan.add_covering(kernel, static_cast<std::int64_t>(shape.items), 1, tensors..., shape);
+  });
+}
+
+// Smaller planes than a vector are left to the kernels for any window.
 bool is_average_of_planes(const Pool2d& pool) {
-  return pool.kind == PoolKind::average && pool.pass != Pass::backward && pool.layout == Layout::nchw &&
-         pool.window_h == pool.h && pool.window_w == pool.w && pool.pad_h == 0 && pool.pad_w == 0;
+  return pool.kind == PoolKind::average && pool.layout == Layout::nchw && pool.window_h == pool.h &&
+         pool.window_w == pool.w && pool.pad_h == 0 && pool.pad_w == 0 &&
+         (pool.pass != Pass::backward || pool.h * pool.w >= elements_of_vector(pool.dtype));
 }
 
 void plan_average_of_planes(KernelPlan& plan, const Pool2d& pool) {
   const std::int64_t planes = pool.n * pool.c, plane = pool.h * pool.w;
+  if (pool.pass == Pass::backward) {
+    plan.add_covering(KernelName(KernelFile::plane_spread, "spread_planes", pool.dtype),
+                      quotient_up(planes * plane, elements_of_vector(pool.dtype)), 1, plan.operand(1),
+                      plan.operand(0), static_cast<std::uint64_t>(planes * plane),
+                      static_cast<std::uint64_t>(planes), FastDivisor(plane));
+    return;
+  }
+  if (const int each = PlaneStage::planes_each(plane * element_size(pool.dtype).value()); each > 0) {
+    plan.add(KernelName(KernelFile::average_planes,
+                        fmt::format("average_planes_staged{}", static_cast<int>(kBlockThreads) / each),
+                        pool.dtype),
+             quotient_up(planes, each), kBlockThreads, plan.operand(1), plan.operand(0),
+             static_cast<std::uint64_t>(planes), static_cast<std::uint32_t>(plane));
+    return;
+  }
   const int group = group_of(most_slots(plane, elements_of_vector(pool.dtype)));
   plan.add(KernelName(KernelFile::average_planes, fmt::format("average_planes{}", group), pool.dtype),
            quotient_up(planes, kBlockThreads / group), kBlockThreads, plan.operand(1), plan.operand(0),
@@ -146,7 +204,9 @@ void plan_any_window(KernelPlan& plan, const Pool2d& pool) {
 
 void plan_pool(KernelPlan& plan, const Pool2d& pool) {
   check_size(pool);
-  if (has_tile(pool)) {
+  if (has_rows(pool)) {
+    plan_rows(plan, pool);
+  } else if (has_tile(pool)) {
     plan_tiles(plan, pool);
   } else if (is_average_of_planes(pool)) {
     plan_average_of_planes(plan, pool);

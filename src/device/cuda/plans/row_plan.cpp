@@ -19,10 +19,14 @@ struct RowKernel {
   std::string name() const { return fmt::format("{}x{}", group, slots); }
   std::int64_t rows_each() const { return threads / group; }
 };
-constexpr std::array kHeld = {RowKernel{8, 4, 256}, RowKernel{32, 4, 256}, RowKernel{256, 4, 256},
-                              RowKernel{512, 4, 512}};
-constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{128, 1, 128},
-                               RowKernel{256, 1, 256}, RowKernel{512, 1, 512}, RowKernel{512, 2, 512}};
+constexpr std::array kHeld = {RowKernel{4, 4, 256},   RowKernel{8, 4, 256},  RowKernel{32, 2, 256},
+                              RowKernel{32, 4, 256},  RowKernel{32, 8, 256}, RowKernel{128, 4, 128},
+                              RowKernel{256, 4, 256}, RowKernel{512, 4, 512}};
+/// A block's part of a row that a cluster shares.
+constexpr std::array kClustered = {RowKernel{256, 4, 256}, RowKernel{256, 8, 256}};
+constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{96, 1, 96},
+                               RowKernel{128, 1, 128}, RowKernel{192, 1, 192}, RowKernel{256, 1, 256},
+                               RowKernel{512, 1, 512}, RowKernel{512, 2, 512}};
 
 std::optional<RowKernel> smallest(std::span<const RowKernel> kernels, std::int64_t slots) {
   const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const RowKernel& kernel) {
@@ -31,17 +35,47 @@ std::optional<RowKernel> smallest(std::span<const RowKernel> kernels, std::int64
   return found == kernels.end() ? std::nullopt : std::optional(*found);
 }
 
-/// A kernel that has a variant for each group, and one that streams rows too long for all of them.
+/// Where the variants for each group are, and that for rows too long for all of them.
+struct RowFiles {
+  KernelFile held, streamed;
+};
+constexpr RowFiles kSoftmax{KernelFile::softmax, KernelFile::softmax_streamed};
+constexpr RowFiles kLayerNorm{KernelFile::layer_norm, KernelFile::layer_norm_streamed};
+
 template <class... Arguments>
-void add_rows(KernelPlan& plan, KernelFile file, std::string_view base, DataType dtype, std::int64_t rows,
-              std::int64_t columns, Arguments... arguments) {
+void add_rows(KernelPlan& plan, const RowFiles& files, std::string_view base, DataType dtype,
+              std::int64_t rows, std::int64_t columns, Arguments... arguments) {
   constexpr unsigned kStreamedThreads = 512;
   if (const auto held = smallest(kHeld, most_slots(columns, elements_of_vector(dtype)))) {
-    plan.add(KernelName(file, fmt::format("{}_{}", base, held->name()), dtype),
+    plan.add(KernelName(files.held, fmt::format("{}_{}", base, held->name()), dtype),
              (rows + held->rows_each() - 1) / held->rows_each(), held->threads, arguments...);
   } else {
-    plan.add(KernelName(file, fmt::format("{}_streamed", base), dtype), rows, kStreamedThreads, arguments...);
+    plan.add(KernelName(files.streamed, fmt::format("{}_streamed", base), dtype), rows, kStreamedThreads,
+             arguments...);
   }
+}
+
+/// Whether clusters of blocks took the rows: those that no block holds and eight do, where the GPU has them.
+template <class... Arguments>
+bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape, Arguments... arguments) {
+  const std::int64_t slots = most_slots(shape.columns, elements_of_vector(shape.dtype));
+  const auto part = smallest(kClustered, (slots + kClusterBlocks - 1) / kClusterBlocks);
+  if (smallest(kHeld, slots) || !part) return false;
+  const KernelName kernel(KernelFile::softmax_cluster, fmt::format("{}_cluster_{}", base, part->name()),
+                          shape.dtype);
+  if (plan.cluster_blocks(kernel) != kClusterBlocks) return false;
+  plan.add(kernel, shape.rows * kClusterBlocks, part->threads, arguments...);
+  return true;
+}
+
+/// Softmax, whose arguments end in the same way for both passes.
+template <class... Tensors>
+void add_softmax(KernelPlan& plan, std::string_view base, const Softmax& shape, Tensors... tensors) {
+  const auto rows = static_cast<std::uint64_t>(shape.rows);
+  const auto columns = static_cast<std::uint64_t>(shape.columns);
+  if (add_clusters(plan, base, shape, tensors..., rows, columns, shape.logarithm)) return;
+  add_rows(plan, kSoftmax, base, shape.dtype, shape.rows, shape.columns, tensors..., rows, columns,
+           shape.logarithm);
 }
 
 struct NormForward {
@@ -115,14 +149,10 @@ void plan_separate(KernelPlan& plan, const LayerNorm& shape) {
 }  // namespace
 
 void plan_softmax(KernelPlan& plan, const Softmax& shape) {
-  const auto rows = static_cast<std::uint64_t>(shape.rows);
-  const auto columns = static_cast<std::uint64_t>(shape.columns);
   if (shape.pass == Pass::backward) {
-    add_rows(plan, KernelFile::softmax, "softmax_backward", shape.dtype, shape.rows, shape.columns,
-             plan.operand(2), plan.operand(0), plan.operand(1), rows, columns, shape.logarithm);
+    add_softmax(plan, "softmax_backward", shape, plan.operand(2), plan.operand(0), plan.operand(1));
   } else {
-    add_rows(plan, KernelFile::softmax, "softmax_forward", shape.dtype, shape.rows, shape.columns,
-             plan.operand(1), plan.operand(0), rows, columns, shape.logarithm);
+    add_softmax(plan, "softmax_forward", shape, plan.operand(1), plan.operand(0));
   }
 }
 
@@ -130,8 +160,8 @@ void plan_layer_norm(KernelPlan& plan, const LayerNorm& shape) {
   if (shape.pass != Pass::backward) {
     const NormForward tensors{plan.operand(3), plan.operand(4), plan.operand(5),
                               plan.operand(0), plan.operand(1), plan.operand(2)};
-    add_rows(plan, KernelFile::layer_norm, "layer_norm_forward", shape.dtype, shape.rows, shape.columns,
-             tensors, static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns));
+    add_rows(plan, kLayerNorm, "layer_norm_forward", shape.dtype, shape.rows, shape.columns, tensors,
+             static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns));
     return;
   }
   const int per_vector = elements_of_vector(shape.dtype);

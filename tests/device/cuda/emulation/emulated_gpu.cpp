@@ -2,6 +2,8 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -47,6 +49,8 @@ class Block {
 
   void run(unsigned index) {
     block_index.x = index;
+    std::fill(std::begin(barriers_), std::end(barriers_), 0u);
+    passed_ = 0;
     for (unsigned left = static_cast<unsigned>(fibers_.size()); left > 0;) {
       for (thread_index.x = 0; thread_index.x < fibers_.size(); ++thread_index.x) {
         Fiber& fiber = fibers_[thread_index.x];
@@ -54,7 +58,14 @@ class Block {
         swapcontext(&scheduler_, &fiber.context);
         if (fiber.ended) --left;
       }
+      open_barriers();
     }
+  }
+  /// Whoever has ended is waited for by nobody.
+  static void wait_at_barrier() {
+    const unsigned mine = ++barriers_[thread_index.x];
+    do yield();
+    while (passed_ < mine);
   }
   static void yield() {
     const unsigned self = thread_index.x;
@@ -67,12 +78,22 @@ class Block {
     bool ended = false;
   };
 
+  /// Between turns, so that all threads go on in the same one and those of a warp stay in step.
+  void open_barriers() {
+    unsigned reached = ~0u;
+    for (std::size_t thread = 0; thread < fibers_.size(); ++thread) {
+      if (!fibers_[thread].ended) reached = std::min(reached, barriers_[thread]);
+    }
+    passed_ = reached;
+  }
+
   static void run_thread() {
     running_->call_(running_->arguments_);
     running_->fibers_[thread_index.x].ended = true;
   }
 
   static inline Block* running_ = nullptr;
+  static inline unsigned barriers_[1024], passed_ = 0;  ///< that each thread has reached, that all have
   Call call_;
   void** arguments_;
   std::vector<Fiber> fibers_;
@@ -84,6 +105,7 @@ class Block {
 Entry::Entry(const char* name, unsigned largest_block, Call call) { kernels()[name] = {largest_block, call}; }
 
 void wait_for_others() { Block::yield(); }
+void wait_at_barrier() { Block::wait_at_barrier(); }
 
 void launch(const char* name, unsigned blocks, unsigned threads, void** arguments) {
   const Kernel& kernel = kernels().at(name);

@@ -23,6 +23,8 @@ inline Index block_index, thread_index, block_size, grid_size;
 
 /// Ends the running thread's turn; it goes on when all others have had theirs.
 void wait_for_others();
+/// Ends its turns until all threads of the block have come as far.
+void wait_at_barrier();
 
 /// What each thread of a block gives to the others: two rows, used in turn, since a thread may already give
 /// its next value while others still read this one.
@@ -73,7 +75,7 @@ void call_with(void (*)(Parameters...), void** arguments) {
 #define blockDim emulation::block_size
 #define gridDim emulation::grid_size
 
-inline void __syncthreads() { emulation::wait_for_others(); }
+inline void __syncthreads() { emulation::wait_at_barrier(); }
 template <class Value>
 Value __shfl_xor_sync(unsigned, Value value, int offset, int = 32) {
   return emulation::exchange(value, threadIdx.x ^ static_cast<unsigned>(offset));

@@ -17,6 +17,8 @@ class EmulatedPlan : public jitterscope::cuda::KernelPlan {
   jitterscope::cuda::DeviceAddress operand(std::size_t index) const override;
   jitterscope::cuda::DeviceAddress workspace(jitterscope::Bytes size) override;
   std::int64_t resident_blocks(const jitterscope::cuda::KernelName&, unsigned) override { return resident_; }
+  /// Blocks run one after the other, and none can wait for the next.
+  std::int64_t cluster_blocks(const jitterscope::cuda::KernelName&) override { return 1; }
   void add_zero(const jitterscope::cuda::ZeroStep& step) override;
 
   /// Throws where an element past the end of an operand or workspace was written.

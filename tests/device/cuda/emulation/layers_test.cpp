@@ -1,5 +1,6 @@
 // The kernels of layers, run on the CPU, against the float64 reference: every kind, data type, layout and
 // pass.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -121,7 +122,7 @@ TEST(LayerKernels, OptimizerSteps) {
 }
 
 // Whole vectors of channels and not; windows that have tiles, others, gaps between windows, padding, whole
-// planes in groups of 8, 32 and 256 threads, and a stride to which nothing can be added in 32 bits.
+// planes, staged or in groups of 32 and 256 threads, and a stride to which nothing can be added in 32 bits.
 TEST(LayerKernels, Pools) {
   for (const char* kind : {"max_pool", "avg_pool"}) {
     for (const char* shape :
@@ -129,7 +130,9 @@ TEST(LayerKernels, Pools) {
           "n=2,c=3,h=11,w=6,window=3x2,stride=2x1,pad=1x0", "n=1,c=5,h=8,w=9,window=1x2,stride=3x4",
           "n=1,c=8,hw=5,window=5,stride=1,pad=2", "n=1,c=2,hw=13,window=3,stride=3",
           "n=2,c=4,h=9,w=11,window=3,stride=2", "n=1,c=6,h=10,w=7,window=3,stride=1,pad=1",
-          "n=1,c=4,h=9,w=12,window=3,stride=2,pad=1x0", "n=2,c=35,h=6,w=5,window=6x5",
+          "n=1,c=4,h=9,w=12,window=3,stride=2,pad=1x0", "n=2,c=3,h=7,w=16,window=3,stride=2,pad=1",
+          "n=2,c=3,h=7,w=8,window=2,stride=2", "n=1,c=3,h=6,w=24,window=3,stride=1,pad=1",
+          "n=1,c=16,h=9,w=6,window=3,stride=2,pad=1", "n=2,c=35,h=6,w=5,window=6x5",
           "n=3,c=7,h=9,w=31,window=9x31", "n=1,c=3,h=40,w=61,window=40x61",
           "n=1,c=2,hw=7,window=3,stride=2147483647"}) {
       for (const char* pass : {"forward", "backward"}) {
@@ -142,8 +145,10 @@ TEST(LayerKernels, Pools) {
 // One size for each group of threads, with rows that begin inside a vector, and rows that are streamed.
 TEST(LayerKernels, Softmax) {
   for (const char* kind : {"softmax", "log_softmax"}) {
-    for (const char* shape : {"rows=37,columns=8", "rows=5,columns=31", "rows=11,columns=200",
-                              "rows=3,columns=1001", "rows=2,columns=4099", "rows=2,columns=40001"}) {
+    for (const char* shape :
+         {"rows=37,columns=8", "rows=5,columns=31", "rows=33,columns=128", "rows=11,columns=200",
+          "rows=9,columns=503", "rows=3,columns=1001", "rows=2,columns=2050", "rows=2,columns=4099",
+          "rows=2,columns=8192", "rows=2,columns=40001"}) {
       for (const char* pass : {"forward", "backward"}) {
         expect_right_in_each_type(std::string(kind) + ":" + shape + ",pass=" + pass);
       }
@@ -151,11 +156,74 @@ TEST(LayerKernels, Softmax) {
   }
 }
 
+// Emulated blocks run one after the other, so that each is its own cluster; the exchange runs on GPUs alone.
+TEST(LayerKernels, SoftmaxByClusters) {
+  for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+    const Operation operation = Operation::parse(fmt::format("softmax:rows=3,columns=1001,dtype={}", dtype));
+    emulation::EmulatedPlan plan(operation, kResident);
+    plan.add(cuda::KernelName(cuda::KernelFile::softmax_cluster, "softmax_forward_cluster_256x4",
+                              operation.dtype()),
+             3, 256, plan.operand(1), plan.operand(0), std::uint64_t{3}, std::uint64_t{1001}, false);
+    plan.run();
+    const std::vector<std::vector<double>> inputs = {plan.read(0)};
+    const auto reference = make_reference(operation, inputs);
+    const std::vector<double> y = plan.read(1);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      ASSERT_NEAR(y[i], reference->element(0, static_cast<std::int64_t>(i)), 1e-3) << operation.text();
+    }
+  }
+}
+
+// Nothing of a row but -inf, and nothing of what one warp has seen of it.
+TEST(LayerKernels, SoftmaxOfMinusInfinity) {
+  for (const int columns : {5, 301, 4099, 40001}) {
+    for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+      const Operation operation =
+          Operation::parse(fmt::format("softmax:rows=2,columns={},dtype={}", columns, dtype));
+      emulation::EmulatedPlan plan(operation, kResident);
+      std::vector<double> x(static_cast<std::size_t>(2 * columns), -INFINITY);
+      x.back() = 3.0;
+      plan.write(0, x);
+      std::visit(Planner{plan}, operation.parameters());
+      plan.run();
+      const std::vector<double> y = plan.read(1);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (i < x.size() / 2) {
+          ASSERT_TRUE(std::isnan(y[i])) << operation.text() << " at " << i;
+        } else {
+          ASSERT_EQ(y[i], i + 1 == x.size() ? 1.0 : 0.0) << operation.text() << " at " << i;
+        }
+      }
+    }
+  }
+}
+
+// The mean is 1000 times as large as what elements differ by.
+TEST(LayerKernels, LayerNormFarFromZero) {
+  for (const int columns : {31, 1000, 1001, 17001}) {
+    const Operation operation =
+        Operation::parse(fmt::format("layer_norm:rows=2,columns={},dtype=f32", columns));
+    emulation::EmulatedPlan plan(operation, kResident);
+    std::vector<double> x = plan.read(0);
+    for (double& value : x) value += 1000.0;
+    plan.write(0, x);
+    std::visit(Planner{plan}, operation.parameters());
+    plan.run();
+    const std::vector<std::vector<double>> inputs = {plan.read(0), plan.read(1), plan.read(2)};
+    const auto reference = make_reference(operation, inputs);
+    const std::vector<double> y = plan.read(3);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      ASSERT_NEAR(y[i], reference->element(0, static_cast<std::int64_t>(i)), 1e-3)
+          << operation.text() << " at " << i;
+    }
+  }
+}
+
 TEST(LayerKernels, LayerNorm) {
   for (const char* shape :
        {"rows=37,columns=8", "rows=5,columns=31", "rows=19,columns=256", "rows=21,columns=512",
-        "rows=9,columns=768", "rows=5,columns=2048", "rows=5,columns=4096", "rows=3,columns=8192",
-        "rows=3,columns=1001", "rows=2,columns=17001"}) {
+        "rows=9,columns=768", "rows=7,columns=1536", "rows=5,columns=2048", "rows=5,columns=4096",
+        "rows=3,columns=8192", "rows=3,columns=1001", "rows=2,columns=17001"}) {
     for (const char* pass : {"forward", "backward"}) {
       expect_right_in_each_type(std::string("layer_norm:") + shape + ",pass=" + pass);
     }
@@ -196,7 +264,8 @@ TEST(LayerKernels, BiasAdd) {
 }
 
 TEST(LayerKernels, Embedding) {
-  for (const char* shape : {"count=50,rows=20,columns=16", "count=300,rows=7,columns=5"}) {
+  for (const char* shape :
+       {"count=50,rows=20,columns=16", "count=300,rows=7,columns=5", "count=9,rows=4,columns=1101"}) {
     for (const char* pass : {"forward", "backward"}) {
       expect_right_in_each_type(std::string("embedding:") + shape + ",pass=" + pass);
     }

@@ -72,12 +72,13 @@ void expect_exact(const std::string& text) {
   expect_same(Operation(pool), backward, 2);
 }
 
-// Odd sizes and numbers of channels, the padding of one side alone, and what no tile fits.
+// Odd sizes and numbers of channels, the padding of one side alone, rows of whole eights, and what no tile
+// fits.
 TEST(MaxPools, ChooseAmongTiesNaNAndInfinity) {
   for (const char* window : {"window=3,stride=2,pad=1", "window=2,stride=2", "window=3,stride=1,pad=1",
                              "window=3,stride=2", "window=3,stride=2,pad=1x0", "window=3,stride=1,pad=0x1",
                              "window=2,stride=2,pad=1", "window=3x2,stride=2"}) {
-    for (const char* size : {"h=3,w=3", "h=3,w=10", "h=8,w=4", "h=17,w=7"}) {
+    for (const char* size : {"h=3,w=3", "h=3,w=10", "h=8,w=4", "h=17,w=7", "h=5,w=8", "h=9,w=24"}) {
       for (const char* channels : {"c=1", "c=2", "c=5", "c=6", "c=8"}) {
         for (const char* layout : {"nchw", "nhwc"}) {
           for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
@@ -114,6 +115,7 @@ class NamePlan : public KernelPlan {
   DeviceAddress operand(std::size_t) const override { return 0; }
   DeviceAddress workspace(Bytes) override { return 0; }
   std::int64_t resident_blocks(const KernelName&, unsigned) override { return 1; }
+  std::int64_t cluster_blocks(const KernelName&) override { return 1; }
   void add_zero(const ZeroStep&) override {}
   const std::string& name() const { return name_; }
 
@@ -131,9 +133,13 @@ std::string kernel_of(const std::string& text) {
 }
 
 TEST(PoolPlan, TakesTilesWhereTheyFit) {
-  const std::string usual = "max_pool:n=2,c=6,hw=8,window=3,stride=2,pad=1";
+  const std::string usual = "max_pool:n=2,c=6,hw=10,window=3,stride=2,pad=1";
   EXPECT_EQ(kernel_of(usual), "max_forward_planes_window3_stride2_f32");
   EXPECT_EQ(kernel_of(usual + ",layout=nhwc,dtype=f16"), "max_forward_channels_window3_stride2_f16");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=8,hw=10,window=3,stride=2,pad=1,layout=nhwc,dtype=f16"),
+            "max_forward_more_channels_window3_stride2_f16");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=8,hw=10,window=3,stride=2,pad=1,layout=nhwc"),
+            "max_forward_channels_window3_stride2_f32");
   EXPECT_EQ(kernel_of(usual + ",pass=backward"), "max_backward_planes_window3_stride2_phase1_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=2,pass=backward,layout=nhwc"),
             "average_backward_channels_window2_stride2_phase0_f32");
@@ -146,8 +152,27 @@ TEST(PoolPlan, TakesTilesWhereTheyFit) {
   EXPECT_EQ(kernel_of("max_pool:n=256,c=64,hw=2048,window=2"), "max_forward_single_window2_f32");
 }
 
+TEST(PoolPlan, TakesRowsOfWholeEights) {
+  const std::string usual = "max_pool:n=2,c=6,h=5,w=16,window=3,stride=2,pad=1";
+  EXPECT_EQ(kernel_of(usual), "max_forward_rows_window3_stride2_pad1_f32");
+  EXPECT_EQ(kernel_of(usual + ",pass=backward,dtype=f16"), "max_backward_rows_window3_stride2_pad1_f16");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=2"), "average_forward_rows_window2_stride2_pad0_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=3,stride=1,pad=1"),
+            "average_forward_rows_window3_stride1_pad1_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=6,hw=8,window=3,stride=2"), "max_forward_planes_window3_stride2_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=6,hw=8,window=3,stride=1"), "max_forward_planes_window3_stride1_f32");
+}
+
+TEST(PoolPlan, SpreadsGradientsOverWholePlanes) {
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,pass=backward"), "spread_planes_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,pass=backward,layout=nhwc"),
+            "average_backward_single_f32");
+}
+
 TEST(PoolPlan, AveragesWholePlanesByGroups) {
-  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7"), "average_planes8_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7"), "average_planes_staged2_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,dtype=f16"), "average_planes_staged1_f16");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=14,window=14"), "average_planes_staged8_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=28,window=28"), "average_planes32_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=112,window=112,dtype=f16"), "average_planes256_f16");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,layout=nhwc"), "average_forward_single_window0_f32");

@@ -1,0 +1,22 @@
+// How blocks share planes that are too small for a group of threads each.
+#pragma once
+
+#include "device/cuda/kernels/host_device.hpp"
+
+namespace jitterscope::cuda {
+
+/// Planes that a block reads into shared memory, one after the other as they lie, so that every access takes
+/// 16 bytes wherever planes begin; a thread, or a few, then add up each.
+struct PlaneStage {
+  static constexpr std::int64_t kBytes = 25088;  ///< 128 planes of 7x7 in f32; nine blocks of it fit on an SM
+  static constexpr int kFewestPlanes = 32;       ///< fewer would leave threads of the sums without work
+
+  /// A power of two, so that blocks begin at whole vectors; 0 where planes are too large.
+  static int planes_each(std::int64_t plane_bytes) {
+    int planes = static_cast<int>(kBlockThreads);
+    while (planes >= kFewestPlanes && planes * plane_bytes > kBytes) planes /= 2;
+    return planes >= kFewestPlanes ? planes : 0;
+  }
+};
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,120 @@
+// What the kernels of softmax share.
+#pragma once
+
+#include "device/cuda/kernels/row_group.cuh"
+
+namespace {
+
+// To 2 units + |x|: what __expf does, but without the four instructions by which it keeps results below
+// 2^-126, of which nothing is left in a sum that is at least 1.
+__device__ __forceinline__ float exponential(float x) {
+#ifdef __CUDA_ARCH__
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.4426950408889634f));
+  return result;
+#else
+  return expf(x);
+#endif
+}
+__device__ __forceinline__ double exponential(double x) { return exp(x); }
+__device__ __forceinline__ float logarithm_of(float x) { return logf(x); }
+__device__ __forceinline__ double logarithm_of(double x) { return log(x); }
+
+/// The largest of some elements and the sum of their exponentials around it.
+template <class C>
+struct Exponentials {
+  C largest, sum;
+
+  /// What is subtracted before the exponential; of elements that are all -inf the difference would be NaN.
+  __device__ static C origin(C largest) { return largest == C(-INFINITY) ? C(0) : largest; }
+
+  /// Joins those of the warps of a block, which does so once: one barrier, where a maximum first and a sum
+  /// after it take four.
+  template <int Warps>
+  __device__ __forceinline__ void join_warps() {
+    __shared__ C kept[2][Warps];
+    if (threadIdx.x % 32 == 0) {
+      kept[0][threadIdx.x / 32] = largest;
+      kept[1][threadIdx.x / 32] = sum;
+    }
+    __syncthreads();
+    const C of_warp = kept[0][threadIdx.x % Warps];
+    const C part = kept[1][threadIdx.x % Warps];
+    largest = reduce_lanes<Warps, Maximum>(of_warp);
+    sum = reduce_lanes<Warps, Sum>(part * exponential(of_warp - largest));
+  }
+};
+
+/// Of a row, or a part of it, in registers.
+template <class T, int Group, int Slots>
+__device__ __forceinline__ Exponentials<Compute<T>> exponentials_of(const HeldRow<T, Group, Slots>& values,
+                                                                    const RowSlots& row, std::uint32_t lane) {
+  using C = Compute<T>;
+  constexpr int kLanes = Group < 32 ? Group : 32;
+  C largest = -INFINITY;
+#pragma unroll
+  for (int k = 0; k < Slots; ++k) {
+    if (!values.has(row, lane, k)) break;
+#pragma unroll
+    for (int j = 0; j < kPerVector<T>; ++j) largest = Maximum()(largest, values.get(k, j));
+  }
+  largest = reduce_lanes<kLanes, Maximum>(largest);
+  const C origin = Exponentials<C>::origin(largest);
+  C sum = 0;
+#pragma unroll
+  for (int k = 0; k < Slots; ++k) {
+    if (!values.has(row, lane, k)) break;
+#pragma unroll
+    for (int j = 0; j < kPerVector<T>; ++j) sum += exponential(values.get(k, j) - origin);
+  }
+  Exponentials<C> result{largest, reduce_lanes<kLanes, Sum>(sum)};
+  if constexpr (Group > 32) result.template join_warps<Group / 32>();
+  return result;
+}
+
+/// What the elements of a row need to know of it.
+template <class C>
+struct Normalizer {
+  C maximum, factor;  ///< 1/sum; for the logarithm log(sum)
+
+  __device__ Normalizer(const Exponentials<C>& row, bool logarithm)
+      : maximum(row.largest), factor(logarithm ? logarithm_of(row.sum) : C(1) / row.sum) {}
+  __device__ C apply(C x, bool logarithm) const {
+    return logarithm ? x - maximum - factor : exponential(x - maximum) * factor;
+  }
+};
+template <class T>
+__device__ __forceinline__ Vector<T> normalized(const Vector<T>& x, const Normalizer<Compute<T>>& row,
+                                                bool logarithm) {
+  Vector<T> result;
+#pragma unroll
+  for (int j = 0; j < kPerVector<T>; ++j) result.set(j, row.apply(x.get(j), logarithm));
+  return result;
+}
+
+// dx = y (dy - sum(dy y)), and of the logarithm dy - e^y sum(dy).
+template <class C>
+__device__ __forceinline__ C term(C dy, C y, bool logarithm) {
+  return logarithm ? dy : dy * y;
+}
+template <class C>
+__device__ __forceinline__ C gradient(C dy, C y, C sum, bool logarithm) {
+  return logarithm ? dy - exponential(y) * sum : y * (dy - sum);
+}
+template <class T>
+__device__ __forceinline__ Compute<T> terms(const Vector<T>& dy, const Vector<T>& y, bool logarithm) {
+  Compute<T> sum = 0;
+#pragma unroll
+  for (int j = 0; j < kPerVector<T>; ++j) sum += term(dy.get(j), y.get(j), logarithm);
+  return sum;
+}
+template <class T>
+__device__ __forceinline__ Vector<T> gradients(const Vector<T>& dy, const Vector<T>& y, Compute<T> sum,
+                                               bool logarithm) {
+  Vector<T> result;
+#pragma unroll
+  for (int j = 0; j < kPerVector<T>; ++j) result.set(j, gradient(dy.get(j), y.get(j), sum, logarithm));
+  return result;
+}
+
+}  // namespace
