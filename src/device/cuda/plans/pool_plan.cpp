@@ -158,14 +158,21 @@ bool is_average_of_planes(const Pool2d& pool) {
 
 void plan_average_of_planes(KernelPlan& plan, const Pool2d& pool) {
   const std::int64_t planes = pool.n * pool.c, plane = pool.h * pool.w;
+  const std::int64_t plane_bytes = plane * element_size(pool.dtype).value();
   if (pool.pass == Pass::backward) {
+    if (const int each = PlaneStage::spread_each(plane_bytes); each > 0) {
+      plan.add(KernelName(KernelFile::plane_spread, "spread_planes_kept", pool.dtype),
+               quotient_up(planes, each), kBlockThreads, plan.operand(1), plan.operand(0),
+               static_cast<std::uint64_t>(planes), static_cast<std::uint32_t>(each), FastDivisor(plane));
+      return;
+    }
     plan.add_covering(KernelName(KernelFile::plane_spread, "spread_planes", pool.dtype),
                       quotient_up(planes * plane, elements_of_vector(pool.dtype)), 1, plan.operand(1),
                       plan.operand(0), static_cast<std::uint64_t>(planes * plane),
                       static_cast<std::uint64_t>(planes), FastDivisor(plane));
     return;
   }
-  if (const int each = PlaneStage::planes_each(plane * element_size(pool.dtype).value()); each > 0) {
+  if (const int each = PlaneStage::planes_each(plane_bytes); each > 0) {
     plan.add(KernelName(KernelFile::average_planes,
                         fmt::format("average_planes_staged{}", static_cast<int>(kBlockThreads) / each),
                         pool.dtype),

@@ -23,7 +23,8 @@ constexpr std::array kHeld = {RowKernel{4, 4, 256},   RowKernel{8, 4, 256},  Row
                               RowKernel{32, 4, 256},  RowKernel{32, 8, 256}, RowKernel{128, 4, 128},
                               RowKernel{256, 4, 256}, RowKernel{512, 4, 512}};
 /// A block's part of a row that a cluster shares.
-constexpr std::array kClustered = {RowKernel{256, 4, 256}, RowKernel{256, 8, 256}};
+constexpr std::array kClustered = {RowKernel{128, 7, 128}, RowKernel{256, 4, 256}, RowKernel{256, 7, 256},
+                                   RowKernel{256, 8, 256}};
 constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{96, 1, 96},
                                RowKernel{128, 1, 128}, RowKernel{192, 1, 192}, RowKernel{256, 1, 256},
                                RowKernel{512, 1, 512}, RowKernel{512, 2, 512}};

@@ -132,7 +132,7 @@ TEST(LayerKernels, Pools) {
           "n=2,c=4,h=9,w=11,window=3,stride=2", "n=1,c=6,h=10,w=7,window=3,stride=1,pad=1",
           "n=1,c=4,h=9,w=12,window=3,stride=2,pad=1x0", "n=2,c=3,h=7,w=16,window=3,stride=2,pad=1",
           "n=2,c=3,h=7,w=8,window=2,stride=2", "n=1,c=3,h=6,w=24,window=3,stride=1,pad=1",
-          "n=1,c=16,h=9,w=6,window=3,stride=2,pad=1", "n=2,c=35,h=6,w=5,window=6x5",
+          "n=1,c=16,h=9,w=6,window=3,stride=2,pad=1", "n=2,c=35,h=6,w=5,window=6x5", "n=3,c=97,hw=7,window=7",
           "n=3,c=7,h=9,w=31,window=9x31", "n=1,c=3,h=40,w=61,window=40x61",
           "n=1,c=2,hw=7,window=3,stride=2147483647"}) {
       for (const char* pass : {"forward", "backward"}) {

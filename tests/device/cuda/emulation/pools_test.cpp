@@ -164,7 +164,9 @@ TEST(PoolPlan, TakesRowsOfWholeEights) {
 }
 
 TEST(PoolPlan, SpreadsGradientsOverWholePlanes) {
-  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,pass=backward"), "spread_planes_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,pass=backward"), "spread_planes_kept_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=14,window=14,pass=backward"), "spread_planes_kept_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=28,window=28,pass=backward"), "spread_planes_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,pass=backward,layout=nhwc"),
             "average_backward_single_f32");
 }
