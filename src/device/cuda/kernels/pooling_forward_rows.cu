@@ -143,4 +143,4 @@ __device__ __forceinline__ void pool_forward_rows(T* __restrict__ y, std::int64_
   JITTERSCOPE_KERNELS(T, suffix, 3, 2, 1) \
   JITTERSCOPE_KERNELS(T, suffix, 2, 2, 0) \
   JITTERSCOPE_KERNELS(T, suffix, 3, 1, 1)
-JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_ROWS)
+JITTERSCOPE_FOR_EACH_SHORT_TYPE(JITTERSCOPE_ROWS)

@@ -23,8 +23,7 @@ constexpr std::array kHeld = {RowKernel{4, 4, 256},   RowKernel{8, 4, 256},  Row
                               RowKernel{32, 4, 256},  RowKernel{32, 8, 256}, RowKernel{128, 4, 128},
                               RowKernel{256, 4, 256}, RowKernel{512, 4, 512}};
 /// A block's part of a row that a cluster shares.
-constexpr std::array kClustered = {RowKernel{128, 7, 128}, RowKernel{256, 4, 256}, RowKernel{256, 7, 256},
-                                   RowKernel{256, 8, 256}};
+constexpr std::array kClustered = {RowKernel{128, 7, 128}, RowKernel{256, 4, 256}, RowKernel{256, 7, 256}};
 constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{96, 1, 96},
                                RowKernel{128, 1, 128}, RowKernel{192, 1, 192}, RowKernel{256, 1, 256},
                                RowKernel{512, 1, 512}, RowKernel{512, 2, 512}};
@@ -61,7 +60,7 @@ template <class... Arguments>
 bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape, Arguments... arguments) {
   const std::int64_t slots = most_slots(shape.columns, elements_of_vector(shape.dtype));
   const auto part = smallest(kClustered, (slots + kClusterBlocks - 1) / kClusterBlocks);
-  if (smallest(kHeld, slots) || !part) return false;
+  if (smallest(kHeld, slots) || !part || shape.dtype == DataType::f64) return false;
   const KernelName kernel(KernelFile::softmax_cluster, fmt::format("{}_cluster_{}", base, part->name()),
                           shape.dtype);
   if (plan.cluster_blocks(kernel) != kClusterBlocks) return false;
