@@ -134,4 +134,6 @@ __device__ __forceinline__ void pool_backward_rows(T* __restrict__ dx, const T* 
   JITTERSCOPE_KERNELS(T, suffix, 3, 2, 1) \
   JITTERSCOPE_KERNELS(T, suffix, 2, 2, 0) \
   JITTERSCOPE_KERNELS(T, suffix, 3, 1, 1)
-JITTERSCOPE_FOR_EACH_SHORT_TYPE(JITTERSCOPE_ROWS)
+// In f32 tiles are faster: see pool_plan.cpp.
+JITTERSCOPE_ROWS(__half, f16)
+JITTERSCOPE_ROWS(__nv_bfloat16, bf16)

@@ -119,9 +119,11 @@ void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
   });
 }
 
-// As the files of rows list them. Rows of whole eights, with as many windows as strides, are aligned.
+// As the files of rows list them. Rows of whole eights, with as many windows as strides, are aligned. Backward
+// they are faster in 16 bits only: averages of f32 reach 53 % of the copy's bandwidth by rows, 91 % by tiles (H200).
 bool is_row_listed(const Pool2d& pool) {
   if (pool.layout != Layout::nchw || pool.w % kRowColumns != 0 || pool.dtype == DataType::f64) return false;
+  if (pool.pass == Pass::backward && element_size(pool.dtype) != Bytes(2)) return false;
   if (is_square(pool, 2, 2)) return pool.pad_w == 0;
   return (is_square(pool, 3, 2) || is_square(pool, 3, 1)) && pool.pad_w == 1;
 }

@@ -59,6 +59,7 @@ void call_with(void (*)(Parameters...), void** arguments) {
 #define JITTERSCOPE_ENTRY(threads, name, parameters, ...)                             \
   static void name parameters __VA_ARGS__ static const emulation::Entry name##_entry( \
       #name, threads, [](void** arguments) { emulation::call_with<&name>(&name, arguments); });
+#define JITTERSCOPE_PAIRED_ENTRY JITTERSCOPE_ENTRY
 
 #undef __global__
 #undef __device__

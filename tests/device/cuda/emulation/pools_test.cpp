@@ -157,6 +157,7 @@ TEST(PoolPlan, TakesRowsOfWholeEights) {
   EXPECT_EQ(kernel_of(usual), "max_forward_rows_window3_stride2_pad1_f32");
   EXPECT_EQ(kernel_of(usual + ",pass=backward,dtype=f16"), "max_backward_rows_window3_stride2_pad1_f16");
   EXPECT_EQ(kernel_of(usual + ",dtype=f64"), "max_forward_planes_window3_stride2_f64");
+  EXPECT_EQ(kernel_of(usual + ",pass=backward"), "max_backward_planes_window3_stride2_phase1_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=2"), "average_forward_rows_window2_stride2_pad0_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=3,stride=1,pad=1"),
             "average_forward_rows_window3_stride1_pad1_f32");
