@@ -119,7 +119,9 @@ TEST(ExecutionTrace, KnowsTransformersInBf16) {
   const Layer* linear = find_layer(model, "linear:n=1024,in=768,out=3072,dtype=bf16");
   ASSERT_NE(linear, nullptr);
   EXPECT_EQ(linear->count(), 2);
-  EXPECT_NE(find_layer(model, "attention:batch=8,heads=12,queries=128,keys=128,dim=64,dtype=bf16"), nullptr);
+  EXPECT_NE(
+      find_layer(model, "attention:batch=8,heads=12,queries=128,keys=128,dim=64,layout=bshd,dtype=bf16"),
+      nullptr);
   EXPECT_THAT(model.notes, Contains(HasSubstr("drops out")));
 }
 

@@ -11,12 +11,12 @@
 #define JITTERSCOPE_CLUSTERS 1
 #endif
 
-// As JITTERSCOPE_ENTRY, of a kernel whose blocks form clusters where the GPU has them. `together`: so many blocks
-// are to find room on an SM.
+// As JITTERSCOPE_ENTRY, of a kernel whose blocks form clusters where the GPU has them. `together`: so many
+// blocks are to find room on an SM.
 #ifdef JITTERSCOPE_CLUSTERS
-#define JITTERSCOPE_CLUSTER_ENTRY(blocks, threads, together, name, parameters, ...)                          \
-  extern "C" __global__ void __cluster_dims__(blocks) __launch_bounds__(threads, together) name parameters \
-      __VA_ARGS__
+#define JITTERSCOPE_CLUSTER_ENTRY(blocks, threads, together, name, parameters, ...)        \
+  extern "C" __global__ void __cluster_dims__(blocks) __launch_bounds__(threads, together) \
+      name parameters __VA_ARGS__
 #else
 #define JITTERSCOPE_CLUSTER_ENTRY(blocks, threads, together, name, parameters, ...) \
   JITTERSCOPE_ENTRY(threads, name, parameters, __VA_ARGS__)

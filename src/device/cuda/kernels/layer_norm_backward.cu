@@ -238,8 +238,8 @@ __device__ __forceinline__ void backward_streamed(const Backward<T>& tensors, st
                     (Backward<T> tensors, std::uint64_t, std::uint64_t columns), \
                     { backward_streamed<T, 256>(tensors, columns); })
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)
-// 4096 columns of 16 bits: with two rows at once, and so one block on an SM, this ran at 55 % of the copy's bandwidth;
-// a kernel before this one, with one row and two blocks, at 69 % (H200).
+// 4096 columns of 16 bits: with two rows at once, and so one block on an SM, this ran at 55 % of the copy's
+// bandwidth; a kernel before this one, with one row and two blocks, at 69 % (H200).
 JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, double, f64, 512, 1, 1, 512)
 JITTERSCOPE_FUSED(JITTERSCOPE_PAIRED_ENTRY, float, f32, 512, 1, 1, 512)
 JITTERSCOPE_FUSED(JITTERSCOPE_PAIRED_ENTRY, __half, f16, 512, 1, 1, 512)

@@ -54,7 +54,8 @@ __device__ __forceinline__ std::uint64_t index_step() {
 #define JITTERSCOPE_FOR_EACH_TYPE(M) \
   M(double, f64)                     \
   JITTERSCOPE_FOR_EACH_SHORT_TYPE(M)
-// Without f64, which networks seldom use: a fourth of a kernel's code for a variant that only makes it faster.
+// Without f64, which networks seldom use: a fourth of a kernel's code for a variant that only makes it
+// faster.
 #define JITTERSCOPE_FOR_EACH_SHORT_TYPE(M) \
   M(float, f32)                            \
   M(__half, f16)                           \

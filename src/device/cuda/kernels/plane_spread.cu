@@ -31,11 +31,12 @@ __device__ __forceinline__ void spread_planes(T* __restrict__ dx, const T* __res
   }
 }
 
-/// As above for `each` planes of a block, whose shares it keeps: 214 us for 362 of 8.4 million planes of 7x7 in
-/// f32 (H200), where each vector would divide by the plane's size and look up dy on its own.
+/// As above for `each` planes of a block, whose shares it keeps: 214 us for 362 of 8.4 million planes of 7x7
+/// in f32 (H200), where each vector would divide by the plane's size and look up dy on its own.
 template <class T>
-__device__ __forceinline__ void spread_kept(T* __restrict__ dx, const T* __restrict__ dy, std::uint64_t planes,
-                                            std::uint32_t each, const FastDivisor& by_plane) {
+__device__ __forceinline__ void spread_kept(T* __restrict__ dx, const T* __restrict__ dy,
+                                            std::uint64_t planes, std::uint32_t each,
+                                            const FastDivisor& by_plane) {
   constexpr std::uint32_t V = kPerVector<T>;
   __shared__ T kept[kBlockThreads];
   const auto plane = static_cast<std::uint32_t>(by_plane.divisor);
@@ -63,11 +64,11 @@ __device__ __forceinline__ void spread_kept(T* __restrict__ dx, const T* __restr
 
 }  // namespace
 
-#define JITTERSCOPE_KERNELS(T, suffix)                                                                       \
-  JITTERSCOPE_ENTRY(256, spread_planes_##suffix,                                                             \
-                    (T * dx, const T* dy, std::uint64_t count, std::uint64_t planes, FastDivisor by_plane),  \
-                    { spread_planes<T>(dx, dy, count, planes, by_plane); })                                  \
-  JITTERSCOPE_ENTRY(256, spread_planes_kept_##suffix,                                                        \
-                    (T * dx, const T* dy, std::uint64_t planes, std::uint32_t each, FastDivisor by_plane),   \
+#define JITTERSCOPE_KERNELS(T, suffix)                                                                      \
+  JITTERSCOPE_ENTRY(256, spread_planes_##suffix,                                                            \
+                    (T * dx, const T* dy, std::uint64_t count, std::uint64_t planes, FastDivisor by_plane), \
+                    { spread_planes<T>(dx, dy, count, planes, by_plane); })                                 \
+  JITTERSCOPE_ENTRY(256, spread_planes_kept_##suffix,                                                       \
+                    (T * dx, const T* dy, std::uint64_t planes, std::uint32_t each, FastDivisor by_plane),  \
                     { spread_kept<T>(dx, dy, planes, each, by_plane); })
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

@@ -64,14 +64,14 @@ __device__ __forceinline__ void backward_cluster(T* __restrict__ dx, const T* __
 
 // 50257 columns run as 256x7 in f32 and as 128x7 in f16. Three blocks of 256 on an SM instead of two: 1262 us
 // for 1594 backward (8192 rows, f32, H200).
-#define JITTERSCOPE_CLUSTER_KERNELS(T, suffix, Threads, Slots, together)                                     \
-  JITTERSCOPE_CLUSTER_ENTRY(                                                                                 \
-      kClusterBlocks, Threads, together, softmax_forward_cluster_##Threads##x##Slots##_##suffix,             \
-      (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm),                        \
-      { forward_cluster<T, Threads, Slots>(y, x, rows, columns, logarithm); })                               \
-  JITTERSCOPE_CLUSTER_ENTRY(                                                                                 \
-      kClusterBlocks, Threads, together, softmax_backward_cluster_##Threads##x##Slots##_##suffix,            \
-      (T * dx, const T* dy, const T* y, std::uint64_t rows, std::uint64_t columns, bool logarithm),          \
+#define JITTERSCOPE_CLUSTER_KERNELS(T, suffix, Threads, Slots, together)                                    \
+  JITTERSCOPE_CLUSTER_ENTRY(kClusterBlocks, Threads, together,                                              \
+                            softmax_forward_cluster_##Threads##x##Slots##_##suffix,                         \
+                            (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), \
+                            { forward_cluster<T, Threads, Slots>(y, x, rows, columns, logarithm); })        \
+  JITTERSCOPE_CLUSTER_ENTRY(                                                                                \
+      kClusterBlocks, Threads, together, softmax_backward_cluster_##Threads##x##Slots##_##suffix,           \
+      (T * dx, const T* dy, const T* y, std::uint64_t rows, std::uint64_t columns, bool logarithm),         \
       { backward_cluster<T, Threads, Slots>(dx, dy, y, rows, columns, logarithm); })
 #define JITTERSCOPE_KERNELS(T, suffix)              \
   JITTERSCOPE_CLUSTER_KERNELS(T, suffix, 128, 7, 1) \

@@ -119,8 +119,9 @@ void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
   });
 }
 
-// As the files of rows list them. Rows of whole eights, with as many windows as strides, are aligned. Backward
-// they are faster in 16 bits only: averages of f32 reach 53 % of the copy's bandwidth by rows, 91 % by tiles (H200).
+// As the files of rows list them. Rows of whole eights, with as many windows as strides, are aligned.
+// Backward they are faster in 16 bits only: averages of f32 reach 53 % of the copy's bandwidth by rows, 91 %
+// by tiles (H200).
 bool is_row_listed(const Pool2d& pool) {
   if (pool.layout != Layout::nchw || pool.w % kRowColumns != 0 || pool.dtype == DataType::f64) return false;
   if (pool.pass == Pass::backward && element_size(pool.dtype) != Bytes(2)) return false;
