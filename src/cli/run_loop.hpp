@@ -1,4 +1,4 @@
-// Measures a list of work, one item after the other, and keeps what there is when something goes wrong.
+// Measures a list of work, some items at once, and keeps what there is when something goes wrong.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct RunRequest {
 
 /// Called before each stage with what is being done and which item it is (0: before the first).
 using StageListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
-/// Called after each item with all that is known.
+/// Called after each few items with all that is known.
 using RecordListener = std::function<void(const RunRecord& record)>;
 
 /// Fills record.ceilings, results and findings. An item that cannot be measured has its reason in the result

@@ -70,13 +70,15 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
 }
 
 std::size_t measured_at_once(const MeasureOptions& options) {
-  // ResNet-50's 117 operations idle for 68 of 106 s one by one, and for half of that in threes (H200).
+  // ResNet-50's 117 operations idle for 68 of 106 s one by one, and for 40 s in threes (H200).
   // Sustained loads have no idle, and a loop's first launch is to be the process's first.
   const bool shares = options.loads == std::vector{Load::burst} && options.iterations.empty();
   return shares ? 3 : 1;
 }
 
 namespace {
+
+bool is_interrupted(const MeasureOptions& options) { return options.interrupted && options.interrupted(); }
 
 template <class Step>
 bool succeeds(const Step& step, Outcome& outcome) {
@@ -97,7 +99,7 @@ std::vector<std::size_t> measure_at_once(Session& session, const std::vector<Ope
   std::vector<std::size_t> members, alone;
   std::vector<PreparedWork> works;
   works.reserve(operations.size());
-  for (std::size_t i = 0; i < operations.size(); ++i) {
+  for (std::size_t i = 0; i < operations.size() && !is_interrupted(options); ++i) {
     const bool others_are_there = !works.empty();
     if (succeeds([&] { works.push_back(prepare(session, operations[i], options)); }, outcomes[i])) {
       members.push_back(i);
@@ -129,6 +131,7 @@ std::vector<Outcome> measure_operations(Session& session, const std::vector<Oper
   std::vector<Outcome> outcomes(operations.size());
   for (const std::size_t i : measure_at_once(session, operations, options, with_verification, outcomes)) {
     outcomes[i] = {};
+    if (is_interrupted(options)) break;
     const auto measure_alone = [&] {
       outcomes[i].result = measure_operation(session, operations[i], options, with_verification);
     };

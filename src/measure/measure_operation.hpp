@@ -25,6 +25,7 @@ std::size_t measured_at_once(const MeasureOptions& options);
 
 /// Each as measure_operation would, but all prepared and measured at once; one that fails is alone in that.
 /// What cannot be prepared beside the others, as where memory does not hold them all, is measured after them.
+/// After an interruption some outcomes hold nothing.
 std::vector<Outcome> measure_operations(Session& session, const std::vector<Operation>& operations,
                                         const MeasureOptions& options, bool with_verification);
 

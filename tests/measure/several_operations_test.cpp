@@ -123,6 +123,17 @@ TEST(SeveralOperations, InterruptionKeepsWhatEachHas) {
   EXPECT_EQ(rounds, 3u);
 }
 
+TEST(SeveralOperations, NothingIsPreparedAfterAnInterruption) {
+  Group group(timed_by_count());
+  MeasureOptions options = bursts();
+  options.interrupted = [] { return true; };
+  for (const Outcome& outcome : group.measure(kThree, options)) {
+    EXPECT_FALSE(outcome.error);
+    EXPECT_THAT(outcome.result.measurements, testing::IsEmpty());
+  }
+  EXPECT_EQ(count_of(group.laboratory.device.log(), Call::launch), 0);
+}
+
 TEST(SeveralOperations, OneThatCannotBePreparedIsAloneInThat) {
   Script script = timed_by_count();
   script.missing_types = {DataType::f16};
@@ -141,7 +152,7 @@ TEST(SeveralOperations, OneThatCannotBePreparedIsAloneInThat) {
 
 TEST(SeveralOperations, AFailureWhileMeasuringCostsOnlyWhatFails) {
   Group group(timed_by_count());
-  // The next replay or mark fails once: measured again alone, all three have their times.
+  // One reading of the sensors fails: measured again alone, all three have their times.
   group.laboratory.device.script().failure =
       Failure{Call::sensors, group.laboratory.device.state().counts[Call::sensors] + 4};
   const std::vector<Outcome> outcomes = group.measure(kThree, bursts());
