@@ -100,9 +100,10 @@ Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
 std::string needed_time(const Measurement& measurement) {
   const double ratio = measurement.time.precision() / measurement.precision_asked;
   if (!std::isfinite(ratio) || measurement.duration <= Nanoseconds(0)) return "";
-  return fmt::format(" As it scatters now, {} would take about {}.",
-                     percent_text(measurement.precision_asked),
-                     time_text(measurement.duration * (ratio * ratio), 0.05));
+  const Nanoseconds needed = measurement.duration * (ratio * ratio);
+  constexpr Nanoseconds kDay = seconds(86'400);
+  return fmt::format(" As it scatters now, {} would take {}.", percent_text(measurement.precision_asked),
+                     needed > kDay ? "longer than a day" : "about " + time_text(needed, 0.05));
 }
 
 // The precision reached, told from the one asked for where both round to the same.

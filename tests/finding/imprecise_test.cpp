@@ -36,6 +36,16 @@ TEST(Imprecise, NamesTheClockWhereCyclesScatterLess) {
   EXPECT_THAT(findings[0].sentence, HasSubstr("would take about"));
 }
 
+TEST(Imprecise, WhatWouldTakeYearsIsNotCountedInSeconds) {
+  simulated::Record record;
+  record.effect = [](const simulated::RoundPosition& at) {
+    return simulated::RoundEffect{.time = at.index % 2 == 0 ? 1.0 : 400.0};
+  };
+  const auto findings = imprecise(simulated::measure(record, 3));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("would take longer than a day"));
+}
+
 TEST(Imprecise, APrecisionMissedByLittleIsNotPrintedAsReached) {
   Measurement measurement = simulated::measure({.round_noise = 0.0, .launch_noise = 0.2}, 3);
   measurement.precision_asked = 0.999 * measurement.time.precision();
