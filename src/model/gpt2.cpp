@@ -90,6 +90,9 @@ Network build_gpt2(const ModelOptions& options) {
   network.note(
       "Hugging Face's gelu_new runs as eight elementwise kernels forward; here it is one gelu in each "
       "direction.");
+  network.note(
+      "In PyTorch attention's queries, keys and values are parts of each row of one product; here each lies "
+      "on its own.");
   Layers layers(network, options, batch);
   Gpt2 gpt2(layers, sequence);
   Tensor x = gpt2.embeddings();
