@@ -65,13 +65,5 @@ __device__ __forceinline__ void forward_held(const Forward<T>& tensors, std::uin
   JITTERSCOPE_ENTRY(Threads, layer_norm_forward_##Group##x##Slots##_##suffix,        \
                     (Forward<T> tensors, std::uint64_t rows, std::uint64_t columns), \
                     { forward_held<T, Group, Slots>(tensors, rows, columns); })
-#define JITTERSCOPE_KERNELS(T, suffix)     \
-  JITTERSCOPE_HELD(T, suffix, 4, 4, 256)   \
-  JITTERSCOPE_HELD(T, suffix, 8, 4, 256)   \
-  JITTERSCOPE_HELD(T, suffix, 32, 2, 256)  \
-  JITTERSCOPE_HELD(T, suffix, 32, 4, 256)  \
-  JITTERSCOPE_HELD(T, suffix, 32, 8, 256)  \
-  JITTERSCOPE_HELD(T, suffix, 128, 4, 128) \
-  JITTERSCOPE_HELD(T, suffix, 256, 4, 256) \
-  JITTERSCOPE_HELD(T, suffix, 512, 4, 512)
+#define JITTERSCOPE_KERNELS(T, suffix) JITTERSCOPE_HELD_ROWS(JITTERSCOPE_HELD, T, suffix)
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

@@ -46,6 +46,18 @@ constexpr std::int64_t most_slots(std::int64_t columns, int per_vector) {
                                    : (columns + 2 * std::int64_t{per_vector} - 2) / per_vector;
 }
 
+/// The kernels whose groups hold a row each, shortest first: threads of a group, vectors that each of them
+/// holds, threads of a block. One for each of them is compiled, and the plan takes the first that a row fits.
+#define JITTERSCOPE_HELD_ROWS(M, T, suffix) \
+  M(T, suffix, 4, 4, 256)                   \
+  M(T, suffix, 8, 4, 256)                   \
+  M(T, suffix, 32, 2, 256)                  \
+  M(T, suffix, 32, 4, 256)                  \
+  M(T, suffix, 32, 8, 256)                  \
+  M(T, suffix, 128, 4, 128)                 \
+  M(T, suffix, 256, 4, 256)                 \
+  M(T, suffix, 512, 4, 512)
+
 /// Blocks that share a row which none of them could hold: as many as any GPU with clusters has.
 inline constexpr int kClusterBlocks = 8;
 

@@ -56,13 +56,5 @@ __device__ __forceinline__ void backward_held(T* __restrict__ dx, const T* __res
       Threads, softmax_backward_##Group##x##Slots##_##suffix,                                       \
       (T * dx, const T* dy, const T* y, std::uint64_t rows, std::uint64_t columns, bool logarithm), \
       { backward_held<T, Group, Slots>(dx, dy, y, rows, columns, logarithm); })
-#define JITTERSCOPE_KERNELS(T, suffix)     \
-  JITTERSCOPE_HELD(T, suffix, 4, 4, 256)   \
-  JITTERSCOPE_HELD(T, suffix, 8, 4, 256)   \
-  JITTERSCOPE_HELD(T, suffix, 32, 2, 256)  \
-  JITTERSCOPE_HELD(T, suffix, 32, 4, 256)  \
-  JITTERSCOPE_HELD(T, suffix, 32, 8, 256)  \
-  JITTERSCOPE_HELD(T, suffix, 128, 4, 128) \
-  JITTERSCOPE_HELD(T, suffix, 256, 4, 256) \
-  JITTERSCOPE_HELD(T, suffix, 512, 4, 512)
+#define JITTERSCOPE_KERNELS(T, suffix) JITTERSCOPE_HELD_ROWS(JITTERSCOPE_HELD, T, suffix)
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

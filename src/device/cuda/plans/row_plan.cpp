@@ -19,9 +19,9 @@ struct RowKernel {
   std::string name() const { return fmt::format("{}x{}", group, slots); }
   std::int64_t rows_each() const { return threads / group; }
 };
-constexpr std::array kHeld = {RowKernel{4, 4, 256},   RowKernel{8, 4, 256},  RowKernel{32, 2, 256},
-                              RowKernel{32, 4, 256},  RowKernel{32, 8, 256}, RowKernel{128, 4, 128},
-                              RowKernel{256, 4, 256}, RowKernel{512, 4, 512}};
+#define JITTERSCOPE_ROW_KERNEL(T, suffix, group, slots, threads) RowKernel{group, slots, threads},
+constexpr RowKernel kHeld[] = {JITTERSCOPE_HELD_ROWS(JITTERSCOPE_ROW_KERNEL, , )};
+#undef JITTERSCOPE_ROW_KERNEL
 /// A block's part of a row that a cluster shares.
 constexpr std::array kClustered = {RowKernel{128, 7, 128}, RowKernel{256, 4, 256}, RowKernel{256, 7, 256}};
 constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{96, 1, 96},
