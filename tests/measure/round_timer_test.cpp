@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "jitterscope/error.hpp"
 #include "measure/arm.hpp"
 #include "measuring.hpp"
@@ -137,6 +139,19 @@ TEST(EagerRound, IncludesTheHostWhereTheHostIsSlower) {
   ASSERT_EQ(round.launches.size(), 1u);
   EXPECT_EQ(round.launches_per_value, 20);
   EXPECT_NEAR(round.time().value(), 9e3, 200);
+}
+
+TEST(EagerRound, IsUncertainByAConstantThatItKeeps) {
+  MeasureOptions eager;
+  eager.queue = QueueMode::eager;
+  Bench bench;
+  for (const double constant : {2900.0, -20.0}) {
+    Calibration calibration;
+    calibration.events.value = Nanoseconds(constant);
+    const Arm arm(bench.work(), RoundShape(), eager, calibration);
+    EXPECT_EQ(arm.timer().constant().value, Nanoseconds(0));
+    EXPECT_EQ(arm.timer().constant().uncertainty, Nanoseconds(std::abs(constant)));
+  }
 }
 
 TEST(EagerRound, IsColdAtEachLaunch) {
