@@ -58,6 +58,8 @@ struct SequenceMeasurement {
   TimeEstimate iteration;           ///< start of the first call to the end of the last
   std::optional<Hertz> clock;       ///< median over iterations
   Instrument instrument = Instrument::cupti;
+  /// eager: each call is launched when the one before has ended, as where a program's host is the slower one.
+  QueueMode queue = QueueMode::saturated;
   double precision_asked = 0.0;
   bool is_connected = false;  ///< any call lies in memory of an earlier one
 };

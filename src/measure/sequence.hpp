@@ -19,7 +19,8 @@ using SequenceListener = std::function<void(const std::string& stage, std::size_
 /// why. Ends when the pass and nine calls of ten are as precise as asked, or at the sustained time limit. An
 /// interruption while it prepares leaves every call without a time.
 ///
-/// The load is burst whatever the options say: the queue runs empty while the host reads a pass's trace.
+/// The load is burst whatever the options say: the queue runs empty while the host reads a pass's trace. The
+/// queue is full, or empty before each call where the options say eager.
 SequenceMeasurement measure_sequence(Session& session, const Model& model, const MeasureOptions& options,
                                      const SequenceListener& listener);
 

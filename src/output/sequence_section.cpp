@@ -70,9 +70,10 @@ std::string pass_text(const SequenceMeasurement& sequence) {
   std::string text =
       timed == all ? fmt::format("all {} calls", all) : fmt::format("only {} of {} calls", timed, all);
   text += fmt::format(
-      " in their order, {}; short passes with idle between; {} read by {}, {} {}; ",
+      " in their order, {}; short passes with idle between{}; {} read by {}, {} {}; ",
       sequence.is_connected ? "each reading what the ones before it wrote"
                             : "each with memory of its own, since nothing says what reads what",
+      sequence.queue == QueueMode::eager ? ", each call launched when the one before has ended" : "",
       sequence.instrument == Instrument::cupti ? "first kernel's start to last kernel's end" : "times",
       to_string(sequence.instrument), sequence.iteration.rounds,
       sequence.iteration.rounds == 1 ? "pass" : "passes");

@@ -35,6 +35,28 @@ TEST(Sequence, EachCallHasItsOwnTime) {
   EXPECT_GE(sequence.iteration.median.value(), 160e3);
 }
 
+// Launches that come right behind another one, but for those that count the kernels before the first pass.
+std::int64_t launches_behind_launches(QueueMode queue) {
+  Laboratory laboratory;
+  MeasureOptions options = one_condition(CacheState::warm, Load::burst);
+  options.queue = queue;
+  laboratory.device.log().clear();
+  const SequenceMeasurement sequence = measure_sequence(laboratory.session, two_calls(), options, {});
+  EXPECT_EQ(sequence.queue, queue);
+  const std::vector<LoggedCall>& log = laboratory.device.log();
+  std::int64_t count = 0;
+  auto logged = std::find_if(log.begin(), log.end(), [](const auto& each) { return each.call == Call::idle; });
+  for (auto next = logged; next != log.end(); logged = next++) {
+    if (logged != next && logged->call == Call::launch && next->call == Call::launch) ++count;
+  }
+  return count;
+}
+
+TEST(Sequence, AnEagerQueueIsEmptyBeforeEachCall) {
+  EXPECT_GT(launches_behind_launches(QueueMode::saturated), 10);
+  EXPECT_EQ(launches_behind_launches(QueueMode::eager), 0);
+}
+
 TEST(Sequence, WithoutATracerTheHostTimesEachCall) {
   Laboratory laboratory;
   laboratory.device.script().can_trace = false;

@@ -57,6 +57,13 @@ TEST(SequenceSection, AWholeNetworkHasATime) {
   EXPECT_THAT(text, Not(HasSubstr("did not reach")));
 }
 
+TEST(SequenceSection, AnEmptyQueueIsSaid) {
+  RunRecord record = three_calls();
+  EXPECT_THAT(text_of(record), Not(HasSubstr("launched when")));
+  record.sequence->queue = QueueMode::eager;
+  EXPECT_THAT(text_of(record), HasSubstr("each call launched when the one before has ended"));
+}
+
 TEST(SequenceSection, APartOfTheCallsHasNoTimeOfTheNetwork) {
   RunRecord record = three_calls();
   record.sequence->calls[1].time = {};
