@@ -17,7 +17,8 @@ std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& 
   }
   // An eager round is one group: marks between its launches would slow the host that is being timed. Where
   // eviction stands between launches, the queue is busy with it and the host is ahead anyway.
-  const Nanoseconds left(std::abs(calibration.events.value.value()));  // below zero by chance, where it is small
+  const Nanoseconds left(
+      std::abs(calibration.events.value.value()));  // below zero by chance, where it is small
   const InstrumentConstant none{Nanoseconds(0), left, calibration.events.grain};
   if (mode == QueueMode::eager && work.cache == CacheState::warm) {
     return make_event_timer(work, 1, shape.values / shape.parts * shape.group, none);

@@ -14,7 +14,8 @@ Json estimate_json(const TimeEstimate& time) {
 }
 
 Json sequence_json(const SequenceMeasurement& sequence) {
-  Json object = {{"instrument", to_string(sequence.instrument)}, {"load", to_string(Load::burst)},
+  Json object = {{"instrument", to_string(sequence.instrument)},
+                 {"load", to_string(Load::burst)},
                  {"queue", to_string(sequence.queue)}};
   put(object, "clock_hertz", sequence.clock);
   object["precision_asked"] = sequence.precision_asked;

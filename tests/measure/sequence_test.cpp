@@ -45,7 +45,8 @@ std::int64_t launches_behind_launches(QueueMode queue) {
   EXPECT_EQ(sequence.queue, queue);
   const std::vector<LoggedCall>& log = laboratory.device.log();
   std::int64_t count = 0;
-  auto logged = std::find_if(log.begin(), log.end(), [](const auto& each) { return each.call == Call::idle; });
+  auto logged =
+      std::find_if(log.begin(), log.end(), [](const auto& each) { return each.call == Call::idle; });
   for (auto next = logged; next != log.end(); logged = next++) {
     if (logged != next && logged->call == Call::launch && next->call == Call::launch) ++count;
   }
