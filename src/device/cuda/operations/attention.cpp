@@ -6,8 +6,7 @@
 
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
-#include "device/cuda/operations/attention_graph.hpp"
-#include "device/cuda/operations/engine_configuration.hpp"
+#include "device/cuda/operations/attention_plan.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
@@ -21,31 +20,13 @@ const Attention& attention_of(const Operation& operation) {
 /// Where a tensor of the graph is, by its id.
 using Addresses = std::vector<std::pair<std::int64_t, void*>>;
 
-/// One pass, with the first plan of cuDNN's heuristics that can be built, as cudnn-frontend takes it.
+/// One pass on memory of its own.
 class AttentionPass {
  public:
-  AttentionPass(const Context& context, cudnnHandle_t handle, const Operation& operation, Pass pass)
-      : handle_(handle), graph_(handle, attention_of(operation), pass) {
-    std::string reason = "it offers none for this shape";
-    for (const CudnnDescriptor& configuration : ask_heuristics(graph_.graph(), CUDNN_HEUR_MODE_A)) {
-      tag_ =
-          make_tag(pass == Pass::backward ? "SdpaBwd" : "SdpaFwd", configuration, engine_of(configuration));
-      CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle_);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-      const cudnnStatus_t status = plan.try_finalize();
-      if (status == CUDNN_STATUS_SUCCESS) {
-        plan_ = std::move(plan);
-        workspace_ = Workspace(
-            context.workspaces(),
-            Bytes(plan_.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64)));
-        return;
-      }
-      reason = fmt::format("{}: {}", tag_, cudnn_failure(status));
-    }
-    throw FailedError(
-        fmt::format("cuDNN has no engine that runs {} here; the last reason: {}", operation.text(), reason));
-  }
+  AttentionPass(const Context& context, const Operation& operation, Pass pass)
+      : handle_(cudnn_handle()),
+        plan_(attention_plan(handle_, operation, pass)),
+        workspace_(context.workspaces(), plan_.workspace) {}
 
   void bind(const Addresses& addresses) {
     std::vector<std::int64_t> ids;
@@ -54,7 +35,7 @@ class AttentionPass {
       ids.push_back(id);
       pointers.push_back(pointer);
     }
-    for (const auto& [id, value] : graph_.numbers()) {
+    for (const auto& [id, value] : plan_.graph.numbers()) {
       ids.push_back(id);
       pointers.push_back(const_cast<float*>(&value));  // NOLINT: cuDNN reads it, and takes void*
     }
@@ -69,16 +50,14 @@ class AttentionPass {
 
   void run(CUstream stream) {
     check_cudnn(cudnn().cudnnSetStream(handle_, stream), "cudnnSetStream");
-    check_cudnn(cudnn().cudnnBackendExecute(handle_, plan_.get(), variants_.get()), tag_);
+    check_cudnn(cudnn().cudnnBackendExecute(handle_, plan_.plan.get(), variants_.get()), plan_.tag);
   }
-  const std::string& tag() const { return tag_; }
+  const std::string& tag() const { return plan_.tag; }
   Bytes workspace() const { return workspace_.size(); }
 
  private:
   cudnnHandle_t handle_;
-  AttentionGraph graph_;
-  std::string tag_;
-  CudnnDescriptor plan_{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
+  const AttentionPlan& plan_;
   CudnnDescriptor variants_{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
   Workspace workspace_;
 };
@@ -88,7 +67,7 @@ class CudnnAttention : public CudaOperation {
   CudnnAttention(const Context& shared, const Operation& requested, const InputData& data)
       : CudaOperation(shared, requested, data),
         attention_(attention_of(operation())),
-        pass_(shared, cudnn_handle(), operation(), attention_.pass) {
+        pass_(shared, operation(), attention_.pass) {
     if (attention_.pass == Pass::backward) {
       fill_forward_results();
       allocate_sums();
@@ -117,7 +96,7 @@ class CudnnAttention : public CudaOperation {
 
   // y and logsumexp as a forward pass gives them: shares that add up to one keep every value in f16's range.
   void fill_forward_results() {
-    AttentionPass forward(context(), cudnn_handle(), operation(), Pass::forward);
+    AttentionPass forward(context(), operation(), Pass::forward);
     forward.bind({{kQueries, operand_pointer(1)},
                   {kKeys, operand_pointer(2)},
                   {kValues, operand_pointer(3)},
