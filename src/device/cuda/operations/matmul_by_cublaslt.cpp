@@ -174,6 +174,12 @@ class CublasLtMatmul : public CudaOperation {
 
 }  // namespace
 
+bool cublaslt_proposes(const Matmul& matmul) {
+  // Where the bias lies does not matter as long as it is aligned; that there is one does.
+  const void* const bias = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});  // NOLINT
+  return !Problem(matmul, bias).ask_heuristic(1).empty();
+}
+
 std::unique_ptr<PreparedOperation> prepare_cublaslt_matmul(const Context& context, const Operation& operation,
                                                            const InputData& data) {
   return std::make_unique<CublasLtMatmul>(context, operation, data);

@@ -29,7 +29,7 @@ bool pytorch_uses_cudnn(const Conv2d& conv) {
 }
 
 bool pytorch_uses_bias_epilogue(const Matmul& matmul) {
-  return matmul.bias && matmul.batch == 1 && matmul.m > 1 && matmul.n > 1 && matmul.k > 1;
+  return matmul.bias && matmul.batch == 1 && matmul.n > 1 && matmul.k > 1;
 }
 
 }  // namespace jitterscope::cuda

@@ -12,7 +12,8 @@ namespace jitterscope::cuda {
 bool pytorch_uses_cudnn(const Conv2d&);
 
 /// Whether a product with bias goes to cuBLASLt, with the bias in its epilogue. Otherwise PyTorch copies the
-/// bias first, by a kernel of its own, and runs cuBLAS. As 2.10 and 2.11; before, A could have a single row.
+/// bias first, by a kernel of its own, and runs cuBLAS. As 2.11 does (60 layers on an H200); its sources
+/// after 2.11 ask A as well to have more than one row.
 bool pytorch_uses_bias_epilogue(const Matmul&);
 
 }  // namespace jitterscope::cuda
