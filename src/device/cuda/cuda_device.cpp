@@ -199,9 +199,6 @@ void CudaDevice::require_data_type(const Operation& operation) const {
                                  name_of(context_.device()), to_string(dtype), major_, minor_,
                                  to_string(dtype)));
   }
-  if (dtype == DataType::f64 && std::holds_alternative<Conv2d>(operation.parameters())) {
-    throw UsageError("conv2d: f64 is not offered on cuda; use --device cpu to check");
-  }
 }
 
 struct Preparer {
