@@ -13,7 +13,10 @@ std::vector<std::int64_t> weight_shape(const CalledOperator& convolution) {
   if (parse_part(parser, convolution.arguments)["Input Dims"].get(shapes) != simdjson::SUCCESS) return {};
   simdjson::dom::element shape;
   if (shapes.at(kWeight).get(shape) != simdjson::SUCCESS) return {};
-  return integers_of(shape, "Input Dims");
+  std::vector<std::int64_t> sizes = integers_of(shape, "Input Dims");
+  // Along one dimension PyTorch convolves as along the second of two.
+  if (sizes.size() == 3) sizes.insert(sizes.begin() + 2, 1);
+  return sizes;
 }
 
 bool allocates(const CalledOperator& called, const std::vector<std::int64_t>& shape) {

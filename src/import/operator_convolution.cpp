@@ -81,6 +81,31 @@ Gradients read_gradients(const Arguments& arguments) {
   return gradients;
 }
 
+// A convolution along one dimension is PyTorch's along the second of two, of inputs that it makes contiguous.
+void view_as_two_dimensional(AtenArgument& tensor) {
+  if (tensor.kind != AtenArgument::Kind::tensor || tensor.shape.size() != 3) return;
+  tensor.shape.insert(tensor.shape.begin() + 2, 1);
+  tensor.strides.clear();
+}
+void view_as_two_dimensional(AtenArgument& sides, std::int64_t of_first) {
+  if (sides.elements.size() != 1) return;
+  AtenArgument first = sides.elements.front();
+  first.integer = of_first;
+  sides.elements.insert(sides.elements.begin(), first);
+}
+RecordedOperator viewed_as_two_dimensional(RecordedOperator recorded) {
+  const Arguments arguments(recorded);
+  if (arguments.tensor("weight").shape.size() != 3) return recorded;
+  for (std::size_t i = 0; i < std::min(recorded.argument_names.size(), recorded.arguments.size()); ++i) {
+    const std::string& name = recorded.argument_names[i];
+    AtenArgument& value = recorded.arguments[i].value;
+    view_as_two_dimensional(value);
+    if (name == "stride" || name == "dilation") view_as_two_dimensional(value, 1);
+    if (name == "padding" || name == "output_padding") view_as_two_dimensional(value, 0);
+  }
+  return recorded;
+}
+
 // The operator with one gradient wanted: each is timed alone.
 Operation with_mask(const RecordedOperator& recorded, std::size_t wanted) {
   Aten aten = aten_of(recorded);
@@ -157,7 +182,8 @@ Converted convert_transposed_convolution(const RecordedOperator& recorded, Conve
 }
 
 Converted convert_convolution_backward(const RecordedOperator& recorded, ConversionContext& context) {
-  const Arguments arguments(recorded);
+  const RecordedOperator viewed = viewed_as_two_dimensional(recorded);
+  const Arguments arguments(viewed);
   Gradients gradients = read_gradients(arguments);
   const AtenArgument &input = arguments.tensor("input"), &weight = arguments.tensor("weight");
   gradients.problem.dtype = convolution_type(input, context);

@@ -136,6 +136,7 @@ Converted convert_copy(const RecordedOperator& recorded, ConversionContext&) {
   // Where the record does not say between which devices, it may be a copy from or to the host.
   require_native(!target->device.empty() && target->device == source->device);
   const Copy copy{element_count(to) * element_size(native_type(to)).value()};
+  require_native(copy.bytes % element_size(DataType::f32).value() == 0);  // what a copy is checked as
   return {as_operation(copy, {{"x", arguments.identity("src")}, {"y", arguments.output_identity(0)}})};
 }
 

@@ -7,7 +7,12 @@ namespace jitterscope {
 namespace {
 
 BatchNorm batch_norm_of(const Arguments& arguments) {
-  const AtenArgument& input = arguments.tensor("input");
+  AtenArgument input = arguments.tensor("input");
+  // cuDNN gets tensors of three dimensions with a fourth of one element (cudnn/BatchNorm.cpp).
+  if (input.shape.size() == 3 && is_dense_row_major(input)) {
+    input.shape.push_back(1);
+    input.strides.clear();
+  }
   require_native(input.shape.size() == 4);
   const std::optional<Layout> layout = dense_layout(input);
   require_native(layout.has_value());

@@ -154,6 +154,34 @@ TEST(Conversion, DepthwiseGradientsInNchwAreNotCudnns) {
   EXPECT_THAT(converted(text), ElementsAre(text));
 }
 
+TEST(Conversion, OneDimensionIsTheSecondOfTwo) {
+  const std::string problem =
+      "conv2d:n=4,c=80,h=1,w=150,k=128,r=1,s=3,stride=1x2,pad=0x1,dtype=tf32,layout=nchw,";
+  EXPECT_THAT(
+      converted("aten::convolution_backward(f32[4,128,75],f32[4,80,150]{12000,1,80},f32[128,80,3],[128],"
+                "[2],[1],[1],false,[0],1,[true,true,false])"),
+      ElementsAre(problem + "direction=dgrad", problem + "direction=wgrad"));
+  const std::string depthwise =
+      "aten::convolution_backward(f32[4,80,150],f32[4,80,150],f32[80,1,3],[80],[1],[1],[1],false,[0],80,"
+      "[true,true,false])";
+  EXPECT_THAT(converted(depthwise), ElementsAre(depthwise));
+  const std::string norm = "aten::cudnn_batch_norm(f32[8,100,50],f32[100],f32[100],f32[100],f32[100],";
+  EXPECT_THAT(converted(norm + "true,0.1,1e-05)"),
+              ElementsAre("batch_norm:n=8,c=100,h=50,w=1,dtype=f32,layout=nchw"));
+}
+
+std::string copied_on_a_gpu(const std::string& text) {
+  RecordedOperator copy = recorded(text);
+  for (RecordedArgument& argument : copy.arguments) argument.device = "cuda:0";
+  ConversionContext context;
+  return convert(copy, context).at(0).operation.text();
+}
+
+TEST(Conversion, CopiesThatNoOperationCountsStayTheOperator) {
+  EXPECT_EQ(copied_on_a_gpu("aten::copy_(f16[28],f16[28],false)"), "copy:bytes=56,kind=d2d");
+  EXPECT_EQ(copied_on_a_gpu("aten::copy_(f16[27],f16[27],false)"), "aten::copy_(f16[27],f16[27],false)");
+}
+
 TEST(Conversion, AddsABiasPerChannel) {
   EXPECT_THAT(converted("aten::add_(f32[2,8,4,4],f32[1,8,1,1],1)"),
               ElementsAre("bias_add:n=2,c=8,hw=4,dtype=f32,layout=nchw"));

@@ -26,6 +26,24 @@ std::set<std::string> operations(const Model& model, const std::set<std::string>
   return result;
 }
 
+// Of torch.nn.Conv1d, 80 to 128 channels in f32 and 128 in four groups in f16, forward and backward on an
+// H200.
+TEST(ProfilerTrace, TellsTheGradientsAlongOneDimensionApart) {
+  const Model model = profiler_trace(data_file("conv1d_trace.json.gz"));
+  const auto kernels = [&](const std::string& operation) {
+    const Layer* layer = find_layer(model, "conv2d:" + operation);
+    return layer == nullptr ? std::vector<std::string>() : layer->recorded_kernels;
+  };
+  const std::string whole = "n=4,c=80,h=1,w=1500,k=128,r=1,s=3,pad=0x1,dtype=tf32,layout=nchw,direction=";
+  const std::string groups =
+      "n=4,c=128,h=1,w=300,k=128,r=1,s=5,pad=0x2,groups=4,dtype=f16,layout=nchw,direction=";
+  EXPECT_THAT(kernels(whole + "fprop"), SizeIs(1));
+  EXPECT_THAT(kernels(whole + "dgrad"), AllOf(SizeIs(4), Contains(HasSubstr("_dgrad_"))));
+  EXPECT_THAT(kernels(whole + "wgrad"), AllOf(SizeIs(6), Contains(HasSubstr("ReduceSplitK"))));
+  EXPECT_THAT(kernels(groups + "dgrad"), SizeIs(4));
+  EXPECT_THAT(kernels(groups + "wgrad"), SizeIs(1));
+}
+
 // Both records were made by one program, so that their operations are the same.
 TEST(ProfilerTrace, GivesTheOperationsOfTheExecutionTrace) {
   EXPECT_EQ(operations(profiler_trace(data_file("resnet18_trace.json.gz")), kProducts),
