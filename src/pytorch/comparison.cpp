@@ -1,5 +1,7 @@
 #include "pytorch/comparison.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -22,12 +24,23 @@ bool is_library_call(const Layer& layer) {
   return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
 }
 
+// By an operator's name, with its overload or without.
+std::string_view library_called(std::string_view name) {
+  if (name.find("cudnn") != std::string_view::npos) return "cuDNN";
+  constexpr std::string_view kProducts[] = {
+      "mm", "bmm",   "addmm",  "addmm_", "baddbmm", "baddbmm_",         "addbmm",
+      "mv", "addmv", "addmv_", "dot",    "vdot",    "_addmm_activation"};
+  name = name.substr(name.rfind(':') + 1);
+  name = name.substr(0, name.find('.'));
+  return std::ranges::find(kProducts, name) != std::end(kProducts) ? "cuBLAS" : "";
+}
+
 // An operator that has an operation of its own came as PyTorch's where its tensors lie in another way.
 std::string reason_not_compared(const Operation& operation) {
   const auto* aten = std::get_if<Aten>(&operation.parameters());
-  const bool is_cudnn = aten != nullptr && aten->name.find("cudnn") != std::string::npos;
-  return is_cudnn ? "cuDNN runs it, with tensors or options that no operation here describes"
-                  : "PyTorch runs it by a kernel of its own";
+  const std::string_view library = aten == nullptr ? "" : library_called(aten->name);
+  if (library.empty()) return "PyTorch runs it by a kernel of its own";
+  return fmt::format("{} runs it, with tensors or options that no operation here describes", library);
 }
 
 std::string without_engine(const Operation& operation) {

@@ -66,11 +66,13 @@ TEST(PytorchComparison, WhatNoOperationDescribesIsNotCalledPytorchsOwn) {
   PytorchRecording recording;
   recording.trace.layers = {
       {{"a"}, Operation::parse("aten::_scaled_dot_product_cudnn_attention(f16[1,2,3,4])"), "aten::x"},
-      {{"b"}, Operation::parse("aten::relu(f16[8])"), "aten::relu"}};
+      {{"b"}, Operation::parse("aten::relu(f16[8])"), "aten::relu"},
+      {{"c"}, Operation::parse("aten::baddbmm.out(f16[2,3,4],f16[2,3,5],f16[2,5,4])"), "aten::baddbmm"}};
   const auto others = other_operators(recording);
-  ASSERT_THAT(others, SizeIs(2));
+  ASSERT_THAT(others, SizeIs(3));
   EXPECT_THAT(others[0].reason, HasSubstr("cuDNN runs it"));
   EXPECT_THAT(others[1].reason, HasSubstr("a kernel of its own"));
+  EXPECT_THAT(others[2].reason, HasSubstr("cuBLAS runs it"));
 }
 
 TEST(PytorchComparison, EqualEnginesAndKernelsInAnyOrder) {
