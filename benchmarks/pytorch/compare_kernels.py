@@ -24,7 +24,7 @@ TYPES = {("torch.float32", True): "tf32", ("torch.float32", False): "f32", ("tor
 # Forward and both gradients in turn, on the operands that they share, as PyTorch ran them: its host is slower than
 # most of these kernels, so that the GPU waits before each of the three.
 FLAGS = ["--in-sequence", "--queue", "eager", "--load", "burst", "--cache", "warm", "--min-rounds", "12", "--time-limit", "0.001",
-         "--idle", "1,5", "--no-ceilings"]
+         "--sustained-time-limit", "0.001", "--idle", "1,5", "--no-ceilings"]
 
 
 def operations_of(case):
