@@ -1,12 +1,12 @@
-// Eight columns of an NCHW plane at once: what a thread pools where window, stride and padding are known when
-// its kernel is compiled, and rows are whole numbers of eight elements. All but the columns at the edges are
-// read and written 16 bytes at a time.
+// A few columns of an NCHW plane at once: what a thread pools where window, stride and padding are known when
+// its kernel is compiled, and rows are whole numbers of so many elements.
 #pragma once
 
 #include "device/cuda/kernels/pool_tiles.hpp"
 
 namespace jitterscope::cuda {
 
+/// Columns of x of a thread, forward.
 inline constexpr int kRowColumns = 8;
 
 /// Some elements of x and the windows that begin among them, less the padding.
@@ -27,10 +27,15 @@ JITTERSCOPE_HOST_DEVICE constexpr int forward_row_outputs(bool is_max, int eleme
   return is_max || element_bytes == 4 ? 1 : 2;
 }
 
-/// Columns of dx of a thread: 16 bytes; at stride 1, where each has a window of its own, four, since a
-/// thread's indices of eight lie further apart than the SM reads at once (H200, f16: 86 % for 57 %).
-JITTERSCOPE_HOST_DEVICE constexpr int backward_row_columns(int element_bytes, int stride) {
-  return stride == 1 ? 4 : 16 / element_bytes;
+/// Columns of dx of a thread: 16 bytes; of a maximum at stride 1, where each has a window of its own, four,
+/// since a thread's indices of eight lie further apart than the SM reads at once (H200, f16: 86 % for 57 %).
+JITTERSCOPE_HOST_DEVICE constexpr int backward_row_columns(bool is_max, int element_bytes, int stride) {
+  return is_max && stride == 1 ? 4 : 16 / element_bytes;
+}
+/// Whether threads give windows to their neighbours. Where two bytes are all there is to a window and a row
+/// of eight has ten of them, a read of the SM's cache takes less (H200, averages at stride 1: 59 us for 67).
+JITTERSCOPE_HOST_DEVICE constexpr bool backward_row_gives(bool is_max, int element_bytes, int stride) {
+  return is_max || element_bytes > 2 || stride > 1;
 }
 /// Rows of dx of a thread, in strides.
 JITTERSCOPE_HOST_DEVICE constexpr int backward_row_strides(int stride) { return stride == 1 ? 2 : 1; }

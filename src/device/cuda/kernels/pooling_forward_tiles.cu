@@ -104,49 +104,57 @@ __device__ __forceinline__ void pool_forward_tile(T* __restrict__ y, std::int64_
   }
 }
 
-/// The maxima of a short type, two channels at once; first of each row under a window, which windows below
-/// one another share, then of the rows. A place counts from the first one that the thread reads: 16 bits hold
-/// it where rows are at most kWidestPairRow long.
+/// The maxima of a short type, two channels at once: of each row under a window, which windows below one
+/// another share.
+template <class T, int V, int Window, int Stride, int Rows>
+struct ForwardPairs {
+  static constexpr int kInputRows = (Rows - 1) * Stride + Window;
+  static_assert((kInputRows - 1) * jitterscope::cuda::kWidestPairRow + Window < 1 << 16);
+  std::int32_t first;  ///< in the plane: where places begin to count
+  PairMaxima<T, V> values[kInputRows][Window];
+
+  __device__ __forceinline__ ForwardPairs(const T* __restrict__ plane, const PoolShape& shape,
+                                          const PoolShape::Place& place) {
+    const std::int32_t first_row = place.row * (Rows * Stride) - shape.h.pad;
+    const std::int32_t first_column = place.column * Stride - shape.w.pad;
+    const std::int32_t top = clamped(first_row, shape.h.size) * shape.w.size;
+    const std::int32_t left = clamped(first_column, shape.w.size);
+    first = top + left;
+#pragma unroll
+    for (int r = 0; r < kInputRows; ++r) {
+      const std::int32_t begin = clamped(first_row + r, shape.h.size) * shape.w.size;
+#pragma unroll
+      for (int s = 0; s < Window; ++s) {
+        const std::int32_t column = clamped(first_column + s, shape.w.size);
+        values[r][s].load(plane + (begin + column) * std::int64_t{shape.channels});
+        values[r][s].set_place(twice(begin - top) + twice(column - left));
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kInputRows; ++r) {
+#pragma unroll
+      for (int s = 1; s < Window; ++s) values[r][0].take(values[r][s]);
+    }
+  }
+};
+
 template <class T, int V, int Window, int Stride, int Rows>
 __device__ __forceinline__ void max_forward_pairs(T* __restrict__ y, std::int64_t* __restrict__ indices,
                                                   const T* __restrict__ x, const PoolShape& shape) {
-  constexpr int kInputRows = (Rows - 1) * Stride + Window;
-  static_assert((kInputRows - 1) * jitterscope::cuda::kWidestPairRow + Window < 1 << 16);
   const auto item = static_cast<std::uint32_t>(first_index());
   const bool present = item < shape.items;  // all threads take turns at the indices
   const PoolShape::Place place = tile_place<V>(shape, present ? item : 0);
-  const std::int64_t channels = shape.channels;
-  const T* plane = x + shape.input_at(place, 0, 0);
-  const std::int32_t first_row = place.row * (Rows * Stride) - shape.h.pad;
-  const std::int32_t first_column = place.column * Stride - shape.w.pad;
-  const std::int32_t top = clamped(first_row, shape.h.size) * shape.w.size;
-  const std::int32_t left = clamped(first_column, shape.w.size);
-  PairMaxima<T, V> values[kInputRows][Window];
-#pragma unroll
-  for (int r = 0; r < kInputRows; ++r) {
-    const std::int32_t begin = clamped(first_row + r, shape.h.size) * shape.w.size;
-#pragma unroll
-    for (int s = 0; s < Window; ++s) {
-      const std::int32_t column = clamped(first_column + s, shape.w.size);
-      values[r][s].load(plane + (begin + column) * channels);
-      values[r][s].set_place(twice(begin - top) + twice(column - left));
-    }
-  }
-#pragma unroll
-  for (int r = 0; r < kInputRows; ++r) {
-#pragma unroll
-    for (int s = 1; s < Window; ++s) values[r][0].take(values[r][s]);
-  }
-  const std::int64_t row_length = shape.w.out * channels;
+  const ForwardPairs<T, V, Window, Stride, Rows> pairs(x + shape.input_at(place, 0, 0), shape, place);
+  const std::int64_t row_length = shape.w.out * std::int64_t{shape.channels};
   std::int64_t to = shape.output_at(place, place.row * Rows, place.column);
 #pragma unroll
   for (int output = 0; output < Rows; ++output, to += row_length) {
     const bool exists = present && place.row * Rows + output < shape.h.out;
-    PairMaxima<T, V> best = values[output * Stride][0];
+    PairMaxima<T, V> best = pairs.values[output * Stride][0];
 #pragma unroll
-    for (int r = 1; r < Window; ++r) best.take(values[output * Stride + r][0]);
+    for (int r = 1; r < Window; ++r) best.take(pairs.values[output * Stride + r][0]);
     std::int32_t places[V];
-    best.places(top + left, places);
+    best.places(pairs.first, places);
     store_indices(indices, exists ? to : -1, places);
     if (exists) best.store(y + to);
   }

@@ -124,7 +124,7 @@ void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
 
 int row_columns(const Pool2d& pool) {
   if (pool.pass != Pass::backward) return kRowColumns;
-  return backward_row_columns(static_cast<int>(element_size(pool.dtype).value()),
+  return backward_row_columns(pool.kind == PoolKind::max, static_cast<int>(element_size(pool.dtype).value()),
                               static_cast<int>(pool.stride_w));
 }
 
