@@ -1,5 +1,5 @@
-// The average of each whole plane in NCHW, as AdaptiveAvgPool2d(1) computes it: a group of threads for each
-// plane, since one thread for each would leave most of the GPU without work and read without order.
+// The average of each whole plane, as AdaptiveAvgPool2d(1) computes it: a group of threads for each plane,
+// since one thread for each would leave most of the GPU without work and, in NCHW, read without order.
 #include "device/cuda/kernels/plane_stage.hpp"
 #include "device/cuda/kernels/row_group.cuh"
 
@@ -79,6 +79,45 @@ __device__ __forceinline__ void average_staged(T* __restrict__ y, const T* __res
   if (has && lane == 0) y[first + own] = Number<T>::store(sum / static_cast<Compute<T>>(plane));
 }
 
+/// Channels last: a vector of channels for each lane of a block, whose warps share the plane's elements, so
+/// that all of 7x7 are in flight at once.
+template <class T>
+__device__ __forceinline__ void average_channels(T* __restrict__ y, const T* __restrict__ x,
+                                                 std::uint32_t plane, std::uint32_t channels) {
+  constexpr std::uint32_t V = kPerVector<T>, kLanes = PlaneStage::kChannelLanes,
+                          kWarps = kBlockThreads / kLanes, kInFlight = 7;
+  __shared__ Compute<T> kept[kWarps][kLanes * V];
+  const std::uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  const std::uint32_t parts = (channels / V + kLanes - 1) / kLanes;
+  const std::uint64_t image = blockIdx.x / parts;
+  const std::uint32_t first = blockIdx.x % parts * (kLanes * V);
+  const bool present = first + lane * V < channels;
+  const T* from = x + image * plane * channels + first + lane * V;
+  Compute<T> sum[V] = {};
+  for (std::uint32_t begin = warp; begin < plane; begin += kWarps * kInFlight) {
+    Vector<T> v[kInFlight];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kInFlight; ++k) {
+      const std::uint32_t at = begin + k * kWarps;
+      if (present && at < plane) v[k] = Vector<T>(from + at * std::uint64_t{channels});
+    }
+#pragma unroll
+    for (std::uint32_t k = 0; k < kInFlight; ++k) {
+#pragma unroll
+      for (std::uint32_t j = 0; j < V; ++j) sum[j] += v[k].get(j);
+    }
+  }
+#pragma unroll
+  for (std::uint32_t j = 0; j < V; ++j) kept[warp][lane * V + j] = sum[j];
+  __syncthreads();
+  const std::uint32_t own = threadIdx.x;
+  if (own >= kLanes * V || first + own >= channels) return;
+  Compute<T> total = 0;
+#pragma unroll
+  for (std::uint32_t w = 0; w < kWarps; ++w) total += kept[w][own];
+  y[image * channels + first + own] = Number<T>::store(total / static_cast<Compute<T>>(plane));
+}
+
 }  // namespace
 
 #define JITTERSCOPE_KERNEL(T, suffix, group)                                        \
@@ -89,7 +128,12 @@ __device__ __forceinline__ void average_staged(T* __restrict__ y, const T* __res
   JITTERSCOPE_ENTRY(256, average_planes_staged##lanes##_##suffix,                   \
                     (T * y, const T* x, std::uint64_t planes, std::uint32_t plane), \
                     { average_staged<T, lanes>(y, x, planes, plane); })
+#define JITTERSCOPE_CHANNELS(T, suffix)                                               \
+  JITTERSCOPE_ENTRY(256, average_channels_##suffix,                                   \
+                    (T * y, const T* x, std::uint32_t plane, std::uint32_t channels), \
+                    { average_channels<T>(y, x, plane, channels); })
 #define JITTERSCOPE_KERNELS(T, suffix) \
+  JITTERSCOPE_CHANNELS(T, suffix)      \
   JITTERSCOPE_STAGED(T, suffix, 1)     \
   JITTERSCOPE_STAGED(T, suffix, 2)     \
   JITTERSCOPE_STAGED(T, suffix, 4)     \

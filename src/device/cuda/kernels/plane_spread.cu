@@ -1,5 +1,6 @@
-// dx of an average over whole planes in NCHW: each plane's share of its dy, written in order. Asking for each
-// element which windows cover it takes 20 us for 13 MB.
+// dx of an average over whole planes: each plane's share of its dy, written in order. Asking for each element
+// which windows cover it takes 20 us for 13 MB.
+#include "device/cuda/kernels/pack.cuh"
 #include "device/cuda/kernels/vector.cuh"
 
 namespace {
@@ -62,6 +63,28 @@ __device__ __forceinline__ void spread_kept(T* __restrict__ dx, const T* __restr
   if (rest < count) to[rest] = kept[by_plane.narrow_quotient(rest)];
 }
 
+/// Channels last: a thread holds its vector's share and writes it to `each` elements of the plane, past the
+/// cache: 93 us for 106 in f16 and 208 for 209 in f32, for 4.2 million planes of 7x7 (H200).
+template <class T>
+__device__ __forceinline__ void spread_channels(T* __restrict__ dx, const T* __restrict__ dy,
+                                                std::uint64_t items, std::uint32_t plane, std::uint32_t each,
+                                                const FastDivisor& by_vectors, const FastDivisor& by_parts) {
+  constexpr std::uint32_t V = kPerVector<T>;
+  std::uint64_t image = first_index();
+  if (image >= items) return;
+  const std::uint64_t vector = by_vectors.split(image);
+  const auto begin = static_cast<std::uint32_t>(by_parts.split(image)) * each;
+  const Compute<T> share = Compute<T>(1) / static_cast<Compute<T>>(plane);
+  const std::uint64_t channels = by_vectors.divisor * V;
+  auto given = Pack<T, V>::load(dy + image * channels + vector * V);
+#pragma unroll
+  for (std::uint32_t j = 0; j < V; ++j) given.set(j, given.get(j) * share);
+  T* to = dx + (image * plane + begin) * channels + vector * V;
+  const std::uint32_t count = plane - begin < each ? plane - begin : each;
+#pragma unroll 4
+  for (std::uint32_t i = 0; i < count; ++i, to += channels) given.store_once(to);
+}
+
 }  // namespace
 
 #define JITTERSCOPE_KERNELS(T, suffix)                                                                      \
@@ -70,5 +93,9 @@ __device__ __forceinline__ void spread_kept(T* __restrict__ dx, const T* __restr
                     { spread_planes<T>(dx, dy, count, planes, by_plane); })                                 \
   JITTERSCOPE_ENTRY(256, spread_planes_kept_##suffix,                                                       \
                     (T * dx, const T* dy, std::uint64_t planes, std::uint32_t each, FastDivisor by_plane),  \
-                    { spread_kept<T>(dx, dy, planes, each, by_plane); })
+                    { spread_kept<T>(dx, dy, planes, each, by_plane); })                                    \
+  JITTERSCOPE_ENTRY(256, spread_channels_##suffix,                                                          \
+                    (T * dx, const T* dy, std::uint64_t items, std::uint32_t plane, std::uint32_t each,     \
+                     FastDivisor by_vectors, FastDivisor by_parts),                                         \
+                    { spread_channels<T>(dx, dy, items, plane, each, by_vectors, by_parts); })
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

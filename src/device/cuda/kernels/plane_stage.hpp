@@ -26,6 +26,11 @@ struct PlaneStage {
     while (planes >= kFewestSpread && planes * plane_bytes > kSpreadBytes) planes /= 2;
     return planes >= kFewestSpread ? planes : 0;
   }
+
+  /// Channels last: the lanes of a block that have vectors of channels side by side.
+  static constexpr int kChannelLanes = 32;
+  /// Backward: so many elements of a plane are written by the thread that holds its vector of dy.
+  static constexpr int kChannelElements = 4;
 };
 
 }  // namespace jitterscope::cuda

@@ -13,6 +13,9 @@ inline constexpr int kTileChannels = 2;
 /// Threads store their indices in pairs then, see pool_indices.cuh.
 inline constexpr int kShortTileChannels = 4;
 
+/// The longest rows, in elements, that maxima in pairs take: see pool_pairs.cuh.
+inline constexpr int kWidestPairRow = 16000;
+
 /// Outputs below one another. Two of a 3x3 window at stride 2 share one of 5 rows of x, in 40 registers where
 /// four would need 80.
 JITTERSCOPE_HOST_DEVICE constexpr int forward_tile_rows(int window, bool channels_last) {
@@ -21,8 +24,15 @@ JITTERSCOPE_HOST_DEVICE constexpr int forward_tile_rows(int window, bool channel
 
 /// Columns of dx. Its rows are counted in strides, since each begins where a window does.
 inline constexpr int kBackwardTileColumns = 2;
-JITTERSCOPE_HOST_DEVICE constexpr int backward_tile_strides(bool channels_last) {
-  return channels_last ? 2 : 4;
+/// `channels`: of a thread, 0 in NCHW. Maxima of four channels are those that read ahead: with fewer strides
+/// too much is read twice (H200, f16: three are 5 % of the copy's bandwidth behind four, eight are 4 %).
+JITTERSCOPE_HOST_DEVICE constexpr int backward_tile_strides(bool is_max, int channels) {
+  return channels == 0 || (is_max && channels == kShortTileChannels) ? 4 : 2;
+}
+/// Blocks of a maximum's gradient, channels last, that are to find room on an SM: with 64 registers instead
+/// of 80 it is 4 % of the copy's bandwidth faster (H200, f16); at stride 1 they would not suffice.
+JITTERSCOPE_HOST_DEVICE constexpr int backward_tile_together(int channels, int stride) {
+  return channels == kShortTileChannels && stride == 2 ? 4 : 1;
 }
 
 /// So few that an item's place is found with 32 bits, in half of the instructions that 64 take.

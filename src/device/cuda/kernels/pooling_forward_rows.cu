@@ -4,8 +4,8 @@
 
 namespace {
 
+using jitterscope::cuda::forward_row_outputs;
 using jitterscope::cuda::is_inside;
-using jitterscope::cuda::kForwardRowOutputs;
 using jitterscope::cuda::kRowColumns;
 using jitterscope::cuda::PoolShape;
 using jitterscope::cuda::RowPools;
@@ -85,21 +85,22 @@ struct CoveredRows {
   }
 };
 
-template <bool Max, class T, int Window, int Stride, int Pad, int Rows, bool Turns>
+template <bool Max, class T, int Window, int Stride, int Pad>
 __device__ __forceinline__ void pool_forward_rows(T* __restrict__ y, std::int64_t* __restrict__ indices,
                                                   const T* __restrict__ x, const PoolShape& shape) {
-  using Covered = CoveredRows<Max, T, Window, Stride, Pad, Rows>;
+  constexpr int kRows = forward_row_outputs(Max, sizeof(T));
+  using Covered = CoveredRows<Max, T, Window, Stride, Pad, kRows>;
   constexpr int kWindows = Covered::Pools::kWindows;
   const auto number = static_cast<std::uint32_t>(first_index());
   const bool present = number < shape.items;
-  if (!Turns && !present) return;
+  if (!Max && !present) return;  // indices are stored in turns
   const PoolShape::Place place = tile_place<0>(shape, present ? number : 0);
   const Covered covered(x + shape.input_at(place, 0, 0), shape, place);
   const auto first =
-      static_cast<std::int64_t>(shape.output_at(place, place.row * Rows, place.column * kWindows));
+      static_cast<std::int64_t>(shape.output_at(place, place.row * kRows, place.column * kWindows));
 #pragma unroll
-  for (int output = 0; output < Rows; ++output) {
-    const bool exists = present && place.row * Rows + output < shape.h.out;
+  for (int output = 0; output < kRows; ++output) {
+    const bool exists = present && place.row * kRows + output < shape.h.out;
     const std::int64_t to = first + output * static_cast<std::int64_t>(shape.w.out);
     Numbers<T, kWindows> results;
     std::int32_t places[kWindows];
@@ -112,33 +113,19 @@ __device__ __forceinline__ void pool_forward_rows(T* __restrict__ y, std::int64_
       }
     }
     if (exists) results.store(y + to);
-    if constexpr (Max) {
-      if constexpr (Turns) {
-        store_indices(indices, exists ? to : -1, places);
-      } else if (exists) {
-#pragma unroll
-        for (int i = 0; i < kWindows; i += 2) {
-          Pack<std::int64_t, 2> pair;
-          pair.part[0] = places[i];
-          pair.part[1] = places[i + 1];
-          pair.store(indices + to + i);
-        }
-      }
-    }
+    if constexpr (Max) store_indices(indices, exists ? to : -1, places);
   }
 }
 
 }  // namespace
 
-#define JITTERSCOPE_KERNELS(T, suffix, window, stride, pad)                                             \
-  JITTERSCOPE_ENTRY(                                                                                    \
-      256, max_forward_rows_window##window##_stride##stride##_pad##pad##_##suffix,                      \
-      (T * y, std::int64_t * indices, const T* x, PoolShape s),                                         \
-      { pool_forward_rows<true, T, window, stride, pad, kForwardRowOutputs, true>(y, indices, x, s); }) \
-  JITTERSCOPE_ENTRY(                                                                                    \
-      256, average_forward_rows_window##window##_stride##stride##_pad##pad##_##suffix,                  \
-      (T * y, const T* x, PoolShape s),                                                                 \
-      { pool_forward_rows<false, T, window, stride, pad, kForwardRowOutputs, false>(y, nullptr, x, s); })
+#define JITTERSCOPE_KERNELS(T, suffix, window, stride, pad)                                          \
+  JITTERSCOPE_ENTRY(256, max_forward_rows_window##window##_stride##stride##_pad##pad##_##suffix,     \
+                    (T * y, std::int64_t * indices, const T* x, PoolShape s),                        \
+                    { pool_forward_rows<true, T, window, stride, pad>(y, indices, x, s); })          \
+  JITTERSCOPE_ENTRY(256, average_forward_rows_window##window##_stride##stride##_pad##pad##_##suffix, \
+                    (T * y, const T* x, PoolShape s),                                                \
+                    { pool_forward_rows<false, T, window, stride, pad>(y, nullptr, x, s); })
 #define JITTERSCOPE_ROWS(T, suffix)       \
   JITTERSCOPE_KERNELS(T, suffix, 3, 2, 1) \
   JITTERSCOPE_KERNELS(T, suffix, 2, 2, 0) \

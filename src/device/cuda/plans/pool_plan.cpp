@@ -80,8 +80,9 @@ bool is_tile_listed(const Pool2d& pool) {
 }
 
 bool has_short_tile(const Pool2d& pool) {
+  const bool in_pairs = pool.kind == PoolKind::max && pool.pass != Pass::backward;
   return pool.layout == Layout::nhwc && pool.c % kShortTileChannels == 0 &&
-         element_size(pool.dtype) == Bytes(2);
+         element_size(pool.dtype) == Bytes(2) && !(in_pairs && pool.w > kWidestPairRow);
 }
 
 std::string_view tile_layout(const Pool2d& pool) {
@@ -89,14 +90,16 @@ std::string_view tile_layout(const Pool2d& pool) {
   return has_short_tile(pool) ? "more_channels" : "channels";
 }
 
+/// Down dx, which may begin in the padding.
+std::int64_t strides_of(const Pool2d& pool) { return (pool.h - 1 + pool.pad_h) / pool.stride_h + 1; }
+
 PoolShape make_tile_shape(const Pool2d& pool) {
   const bool last = pool.layout == Layout::nhwc;
   const int channels = has_short_tile(pool) ? kShortTileChannels : last ? kTileChannels : 1;
   if (pool.pass == Pass::backward) {
-    const std::int64_t strides = (pool.h - 1 + pool.pad_h) / pool.stride_h + 1;
+    const int strides = backward_tile_strides(pool.kind == PoolKind::max, last ? channels : 0);
     return make_shape(
-        pool, {quotient_up(strides, backward_tile_strides(last)), quotient_up(pool.w, kBackwardTileColumns)},
-        channels);
+        pool, {quotient_up(strides_of(pool), strides), quotient_up(pool.w, kBackwardTileColumns)}, channels);
   }
   const int rows = forward_tile_rows(static_cast<int>(pool.window_h), last);
   return make_shape(pool, {quotient_up(pool.out_h(), rows), pool.out_w()}, channels);
@@ -119,23 +122,31 @@ void plan_tiles(KernelPlan& plan, const Pool2d& pool) {
   });
 }
 
-// As the files of rows list them. Rows of whole eights, with as many windows as strides, are aligned.
-// Backward they are faster in 16 bits only: averages of f32 reach 53 % of the copy's bandwidth by rows, 91 %
-// by tiles (H200).
+int row_columns(const Pool2d& pool) {
+  if (pool.pass != Pass::backward) return kRowColumns;
+  return backward_row_columns(pool.kind == PoolKind::max, static_cast<int>(element_size(pool.dtype).value()),
+                              static_cast<int>(pool.stride_w));
+}
+
+// As the files of rows list them. Rows of whole fours or eights, with as many windows as strides, are
+// aligned.
 bool is_row_listed(const Pool2d& pool) {
-  if (pool.layout != Layout::nchw || pool.w % kRowColumns != 0 || pool.dtype == DataType::f64) return false;
-  if (pool.pass == Pass::backward && element_size(pool.dtype) != Bytes(2)) return false;
-  if (is_square(pool, 2, 2)) return pool.pad_w == 0;
-  return (is_square(pool, 3, 2) || is_square(pool, 3, 1)) && pool.pad_w == 1;
+  if (pool.layout != Layout::nchw || pool.dtype == DataType::f64) return false;
+  const bool listed = is_square(pool, 2, 2)
+                          ? pool.pad_w == 0
+                          : (is_square(pool, 3, 2) || is_square(pool, 3, 1)) && pool.pad_w == 1;
+  return listed && pool.w % row_columns(pool) == 0;
 }
 
 PoolShape make_row_shape(const Pool2d& pool) {
-  const std::int64_t columns = pool.w / kRowColumns;
+  const std::int64_t columns = pool.w / row_columns(pool);
   if (pool.pass == Pass::backward) {
-    const std::int64_t strides = (pool.h - 1 + pool.pad_h) / pool.stride_h + 1;
-    return make_shape(pool, {quotient_up(strides, kBackwardRowStrides), columns}, 1);
+    const int strides = backward_row_strides(static_cast<int>(pool.stride_h));
+    return make_shape(pool, {quotient_up(strides_of(pool), strides), columns}, 1);
   }
-  return make_shape(pool, {quotient_up(pool.out_h(), kForwardRowOutputs), columns}, 1);
+  const int outputs =
+      forward_row_outputs(pool.kind == PoolKind::max, static_cast<int>(element_size(pool.dtype).value()));
+  return make_shape(pool, {quotient_up(pool.out_h(), outputs), columns}, 1);
 }
 
 bool has_rows(const Pool2d& pool) { return is_row_listed(pool) && make_row_shape(pool).items <= kMostTiles; }
@@ -152,11 +163,37 @@ void plan_rows(KernelPlan& plan, const Pool2d& pool) {
   });
 }
 
+// Forward, few lanes of a block are to be without channels.
+bool has_channel_vectors(const Pool2d& pool) {
+  const std::int64_t vectors = pool.c / elements_of_vector(pool.dtype), lanes = PlaneStage::kChannelLanes;
+  return pool.c % elements_of_vector(pool.dtype) == 0 &&
+         (pool.pass == Pass::backward || vectors % lanes == 0 || vectors > 4 * lanes);
+}
+
 // Smaller planes than a vector are left to the kernels for any window.
 bool is_average_of_planes(const Pool2d& pool) {
-  return pool.kind == PoolKind::average && pool.layout == Layout::nchw && pool.window_h == pool.h &&
-         pool.window_w == pool.w && pool.pad_h == 0 && pool.pad_w == 0 &&
-         (pool.pass != Pass::backward || pool.h * pool.w >= elements_of_vector(pool.dtype));
+  if (pool.kind != PoolKind::average || pool.window_h != pool.h || pool.window_w != pool.w ||
+      pool.pad_h != 0 || pool.pad_w != 0) {
+    return false;
+  }
+  if (pool.layout == Layout::nhwc) return has_channel_vectors(pool);
+  return pool.pass != Pass::backward || pool.h * pool.w >= elements_of_vector(pool.dtype);
+}
+
+void plan_average_of_channels(KernelPlan& plan, const Pool2d& pool) {
+  const std::int64_t vectors = pool.c / elements_of_vector(pool.dtype), plane = pool.h * pool.w;
+  if (pool.pass != Pass::backward) {
+    plan.add(KernelName(KernelFile::average_planes, "average_channels", pool.dtype),
+             pool.n * quotient_up(vectors, PlaneStage::kChannelLanes), kBlockThreads, plan.operand(1),
+             plan.operand(0), static_cast<std::uint32_t>(plane), static_cast<std::uint32_t>(pool.c));
+    return;
+  }
+  const std::int64_t parts = quotient_up(plane, PlaneStage::kChannelElements);
+  const std::int64_t items = pool.n * parts * vectors;
+  plan.add_covering(
+      KernelName(KernelFile::plane_spread, "spread_channels", pool.dtype), items, 1, plan.operand(1),
+      plan.operand(0), static_cast<std::uint64_t>(items), static_cast<std::uint32_t>(plane),
+      static_cast<std::uint32_t>(PlaneStage::kChannelElements), FastDivisor(vectors), FastDivisor(parts));
 }
 
 void plan_average_of_planes(KernelPlan& plan, const Pool2d& pool) {
@@ -219,7 +256,11 @@ void plan_pool(KernelPlan& plan, const Pool2d& pool) {
   } else if (has_tile(pool)) {
     plan_tiles(plan, pool);
   } else if (is_average_of_planes(pool)) {
-    plan_average_of_planes(plan, pool);
+    if (pool.layout == Layout::nhwc) {
+      plan_average_of_channels(plan, pool);
+    } else {
+      plan_average_of_planes(plan, pool);
+    }
   } else {
     plan_any_window(plan, pool);
   }

@@ -60,6 +60,7 @@ void call_with(void (*)(Parameters...), void** arguments) {
   static void name parameters __VA_ARGS__ static const emulation::Entry name##_entry( \
       #name, threads, [](void** arguments) { emulation::call_with<&name>(&name, arguments); });
 #define JITTERSCOPE_PAIRED_ENTRY JITTERSCOPE_ENTRY
+#define JITTERSCOPE_TOGETHER_ENTRY(together, ...) JITTERSCOPE_ENTRY(__VA_ARGS__)
 
 #undef __global__
 #undef __device__
@@ -80,6 +81,15 @@ inline void __syncthreads() { emulation::wait_at_barrier(); }
 template <class Value>
 Value __shfl_xor_sync(unsigned, Value value, int offset, int = 32) {
   return emulation::exchange(value, threadIdx.x ^ static_cast<unsigned>(offset));
+}
+/// Whoever has no such neighbour in its warp keeps its own.
+template <class Value>
+Value __shfl_up_sync(unsigned, Value value, unsigned offset) {
+  return emulation::exchange(value, threadIdx.x - (threadIdx.x % 32 < offset ? 0 : offset));
+}
+template <class Value>
+Value __shfl_down_sync(unsigned, Value value, unsigned offset) {
+  return emulation::exchange(value, threadIdx.x + (threadIdx.x % 32 + offset < 32 ? offset : 0));
 }
 template <class Value>
 Value atomicAdd(Value* to, Value value) {

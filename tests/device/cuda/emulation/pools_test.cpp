@@ -99,6 +99,27 @@ TEST(MaxPools, PadASingleElement) {
   }
 }
 
+// Places in the rows that a thread reads, and a row too long for 16 bits of them.
+TEST(MaxPools, FindPlacesInLongRows) {
+  for (const char* columns : {"16000", "16001"}) {
+    for (const char* dtype : {"f16", "bf16"}) {
+      expect_exact(fmt::format("max_pool:n=1,c=4,h=7,w={},window=3,stride=2,pad=1,layout=nhwc,dtype={}",
+                               columns, dtype));
+    }
+  }
+}
+
+// More than a warp of threads in line, so that windows of neighbours come from neighbours and from memory.
+TEST(MaxPools, ShareWindowsAmongNeighbours) {
+  for (const char* window : {"window=3,stride=2,pad=1", "window=2,stride=2", "window=3,stride=1,pad=1"}) {
+    for (const char* size : {"h=9,w=8", "h=6,w=72", "h=5,w=264", "h=4,w=520"}) {
+      for (const char* dtype : {"f32", "f16", "bf16"}) {
+        expect_exact(fmt::format("max_pool:n=2,c=3,{},{},dtype={}", size, window, dtype));
+      }
+    }
+  }
+}
+
 // More elements than 32 bits number, all but one of them padding.
 TEST(AveragePools, DivideByWindowsOfAnySize) {
   const Operation operation = Operation::parse("avg_pool:n=1,c=1,hw=1,window=131072,stride=1,pad=65536");
@@ -107,6 +128,53 @@ TEST(AveragePools, DivideByWindowsOfAnySize) {
   plan_pool(plan, std::get<Pool2d>(operation.parameters()));
   plan.run();
   EXPECT_EQ(plan.read(1), std::vector<double>(4, std::exp2(-34)));
+}
+
+/// Small numbers in, so that every sum is exact; a share of it is rounded as the reference's is, but by a
+/// product in place of a division.
+void expect_close(const std::string& text) {
+  const Operation operation = Operation::parse(text);
+  emulation::EmulatedPlan plan(operation, kResident);
+  const std::vector<std::vector<double>> read = {small_numbers(plan.read(0).size())};
+  plan.write(0, read.front());
+  plan_pool(plan, std::get<Pool2d>(operation.parameters()));
+  ASSERT_NO_THROW(plan.run()) << text;
+  const auto reference = make_reference(operation, read);
+  const std::vector<double> output = plan.read(1);
+  const DataType dtype = operation.operands()[0].dtype;
+  const double part = dtype == DataType::bf16 ? 0x1p-7 : dtype == DataType::f16 ? 0x1p-10 : 0x1p-22;
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const double expected = reference->element(0, static_cast<std::int64_t>(i));
+    ASSERT_NEAR(output[i], expected, std::abs(expected) * part)
+        << text << " by " << plan.steps().front().kernel.name << " at " << i;
+  }
+}
+
+// Channels that fill the lanes of blocks, that nearly do and that are left to other kernels; planes of fewer
+// and more elements than a block reads at once.
+TEST(AveragePools, OfWholePlanesOfChannels) {
+  for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+    for (const char* channels : {"c=8", "c=64", "c=256", "c=512", "c=1048"}) {
+      for (const char* size :
+           {"h=1,w=1,window=1x1", "h=7,w=7,window=7", "h=3,w=5,window=3x5", "h=9,w=10,window=9x10"}) {
+        for (const char* pass : {"forward", "backward"}) {
+          ASSERT_NO_FATAL_FAILURE(expect_close(
+              fmt::format("avg_pool:n=2,{},{},layout=nhwc,dtype={},pass={}", channels, size, dtype, pass)));
+        }
+      }
+    }
+  }
+}
+
+TEST(AveragePools, ShareWindowsAmongNeighbours) {
+  for (const char* window : {"window=3,stride=2,pad=1", "window=2,stride=2", "window=3,stride=1,pad=1"}) {
+    for (const char* size : {"h=9,w=8", "h=6,w=72", "h=5,w=264"}) {
+      for (const char* dtype : {"f32", "f16", "bf16"}) {
+        ASSERT_NO_FATAL_FAILURE(
+            expect_close(fmt::format("avg_pool:n=2,c=3,{},{},dtype={},pass=backward", size, window, dtype)));
+      }
+    }
+  }
 }
 
 /// Keeps the name of the kernel, and needs no memory for operands.
@@ -138,6 +206,8 @@ TEST(PoolPlan, TakesTilesWhereTheyFit) {
   EXPECT_EQ(kernel_of(usual + ",layout=nhwc,dtype=f16"), "max_forward_channels_window3_stride2_f16");
   EXPECT_EQ(kernel_of("max_pool:n=2,c=8,hw=10,window=3,stride=2,pad=1,layout=nhwc,dtype=f16"),
             "max_forward_more_channels_window3_stride2_f16");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=8,h=3,w=16001,window=3,stride=2,pad=1,layout=nhwc,dtype=f16"),
+            "max_forward_channels_window3_stride2_f16");
   EXPECT_EQ(kernel_of("max_pool:n=2,c=8,hw=10,window=3,stride=2,pad=1,layout=nhwc"),
             "max_forward_channels_window3_stride2_f32");
   EXPECT_EQ(kernel_of(usual + ",pass=backward"), "max_backward_planes_window3_stride2_phase1_f32");
@@ -157,7 +227,11 @@ TEST(PoolPlan, TakesRowsOfWholeEights) {
   EXPECT_EQ(kernel_of(usual), "max_forward_rows_window3_stride2_pad1_f32");
   EXPECT_EQ(kernel_of(usual + ",pass=backward,dtype=f16"), "max_backward_rows_window3_stride2_pad1_f16");
   EXPECT_EQ(kernel_of(usual + ",dtype=f64"), "max_forward_planes_window3_stride2_f64");
-  EXPECT_EQ(kernel_of(usual + ",pass=backward"), "max_backward_planes_window3_stride2_phase1_f32");
+  EXPECT_EQ(kernel_of(usual + ",pass=backward"), "max_backward_rows_window3_stride2_pad1_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=6,h=5,w=12,window=3,stride=2,pad=1,pass=backward"),
+            "max_backward_rows_window3_stride2_pad1_f32");
+  EXPECT_EQ(kernel_of("max_pool:n=2,c=6,h=5,w=12,window=3,stride=2,pad=1,pass=backward,dtype=f16"),
+            "max_backward_planes_window3_stride2_phase1_f16");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=2"), "average_forward_rows_window2_stride2_pad0_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=8,window=3,stride=1,pad=1"),
             "average_forward_rows_window3_stride1_pad1_f32");
@@ -171,6 +245,7 @@ TEST(PoolPlan, SpreadsGradientsOverWholePlanes) {
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=28,window=28,pass=backward"), "spread_planes_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,pass=backward,layout=nhwc"),
             "average_backward_single_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=8,hw=7,window=7,pass=backward,layout=nhwc"), "spread_channels_f32");
 }
 
 TEST(PoolPlan, AveragesWholePlanesByGroups) {
@@ -181,6 +256,9 @@ TEST(PoolPlan, AveragesWholePlanesByGroups) {
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=112,window=112,dtype=f16"), "average_planes256_f16");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=7,layout=nhwc"), "average_forward_single_window0_f32");
   EXPECT_EQ(kernel_of("avg_pool:n=2,c=6,hw=7,window=9,pad=1"), "average_forward_single_window0_f32");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=256,hw=7,window=7,layout=nhwc,dtype=f16"), "average_channels_f16");
+  EXPECT_EQ(kernel_of("avg_pool:n=2,c=64,hw=7,window=7,layout=nhwc,dtype=f16"),
+            "average_forward_vector_window0_f16");
 }
 
 TEST(PoolPlan, RefusesPlanesThat32BitsCannotNumber) {
