@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """Compares kernels and their times with those that PyTorch ran, from a file of reference.
 
-    compare_kernels.py --jitterscope PATH [--device cuda] conv_reference.json
+    compare_kernels.py --jitterscope PATH [--device cuda] conv_reference.json [FILE…]
 
-Each case of the file holds the kernels of a convolution, forward and both gradients, by name, with their number
+Each case of a file holds the kernels of a convolution, forward and both gradients, by name, with their number
 over 12 repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run
-the same kernels, how many kernels are within 2 % of the reference, and the others. Exit status 1 where a case
-runs other kernels, 3 where jitterscope could not run.
+the same kernels, how many kernels are within 2 % of the reference, and the others. Further files must hold the same
+cases, such as what repeat_reference.py --output kept of this hour: they are compared with the same runs here. Exit
+status 1 where a case runs other kernels, 3 where jitterscope could not run.
 """
 
 import argparse
 import collections
+import pathlib
 import statistics
 import sys
 
 import reference_cases
-from jitterscope_run import kernel_identities, run_json
+from jitterscope_run import give_up, kernel_identities, run_json
 from kernel_times import TICK, Kernel, compare, judge, kernels_there, label
 
 DIRECTIONS = ("fprop", "dgrad", "wgrad")
@@ -50,28 +52,23 @@ def difference_text(name, ours, theirs):
     return f"{name[:100]}: {ours} launches, PyTorch {theirs:g}" if theirs else f"{name[:100]}: not run by PyTorch"
 
 
-def compare_case(options, case):
-    """(differences, [(ours, theirs, name)])"""
+def run_case(options, case):
+    """(kernels by their identity, lines about calls that failed)"""
     command = [options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS, "--json", "-"]
     document = run_json(command)
-    differences, times = compare(kernels_here(document), kernels_there(case))
     failures = [f"{call['name']}: {call['failure']}" for call in document["sequence"]["calls"] if call.get("failure")]
-    return [difference_text(*each) for each in differences] + failures, times
+    return kernels_here(document), failures
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jitterscope", required=True)
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("reference")
-    options = parser.parse_args()
-    cases = reference_cases.read(options.reference)["layers"]
+def print_comparison(cases, runs):
+    """Whether all cases ran the same kernels."""
     equal, times, lines = 0, [], []
-    for case in cases:
-        differences, case_times = compare_case(options, case)
-        equal += not differences
+    for case, (here, failures) in zip(cases, runs):
+        differences, case_times = compare(here, kernels_there(case))
+        texts = [difference_text(*each) for each in differences] + failures
+        equal += not texts
         times += [(ours, theirs, name, case) for ours, theirs, name in case_times]
-        lines += [f"- {case['conv']} {case['dtype']}: {difference}" for difference in differences]
+        lines += [f"- {case['conv']} {case['dtype']}: {text}" for text in texts]
     judged = collections.Counter(judge(ours, theirs) for ours, theirs, *_ in times)
     print("| what | equal | of |\n| --- | --: | --: |")
     print(f"| cases with the same kernels | {equal} | {len(cases)} |")
@@ -83,7 +80,33 @@ def main():
         if judge(ours, theirs) == "off":
             print(f"| {name[:70]} | {label(case)} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.3f} |")
     print("\n".join(lines))
-    return 0 if equal == len(cases) else 1
+    return equal == len(cases)
+
+
+def read_references(paths):
+    """The cases of each file, which must be the same ones."""
+    documents = [reference_cases.read(path)["layers"] for path in paths]
+    problems = [[operations_of(case) for case in cases] for cases in documents]
+    for path, others in zip(paths, problems):
+        if others != problems[0]:
+            give_up(f"{path} holds other cases than {paths[0]}")
+    return documents
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jitterscope", required=True)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("references", nargs="+", metavar="reference")
+    options = parser.parse_args()
+    documents = read_references(options.references)
+    runs = [run_case(options, case) for case in documents[0]]
+    equal = []
+    for path, cases in zip(options.references, documents):
+        if len(documents) > 1:
+            print(f"**{pathlib.Path(path).name}**\n")
+        equal.append(print_comparison(cases, runs))
+    return 0 if all(equal) else 1
 
 
 if __name__ == "__main__":

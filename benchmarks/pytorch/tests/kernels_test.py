@@ -87,6 +87,22 @@ class Comparisons(unittest.TestCase):
         self.assertIn("torch.float16: gemm_wgrad: 1 launches, PyTorch 2\n", printed)
         self.assertIn("torch.float16: gone: 0 launches, PyTorch 1\n", printed)
 
+    def test_several_references_are_compared_with_the_same_runs(self):
+        runs.write_reference(self.output, gemm_fprop=(12, 150.0))
+        command = ["compare_kernels.py", "--jitterscope", runs.JITTERSCOPE, self.reference, self.output]
+        status, printed, _ = runs.run(*command)
+        self.assertEqual(status, 0)
+        first, second = printed.split("**output.json**")
+        self.assertTrue(first.startswith("**reference.json**"))
+        self.assertNotIn("gemm_fprop", first)
+        self.assertEqual(runs.table_rows(second)["gemm_fprop"][2], "150.00")
+        document = json.loads(self.output.read_text(encoding="utf-8"))
+        document["layers"][0]["conv"][1] = 32
+        self.output.write_text(json.dumps(document), encoding="utf-8")
+        status, printed, said = runs.run(*command)
+        self.assertEqual((status, printed), (3, ""))
+        self.assertIn("output.json holds other cases than", said)
+
     def test_without_pytorch_a_gpu_or_a_file_nothing_is_compared(self):
         for lacks, reason in (("torch", "pip install torch"), ("gpu", "PyTorch sees no GPU")):
             status, printed, said = runs.run("repeat_reference.py", self.reference, STAND_IN_LACKS=lacks)
