@@ -21,7 +21,8 @@ class GpuPlan : public KernelPlan {
 
   DeviceAddress operand(std::size_t index) const override { return operands_.at(index); }
   DeviceAddress workspace(Bytes size) override;
-  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) override;
+  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) override;
+  Bytes largest_shared_memory(const KernelName& kernel) override;
   std::int64_t cluster_blocks(const KernelName& kernel) override;
   void add_zero(const ZeroStep& step) override { steps_.push_back({.zero = step}); }
 
