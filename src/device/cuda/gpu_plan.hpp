@@ -27,7 +27,7 @@ class GpuPlan : public KernelPlan {
   void add_zero(const ZeroStep& step) override { steps_.push_back({.zero = step}); }
 
   void run(CUstream stream);
-  /// Of its steps, in their order: relu_f32, or memset+embedding_gradient_f16.
+  /// Of its steps, in their order: relu_f32, or embedding_count_i64+…+embedding_backward_vector_f16.
   std::string names() const;
   Bytes workspace_size() const;
 
