@@ -16,8 +16,12 @@ DeviceAddress GpuPlan::workspace(Bytes size) {
   return memory.address();
 }
 
-std::int64_t GpuPlan::resident_blocks(const KernelName& kernel, unsigned threads) {
-  return context_.layer_kernels().resident_blocks(kernel, threads);
+std::int64_t GpuPlan::resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) {
+  return context_.layer_kernels().resident_blocks(kernel, threads, shared);
+}
+
+Bytes GpuPlan::largest_shared_memory(const KernelName& kernel) {
+  return context_.layer_kernels().largest_shared_memory(kernel);
 }
 
 std::int64_t GpuPlan::cluster_blocks(const KernelName& kernel) {
@@ -25,7 +29,7 @@ std::int64_t GpuPlan::cluster_blocks(const KernelName& kernel) {
 }
 
 void GpuPlan::add_step(KernelStep step) {
-  const CUfunction function = context_.layer_kernels().find(step.kernel);
+  const CUfunction function = context_.layer_kernels().find(step.kernel, step.shared);
   steps_.push_back({.function = function, .kernel = std::move(step)});
 }
 
@@ -36,8 +40,9 @@ void GpuPlan::run(CUstream stream) {
                                      stream),
             "clearing a sum");
     } else {
-      check(driver().cuLaunchKernel(step.function, step.kernel->blocks, 1, 1, step.kernel->threads, 1, 1, 0,
-                                    stream, step.kernel->arguments.data(), nullptr),
+      check(driver().cuLaunchKernel(step.function, step.kernel->blocks, 1, 1, step.kernel->threads, 1, 1,
+                                    static_cast<unsigned>(step.kernel->shared.value()), stream,
+                                    step.kernel->arguments.data(), nullptr),
             step.kernel->kernel.name);
     }
   }

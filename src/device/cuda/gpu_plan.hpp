@@ -21,12 +21,13 @@ class GpuPlan : public KernelPlan {
 
   DeviceAddress operand(std::size_t index) const override { return operands_.at(index); }
   DeviceAddress workspace(Bytes size) override;
-  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) override;
+  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) override;
+  Bytes largest_shared_memory(const KernelName& kernel) override;
   std::int64_t cluster_blocks(const KernelName& kernel) override;
   void add_zero(const ZeroStep& step) override { steps_.push_back({.zero = step}); }
 
   void run(CUstream stream);
-  /// Of its steps, in their order: relu_f32, or memset+embedding_gradient_f16.
+  /// Of its steps, in their order: relu_f32, or embedding_count_i64+…+embedding_backward_vector_f16.
   std::string names() const;
   Bytes workspace_size() const;
 

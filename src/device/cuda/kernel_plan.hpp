@@ -26,8 +26,10 @@ namespace jitterscope::cuda {
   X(bias_add)                             \
   X(elementwise)                          \
   X(embedding)                            \
+  X(embedding_bins)                       \
   X(layer_norm)                           \
   X(layer_norm_backward)                  \
+  X(layer_norm_passing)                   \
   X(layer_norm_streamed)                  \
   X(layer_norm_weights)                   \
   X(optimizer)                            \
@@ -40,6 +42,7 @@ namespace jitterscope::cuda {
   X(pooling_forward_tiles)                \
   X(softmax)                              \
   X(softmax_cluster)                      \
+  X(softmax_shared)                       \
   X(softmax_streamed)
 
 /// Each is a module that is loaded when an operation first needs it.
@@ -64,6 +67,7 @@ using DeviceAddress = std::uint64_t;
 struct KernelStep {
   KernelName kernel;
   unsigned blocks, threads;
+  Bytes shared;                  ///< memory of each block, beside what the kernel itself declares
   std::shared_ptr<void> values;  ///< keeps what `arguments` points to
   std::vector<void*> arguments;
 };
@@ -81,19 +85,30 @@ class KernelPlan {
   virtual DeviceAddress operand(std::size_t index) const = 0;
   /// Memory that lives as long as the plan, zero at first.
   virtual DeviceAddress workspace(Bytes size) = 0;
-  /// How many blocks the GPU runs at once.
-  virtual std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) = 0;
+  /// How many blocks the GPU runs at once, where each has so much shared memory.
+  virtual std::int64_t resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) = 0;
+  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) {
+    return resident_blocks(kernel, threads, Bytes(0));
+  }
+  /// The most shared memory that a launch can ask for.
+  virtual Bytes largest_shared_memory(const KernelName& kernel) = 0;
   /// How many blocks of the kernel form a cluster: 1 where the GPU, or what was compiled for it, has none.
   virtual std::int64_t cluster_blocks(const KernelName& kernel) = 0;
 
   /// Arguments as the kernel takes them, addresses as DeviceAddress.
   template <class... Arguments>
   void add(const KernelName& kernel, std::int64_t blocks, unsigned threads, Arguments... arguments) {
+    add_sharing(kernel, blocks, threads, Bytes(0), arguments...);
+  }
+  /// The same of blocks with so much shared memory.
+  template <class... Arguments>
+  void add_sharing(const KernelName& kernel, std::int64_t blocks, unsigned threads, Bytes shared,
+                   Arguments... arguments) {
     auto values = std::make_shared<std::tuple<Arguments...>>(arguments...);
     std::vector<void*> pointers;
     std::apply([&](auto&... value) { (pointers.push_back(&value), ...); }, *values);
-    add_step(
-        KernelStep{kernel, static_cast<unsigned>(blocks), threads, std::move(values), std::move(pointers)});
+    add_step(KernelStep{kernel, static_cast<unsigned>(blocks), threads, shared, std::move(values),
+                        std::move(pointers)});
   }
   /// A kernel whose threads each take item after item: as many blocks as the GPU holds, or fewer.
   template <class... Arguments>

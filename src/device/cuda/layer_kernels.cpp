@@ -41,10 +41,29 @@ CUfunction LayerKernels::find(const KernelName& kernel) const {
   return find_function(module_of(kernel.file), kernel.name.c_str());
 }
 
-std::int64_t LayerKernels::resident_blocks(const KernelName& kernel, unsigned threads) const {
+Bytes LayerKernels::largest_shared_memory(const KernelName& kernel) const {
+  int own = 0;
+  check(driver().cuFuncGetAttribute(&own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, find(kernel)),
+        "asking for the shared memory of " + kernel.name);
+  return Bytes(context_.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - own);
+}
+
+// All that there is, and not `shared`: another plan may have asked for more, and is still to run.
+CUfunction LayerKernels::find(const KernelName& kernel, Bytes shared) const {
+  constexpr Bytes kWithoutAsking(std::int64_t{32} << 10);  // 48 KiB less what a kernel itself declares
+  const CUfunction function = find(kernel);
+  if (shared <= kWithoutAsking) return function;
+  check(driver().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                    static_cast<int>(largest_shared_memory(kernel).value())),
+        "asking for the shared memory of " + kernel.name);
+  return function;
+}
+
+std::int64_t LayerKernels::resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) const {
   int per_processor = 0;
-  check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, find(kernel),
-                                                             static_cast<int>(threads), 0),
+  check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, find(kernel, shared),
+                                                             static_cast<int>(threads),
+                                                             static_cast<std::size_t>(shared.value())),
         "asking how many blocks of " + kernel.name + " fit on an SM");
   return std::int64_t{per_processor} * context_.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 }

@@ -23,9 +23,11 @@ class LayerKernels {
 
   /// Loaded entirely: a kernel that loads at its first launch would wait behind a closed gate.
   CUfunction find(const KernelName& kernel) const;
-  /// How many blocks the GPU runs at once.
-  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads) const;
+  /// Ready to be launched with so much shared memory.
+  CUfunction find(const KernelName& kernel, Bytes shared) const;
   /// As KernelPlan's.
+  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) const;
+  Bytes largest_shared_memory(const KernelName& kernel) const;
   std::int64_t cluster_blocks(const KernelName& kernel) const;
 
  private:

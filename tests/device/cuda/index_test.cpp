@@ -96,6 +96,14 @@ TEST(EmbeddingShape, CutsTablesThatTheCacheDoesNotHold) {
   EXPECT_EQ(stripe(8192, 50257), 4096);     // few rows come again
 }
 
+TEST(SortedEmbedding, HasThreadsForRowsAndForParts) {
+  const auto more_rows = SortedEmbedding::make(1000, 500, 24, 8);
+  EXPECT_EQ(more_rows.threads(), 500 * 3);
+  const auto more_parts = SortedEmbedding::make(524288, 2, 768, 4);
+  EXPECT_EQ(more_parts.parts, 4096u);
+  EXPECT_EQ(more_parts.threads(), 4096 * 192);
+}
+
 TEST(PoolAxis, KnowsTheWindowsOverAnElement) {
   for (std::int32_t window = 1; window <= 5; ++window) {
     for (std::int32_t stride = 1; stride <= 6; ++stride) {

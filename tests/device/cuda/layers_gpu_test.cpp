@@ -79,7 +79,8 @@ TEST_F(CudaLayersTest, BiasAndEmbedding) {
   for (const char* shape : {"n=8,c=64,hw=56", "n=3,c=5,h=3,w=7"}) {
     expect_right_in_each_layout(fmt::format("bias_add:{}", shape));
   }
-  for (const char* shape : {"count=8192,rows=30522,columns=768", "count=300,rows=7,columns=5"}) {
+  for (const char* shape :
+       {"count=8192,rows=30522,columns=768", "count=300,rows=7,columns=5", "count=5000,rows=3,columns=24"}) {
     for (const char* pass : {"forward", "backward"}) {
       expect_right_in_each_type(fmt::format("embedding:{},pass={}", shape, pass));
     }

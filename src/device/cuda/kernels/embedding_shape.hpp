@@ -5,9 +5,9 @@
 
 namespace jitterscope::cuda {
 
-/// Blocks take some columns of all rows before the next: a stripe of the table, which stays in the cache
-/// while its rows come up again and again. Whole rows of a table larger than the cache would be read from
-/// memory nearly each time they come up.
+/// For indices as they stand. Blocks take some columns of all rows before the next: a stripe of the table,
+/// which stays in the cache while its rows come up again and again. Whole rows of a table larger than the
+/// cache would be read from memory nearly each time they come up.
 struct EmbeddingShape {
   std::uint64_t count = 0;  ///< of indices
   std::uint32_t columns = 0;
@@ -22,13 +22,14 @@ struct EmbeddingShape {
   /// Narrower, they would leave the memory's bursts half used.
   static constexpr std::int64_t kNarrowestBytes = 128;
 
+  static bool has_stripes(std::int64_t rows) { return rows * kNarrowestBytes <= kStripeBytes; }
   static EmbeddingShape make(std::int64_t count, std::int64_t rows, std::int64_t columns, int group,
                              std::int64_t group_bytes) {
     EmbeddingShape shape;
     shape.count = static_cast<std::uint64_t>(count);
     shape.columns = static_cast<std::uint32_t>(columns);
     shape.groups = static_cast<std::uint32_t>(columns / group);
-    const bool comes_again = count >= rows && rows * kNarrowestBytes <= kStripeBytes;
+    const bool comes_again = count >= rows && has_stripes(rows);
     while ((std::uint64_t{1} << shape.stripe_shift) < shape.groups &&
            (1u << shape.stripe_shift) < kBlockThreads) {
       const std::int64_t wider = group_bytes << (shape.stripe_shift + 1);
@@ -44,6 +45,31 @@ struct EmbeddingShape {
     return (std::int64_t{groups} + (std::int64_t{1} << stripe_shift) - 1) >> stripe_shift;
   }
   std::int64_t blocks() const { return stripes() * static_cast<std::int64_t>(row_blocks); }
+};
+
+/// For indices sorted by the row that they name. A thread takes the same few columns, a group, of all that
+/// name one row, or of a part of them.
+struct SortedEmbedding {
+  std::uint64_t rows = 0, columns = 0;
+  std::uint64_t parts = 0;  ///< of rows, beside the first of each: at most so many
+  FastDivisor groups;
+
+  /// Indices whose rows a thread goes through, one after the other: where more of them name one row, other
+  /// threads take the next ones.
+  static constexpr std::uint32_t kPart = 128;
+
+  static SortedEmbedding make(std::int64_t count, std::int64_t rows, std::int64_t columns, int group) {
+    SortedEmbedding shape;
+    shape.rows = static_cast<std::uint64_t>(rows);
+    shape.columns = static_cast<std::uint64_t>(columns);
+    shape.parts = static_cast<std::uint64_t>(count) / kPart;
+    shape.groups = FastDivisor(columns / group);
+    return shape;
+  }
+  /// A thread takes a row and a part, where there are so many.
+  std::int64_t threads() const {
+    return static_cast<std::int64_t>((rows > parts ? rows : parts) * groups.divisor);
+  }
 };
 
 }  // namespace jitterscope::cuda

@@ -27,7 +27,14 @@ struct Moments {
     tensors.mean[row] = mean;
     tensors.deviation[row] = deviation;
   }
-  __device__ C apply(C x, C weight, C bias) const { return (x - mean) * deviation * weight + bias; }
+  __device__ C standardized(C x) const { return (x - mean) * deviation; }
+  /// Of numbers of 16 bits, which are too coarse for the difference to matter: one instruction less.
+  __device__ C standardized_short(C x) const { return x * deviation - mean * deviation; }
+  template <class T>
+  __device__ C standardized_of(C x) const {
+    return Number<T>::kShort ? standardized_short(x) : standardized(x);
+  }
+  __device__ C apply(C x, C weight, C bias) const { return standardized(x) * weight + bias; }
   template <class T>
   __device__ __forceinline__ Vector<T> normalized(const Vector<T>& x, const Vector<T>& weight,
                                                   const Vector<T>& bias) const {

@@ -1,72 +1,10 @@
 // Layer normalization, backward: dx = deviation (g - mean(g) - n mean(g n)) with g = dy weight and n the
 // normalized x. Where rows are whole vectors and fit into registers, one pass also sums dweight and dbias: a
 // thread keeps its columns for all rows of its block.
-#include "device/cuda/kernels/layer_norm.cuh"
+#include "device/cuda/kernels/async_copy.cuh"
+#include "device/cuda/kernels/layer_norm_backward.cuh"
 
 namespace {
-
-template <class T>
-struct Backward {
-  T* dx;
-  const T *dy, *x, *weight;
-  const Compute<T>*mean, *deviation;
-  Compute<T>*weight_sums, *bias_sums;  ///< blocks x columns
-};
-
-/// The two means over a row that every element of dx needs.
-template <class C>
-struct RowSums {
-  C gradient = 0, product = 0;
-
-  __device__ void add(C g, C normalized) {
-    gradient += g;
-    product += g * normalized;
-  }
-  template <int Group>
-  __device__ void finish(std::uint64_t columns) {
-    gradient = reduce_group<Group, Sum>(gradient) / static_cast<C>(columns);
-    product = reduce_group<Group, Sum>(product) / static_cast<C>(columns);
-  }
-  __device__ C input_gradient(C g, C normalized, C deviation) const {
-    return deviation * (g - gradient - normalized * product);
-  }
-};
-
-// The warps of a block add their sums one after the other, in the same order each time; a group that is the
-// whole block has nothing to add.
-template <class T, int Group, int Slots>
-__device__ __forceinline__ void write_column_sums(const Backward<T>& tensors, std::uint32_t lane,
-                                                  std::uint32_t slots, std::uint64_t columns,
-                                                  const Compute<T> (&weight)[Slots][kPerVector<T>],
-                                                  const Compute<T> (&bias)[Slots][kPerVector<T>]) {
-  constexpr int kEach = kPerVector<T>;
-  __shared__ Compute<T> kept[2][Group == 32 ? Group * Slots * kEach : 1];
-  Compute<T>* sums[2] = {tensors.weight_sums + blockIdx.x * columns,
-                         tensors.bias_sums + blockIdx.x * columns};
-  const int turns = Group == 32 ? static_cast<int>(blockDim.x) / 32 : 1;
-  for (int turn = 0; turn < turns; ++turn) {
-#pragma unroll
-    for (int k = 0; k < Slots; ++k) {
-      const std::uint32_t slot = lane + k * Group;
-      if (slot >= slots || static_cast<int>(threadIdx.x) / Group != turn) break;
-#pragma unroll
-      for (int j = 0; j < kEach; ++j) {
-        const std::uint32_t column = slot * kEach + j;
-        Compute<T>& weight_to = Group == 32 ? kept[0][Group == 32 ? column : 0] : sums[0][column];
-        Compute<T>& bias_to = Group == 32 ? kept[1][Group == 32 ? column : 0] : sums[1][column];
-        weight_to = turn == 0 ? weight[k][j] : weight_to + weight[k][j];
-        bias_to = turn == 0 ? bias[k][j] : bias_to + bias[k][j];
-      }
-    }
-    if (Group == 32) __syncthreads();
-  }
-  if constexpr (Group == 32) {
-    for (std::uint32_t i = threadIdx.x; i < columns; i += blockDim.x) {
-      sums[0][i] = kept[0][i];
-      sums[1][i] = kept[1][i];
-    }
-  }
-}
 
 /// Sums of `Count` numbers over a group, by one barrier where it is a block. Rows in use turns of memory.
 template <int Group, int Count, class C>
@@ -90,22 +28,55 @@ __device__ __forceinline__ void reduce_all(C (&values)[Count], int turn) {
   }
 }
 
-/// A row of dy and x in registers.
-template <class T, int Group, int Slots>
-struct RowPair {
-  using C = Compute<T>;
-  HeldRow<T, Group, Slots> dy, x;
-  C mean, deviation;
+/// The next rows of dy and x that a group comes by, on their way to shared memory: `Stages` of them, each
+/// thread's own vectors.
+template <class T, int Slots, int Threads, int Stages>
+struct RowRing {
+  uint4* own;  ///< the thread's first vector
+  int stage = 0;
 
-  __device__ __forceinline__ void load(const Backward<T>& tensors, std::uint64_t number, std::uint64_t rows,
-                                       std::uint32_t lane, std::uint64_t columns) {
-    const RowSlots row(number, columns, kPerVector<T>);
-    dy.load(tensors.dy, rows, row, lane, columns, 0);
-    x.load(tensors.x, rows, row, lane, columns, 0);
-    mean = tensors.mean[number];
-    deviation = tensors.deviation[number];
+  static constexpr int kVectors = Stages * 2 * Slots * Threads;
+
+  __device__ explicit RowRing(uint4* memory) : own(memory + threadIdx.x) {}
+  __device__ uint4* at(int tensor, int k) const { return own + ((stage * 2 + tensor) * Slots + k) * Threads; }
+  __device__ __forceinline__ void start(const Backward<T>& tensors, std::uint64_t row, std::uint64_t columns,
+                                        std::uint32_t lane, std::uint32_t slots, int group) const {
+    const std::uint64_t begin = row * columns;
+#pragma unroll
+    for (int k = 0; k < Slots; ++k) {
+      const std::uint32_t slot = lane + k * group;
+      if (slot >= slots) break;
+      start_copy(at(0, k), tensors.dy + begin + slot * kPerVector<T>);
+      start_copy(at(1, k), tensors.x + begin + slot * kPerVector<T>);
+    }
   }
-  __device__ C normalized(int k, int j) const { return (x.get(k, j) - mean) * deviation; }
+  /// Where the row has no vector for the thread.
+  __device__ __forceinline__ void clear(std::uint32_t lane, std::uint32_t slots, int group) const {
+#pragma unroll
+    for (int k = 0; k < Slots; ++k) {
+      if (lane + k * group >= slots) *at(0, k) = *at(1, k) = uint4{0, 0, 0, 0};
+    }
+  }
+  __device__ __forceinline__ void next() { stage = stage + 1 < Stages ? stage + 1 : 0; }
+  __device__ Vector<T> dy(int k) const { return vector_at<T>(at(0, k)); }
+  __device__ Vector<T> x(int k) const { return vector_at<T>(at(1, k)); }
+};
+
+/// A row of dy and x in registers, which leaves the place in shared memory to another.
+template <class T, int Slots>
+struct HeldPair {
+  Vector<T> held[2][Slots];
+
+  template <class Ring>
+  __device__ __forceinline__ explicit HeldPair(const Ring& ring) {
+#pragma unroll
+    for (int k = 0; k < Slots; ++k) {
+      held[0][k] = ring.dy(k);
+      held[1][k] = ring.x(k);
+    }
+  }
+  __device__ const Vector<T>& dy(int k) const { return held[0][k]; }
+  __device__ const Vector<T>& x(int k) const { return held[1][k]; }
 };
 
 /// A thread's columns: their weights, and the sums over all rows that its group comes by.
@@ -114,75 +85,129 @@ struct OwnColumns {
   using C = Compute<T>;
   static constexpr int kEach = kPerVector<T>;
   std::uint32_t lane, slots;
-  HeldRow<T, Group, Slots> weight;
+  Vector<T> weight[Slots];
   C weight_sum[Slots][kEach] = {}, bias_sum[Slots][kEach] = {};
 
   __device__ __forceinline__ OwnColumns(const T* weights, std::uint32_t own_lane, std::uint64_t columns)
       : lane(own_lane), slots(static_cast<std::uint32_t>(columns / kEach)) {
-    weight.load(weights, 1, RowSlots(0, columns, kEach), lane, columns, 0);
-  }
-  __device__ __forceinline__ void add(const RowPair<T, Group, Slots>& row, C& gradient, C& product) {
 #pragma unroll
     for (int k = 0; k < Slots; ++k) {
-      if (lane + k * Group >= slots) break;
+      if (lane + k * Group < slots) weight[k] = Vector<T>(weights + (lane + k * Group) * kEach);
+    }
+  }
+  /// Adds to the columns' sums and to those over the row, of g and of g n. Where the row has no vector, dy
+  /// and x are zero and add nothing.
+  template <class Pair>
+  __device__ __forceinline__ void add(const Pair& row, const Moments<C>& moments, C (&sums)[2]) {
+#pragma unroll
+    for (int k = 0; k < Slots; ++k) {
+      const Vector<T> outer = row.dy(k), x = row.x(k);
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        const C dy = row.dy.get(k, j), normalized = row.normalized(k, j);
-        gradient += dy * weight.get(k, j);
-        product += dy * weight.get(k, j) * normalized;
-        weight_sum[k][j] += dy * normalized;
+        const C dy = outer.get(j), product = dy * moments.template standardized_of<T>(x.get(j));
+        sums[0] += dy * weight[k].get(j);
+        sums[1] += product * weight[k].get(j);
+        weight_sum[k][j] += product;
         bias_sum[k][j] += dy;
       }
     }
   }
-  __device__ __forceinline__ void write(T* dx, const RowPair<T, Group, Slots>& row,
+  template <class Pair>
+  __device__ __forceinline__ void write(T* dx, const Pair& row, const Moments<C>& moments,
                                         const RowSums<C>& means) const {
 #pragma unroll
     for (int k = 0; k < Slots; ++k) {
       const std::uint32_t slot = lane + k * Group;
-      if (slot >= slots) break;
+      const Vector<T> outer = row.dy(k), x = row.x(k);
       Vector<T> result;
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        const C g = row.dy.get(k, j) * weight.get(k, j);
-        result.set(j, means.input_gradient(g, row.normalized(k, j), row.deviation));
+        const C g = outer.get(j) * weight[k].get(j);
+        result.set(j, means.template input_gradient_of<T>(g, x.get(j), moments));
       }
-      result.store(dx + slot * kEach);
+      if (slot < slots) result.store(dx + slot * kEach);
     }
   }
 };
 
-// Rows rows at once, all of which are read before the first is used.
-template <class T, int Group, int Slots, int Rows>
+// The warps of a block add their sums one after the other, in the same order each time; a group that is the
+// whole block has nothing to add. `kept` is shared memory for a row.
+template <class T, int Group, int Slots>
+__device__ __forceinline__ void write_column_sums(const Backward<T>& tensors,
+                                                  const OwnColumns<T, Group, Slots>& own,
+                                                  std::uint64_t columns, Compute<T>* kept) {
+  constexpr int kEach = kPerVector<T>, kTurns = Group == 32;
+  Compute<T>* sums[2] = {tensors.weight_sums + blockIdx.x * columns,
+                         tensors.bias_sums + blockIdx.x * columns};
+  const int turns = kTurns ? static_cast<int>(blockDim.x) / 32 : 1;
+  Compute<T>* const to[2] = {kTurns ? kept : sums[0], kTurns ? kept + columns : sums[1]};
+  for (int turn = 0; turn < turns; ++turn) {
+    if (kTurns) __syncthreads();
+#pragma unroll
+    for (int k = 0; k < Slots; ++k) {
+      const std::uint32_t slot = own.lane + k * Group;
+      if (slot >= own.slots || static_cast<int>(threadIdx.x) / Group != turn) break;
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) {
+        const std::uint32_t column = slot * kEach + j;
+        to[0][column] = turn == 0 ? own.weight_sum[k][j] : to[0][column] + own.weight_sum[k][j];
+        to[1][column] = turn == 0 ? own.bias_sum[k][j] : to[1][column] + own.bias_sum[k][j];
+      }
+    }
+  }
+  if constexpr (kTurns) {
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < columns; i += blockDim.x) {
+      sums[0][i] = kept[i];
+      sums[1][i] = kept[columns + i];
+    }
+  }
+}
+
+// While a row is worked on, the next ones are on their way. `Held`: it is kept in registers meanwhile, else
+// read from shared memory twice.
+template <class T, int Group, int Slots, int Threads, int Stages, bool Held>
 __device__ __forceinline__ void backward_fused(const Backward<T>& tensors, std::uint64_t rows,
                                                std::uint64_t columns) {
   using C = Compute<T>;
+  using Ring = RowRing<T, Slots, Threads, Stages>;
+  __shared__ uint4 memory[Ring::kVectors];
   const RowGroup<Group> group;
   OwnColumns<T, Group, Slots> own(tensors.weight, group.lane, columns);
+  Ring ring(memory);
+  for (int stage = 0; stage < Stages; ++stage, ring.next()) {
+    const std::uint64_t row = group.row + stage * group.step;
+    ring.clear(own.lane, own.slots, Group);
+    if (row < rows) ring.start(tensors, row, columns, own.lane, own.slots, Group);
+    end_copies();
+  }
+  Moments<C> ahead{};
+  if (group.row < rows) ahead = {tensors.mean[group.row], tensors.deviation[group.row]};
   int turn = 0;
-  for (std::uint64_t first = group.row; first < rows; first += Rows * group.step, turn ^= 1) {
-    RowPair<T, Group, Slots> pairs[Rows];
-    C sums[2 * Rows] = {};
-#pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-      const std::uint64_t number = first + r * group.step;
-      if (number < rows) pairs[r].load(tensors, number, rows, group.lane, columns);
-    }
-#pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-      if (first + r * group.step < rows) own.add(pairs[r], sums[2 * r], sums[2 * r + 1]);
-    }
-    reduce_all<Group>(sums, turn);
-#pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-      const std::uint64_t number = first + r * group.step;
-      if (number >= rows) break;
-      const RowSums<C> means{sums[2 * r] / static_cast<C>(columns),
-                             sums[2 * r + 1] / static_cast<C>(columns)};
-      own.write(tensors.dx + number * columns, pairs[r], means);
+  for (std::uint64_t row = group.row; row < rows; row += group.step, turn ^= 1, ring.next()) {
+    const Moments<C> moments = ahead;
+    const std::uint64_t after = row + group.step, later = row + Stages * group.step;
+    if (after < rows) ahead = {tensors.mean[after], tensors.deviation[after]};
+    wait_for_copies<Stages - 1>();
+    C sums[2] = {};
+    const auto work = [&](const auto& pair) {
+      own.add(pair, moments, sums);
+      reduce_all<Group>(sums, turn);
+      const RowSums<C> means{sums[0] / static_cast<C>(columns), sums[1] / static_cast<C>(columns)};
+      own.write(tensors.dx + row * columns, pair, moments, means);
+    };
+    if constexpr (Held) {
+      const HeldPair<T, Slots> pair(ring);
+      if (later < rows) ring.start(tensors, later, columns, own.lane, own.slots, Group);
+      end_copies();
+      work(pair);
+    } else {
+      work(ring);
+      if (later < rows) ring.start(tensors, later, columns, own.lane, own.slots, Group);
+      end_copies();
     }
   }
-  write_column_sums<T, Group, Slots>(tensors, group.lane, own.slots, columns, own.weight_sum, own.bias_sum);
+  write_column_sums(tensors, own, columns, reinterpret_cast<C*>(memory));
 }
 
 // dx alone, for any row: the sums over columns take a kernel of their own.
@@ -222,25 +247,24 @@ __device__ __forceinline__ void backward_streamed(const Backward<T>& tensors, st
 
 }  // namespace
 
-#define JITTERSCOPE_FUSED(ENTRY, T, suffix, Group, Slots, Rows, Threads)  \
-  ENTRY(Threads, layer_norm_backward_##Group##x##Slots##_##suffix,        \
-        (Backward<T> tensors, std::uint64_t rows, std::uint64_t columns), \
-        { backward_fused<T, Group, Slots, Rows>(tensors, rows, columns); })
+#define JITTERSCOPE_FUSED(T, suffix, Group, Slots, Threads, Stages, Held, together)                        \
+  JITTERSCOPE_ROOM_ENTRY(Threads, together, layer_norm_backward_##Group##x##Slots##_##suffix,              \
+                         (Backward<T> tensors, std::uint64_t rows, std::uint64_t columns), {               \
+                           backward_fused<T, Group, Slots, Threads, Stages, Held>(tensors, rows, columns); \
+                         })
+// What was fast in all types on an H200, of 1 to 6 stages with and without a row in registers. 768 columns
+// take 1208 us in f32 and 604 us in bf16 (524288 rows; without rows on their way 1497 and, f16, 694), 4096
+// columns 1550 and 832 us (131072 rows; 1754 and 1122).
 #define JITTERSCOPE_KERNELS(T, suffix)                                           \
-  JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, T, suffix, 32, 1, 2, 256)                 \
-  JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, T, suffix, 32, 2, 1, 256)                 \
-  JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, T, suffix, 96, 1, 2, 96)                  \
-  JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, T, suffix, 128, 1, 2, 128)                \
-  JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, T, suffix, 192, 1, 2, 192)                \
-  JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, T, suffix, 256, 1, 2, 256)                \
-  JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, T, suffix, 512, 2, 1, 512)                \
+  JITTERSCOPE_FUSED(T, suffix, 32, 1, 256, 2, true, 4)                           \
+  JITTERSCOPE_FUSED(T, suffix, 32, 2, 256, 1, false, 3)                          \
+  JITTERSCOPE_FUSED(T, suffix, 32, 3, 128, 1, false, 4)                          \
+  JITTERSCOPE_FUSED(T, suffix, 128, 1, 128, 3, true, 7)                          \
+  JITTERSCOPE_FUSED(T, suffix, 192, 1, 192, 3, true, 5)                          \
+  JITTERSCOPE_FUSED(T, suffix, 256, 1, 256, 3, false, 4)                         \
+  JITTERSCOPE_FUSED(T, suffix, 128, 4, 128, 1, false, 4)                         \
+  JITTERSCOPE_FUSED(T, suffix, 256, 4, 256, 1, false, 2)                         \
   JITTERSCOPE_ENTRY(256, layer_norm_backward_streamed_##suffix,                  \
                     (Backward<T> tensors, std::uint64_t, std::uint64_t columns), \
                     { backward_streamed<T, 256>(tensors, columns); })
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)
-// 4096 columns of 16 bits: with two rows at once, and so one block on an SM, this ran at 55 % of the copy's
-// bandwidth; a kernel before this one, with one row and two blocks, at 69 % (H200).
-JITTERSCOPE_FUSED(JITTERSCOPE_ENTRY, double, f64, 512, 1, 1, 512)
-JITTERSCOPE_FUSED(JITTERSCOPE_PAIRED_ENTRY, float, f32, 512, 1, 1, 512)
-JITTERSCOPE_FUSED(JITTERSCOPE_PAIRED_ENTRY, __half, f16, 512, 1, 1, 512)
-JITTERSCOPE_FUSED(JITTERSCOPE_PAIRED_ENTRY, __nv_bfloat16, bf16, 512, 1, 1, 512)

@@ -5,13 +5,13 @@
 
 namespace {
 
-/// The 16-byte vectors that are the row's alone, and up to V-1 elements before and after them, of which each
-/// of the block's first threads takes one. So no read of a vector depends on where the row begins, and many
-/// can be under way.
-template <class T, int Threads>
+/// The 16-byte vectors that are the row's alone, from a multiple of `Line` of them on, and the fewer elements
+/// before and after them, of which each of the block's first threads takes one. So no read of a vector
+/// depends on where the row begins, and many can be under way.
+template <class T, int Threads, int Line = 1>
 struct LongRow {
   static constexpr std::uint32_t V = kPerVector<T>;
-  static_assert(Threads >= 2 * V);
+  static_assert(Threads >= (Line + 1) * V);
   std::uint64_t begin;  ///< of the first whole vector, counted in the matrix
   std::uint32_t vectors;
   std::uint64_t edge;  ///< the thread's element beside them, counted likewise
@@ -19,7 +19,7 @@ struct LongRow {
 
   __device__ LongRow(std::uint64_t row, std::uint64_t columns) {
     const std::uint64_t from = row * columns, to = from + columns;
-    begin = (from + V - 1) / V * V;
+    begin = (from + Line * V - 1) / (Line * V) * (Line * V);
     const std::uint64_t end = to / V * V;
     vectors = end > begin ? static_cast<std::uint32_t>((end - begin) / V) : 0;
     const std::uint64_t head = vectors > 0 ? begin - from : columns;

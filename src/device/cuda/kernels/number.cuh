@@ -45,12 +45,11 @@ __device__ __forceinline__ std::uint64_t index_step() {
 #ifndef JITTERSCOPE_ENTRY
 #define JITTERSCOPE_ENTRY(threads, name, parameters, ...) \
   extern "C" __global__ void __launch_bounds__(threads) name parameters __VA_ARGS__
-// So many such blocks are to find room on an SM.
-#define JITTERSCOPE_TOGETHER_ENTRY(together, threads, name, parameters, ...) \
+// `together`: so many such blocks are to find room on an SM.
+#define JITTERSCOPE_ROOM_ENTRY(threads, together, name, parameters, ...) \
   extern "C" __global__ void __launch_bounds__(threads, together) name parameters __VA_ARGS__
-// Two such blocks are to find room on an SM.
-#define JITTERSCOPE_PAIRED_ENTRY(threads, name, parameters, ...) \
-  extern "C" __global__ void __launch_bounds__(threads, 2) name parameters __VA_ARGS__
+// Shared memory as large as the launch says.
+#define JITTERSCOPE_SHARED_MEMORY(name) extern __shared__ uint4 name[]
 #endif
 
 // One kernel for each data type that is stored: JITTERSCOPE_FOR_EACH_TYPE(M) is M(double, f64) and so on.

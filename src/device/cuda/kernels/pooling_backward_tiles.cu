@@ -201,13 +201,12 @@ __device__ __forceinline__ void pool_backward_down(T* __restrict__ dx, const T* 
   JITTERSCOPE_ENTRY(256, max_backward_planes_window##window##_stride##stride##_phase##phase##_##suffix, \
                     (T * dx, const T* dy, const std::int64_t* indices, PoolShape s),                    \
                     { pool_backward_tile<true, T, 0, window, stride, phase>(dx, dy, indices, s); })
-#define JITTERSCOPE_CHANNELS(T, suffix, layout, channels, window, stride, phase)         \
-  JITTERSCOPE_AVERAGE(T, suffix, layout, channels, window, stride, phase)                \
-  JITTERSCOPE_TOGETHER_ENTRY(                                                            \
-      backward_tile_together(channels, stride), 256,                                     \
-      max_backward_##layout##_window##window##_stride##stride##_phase##phase##_##suffix, \
-      (T * dx, const T* dy, const std::int64_t* indices, PoolShape s),                   \
-      { pool_backward_down<T, channels, window, stride, phase>(dx, dy, indices, s); })
+#define JITTERSCOPE_CHANNELS(T, suffix, layout, channels, window, stride, phase)                            \
+  JITTERSCOPE_AVERAGE(T, suffix, layout, channels, window, stride, phase)                                   \
+  JITTERSCOPE_ROOM_ENTRY(256, backward_tile_together(channels, stride),                                     \
+                         max_backward_##layout##_window##window##_stride##stride##_phase##phase##_##suffix, \
+                         (T * dx, const T* dy, const std::int64_t* indices, PoolShape s),                   \
+                         { pool_backward_down<T, channels, window, stride, phase>(dx, dy, indices, s); })
 #define JITTERSCOPE_TILES(T, suffix, window, stride, phase) \
   JITTERSCOPE_PLANES(T, suffix, window, stride, phase)      \
   JITTERSCOPE_CHANNELS(T, suffix, channels, kTileChannels, window, stride, phase)

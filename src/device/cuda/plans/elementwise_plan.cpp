@@ -1,10 +1,7 @@
-// Elementwise, optimizer steps, bias and embedding: one kernel that fills the GPU.
-#include <fmt/format.h>
-
+// Elementwise, optimizer steps and bias: one kernel that fills the GPU.
 #include "device/cuda/kernel_plan.hpp"
 #include "device/cuda/kernels/channel_shape.hpp"
 #include "device/cuda/kernels/elementwise_shape.hpp"
-#include "device/cuda/kernels/embedding_shape.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -70,33 +67,6 @@ void plan_bias_broadcast(KernelPlan& plan, const Matmul& shape) {
   const ChannelShape rows = ChannelShape::make(shape.m, shape.n, 1, true, elements_of_vector(shape.dtype));
   plan.add_filling(KernelName(KernelFile::bias_add, "bias_broadcast", shape.dtype), shape.m * shape.n,
                    plan.operand(3), plan.operand(2), rows);
-}
-
-void plan_embedding(KernelPlan& plan, const Embedding& shape) {
-  const bool backward = shape.pass == Pass::backward;
-  // Sums of numbers of 16 bits are kept in f32 until all have arrived.
-  const Bytes element = backward ? compute_size(shape.dtype) : element_size(shape.dtype);
-  const int per_vector = static_cast<int>(16 / element.value());
-  const bool whole = shape.columns % per_vector == 0;
-  const int group = whole ? per_vector : 1;
-  const std::string_view width = whole ? "vector" : "single";
-  const auto work =
-      EmbeddingShape::make(shape.count, shape.rows, shape.columns, group, group * element.value());
-  if (!backward) {
-    plan.add(KernelName(KernelFile::embedding, fmt::format("embedding_forward_{}", width), shape.dtype),
-             work.blocks(), kBlockThreads, plan.operand(2), plan.operand(0), plan.operand(1), work);
-    return;
-  }
-  const std::int64_t table = shape.rows * shape.columns;
-  const Bytes sums_size(table * element.value());
-  const bool shorten = element != element_size(shape.dtype);
-  const DeviceAddress sums = shorten ? plan.workspace(sums_size) : plan.operand(2);
-  plan.add_zero({sums, sums_size});
-  plan.add(KernelName(KernelFile::embedding, fmt::format("embedding_backward_{}", width), shape.dtype),
-           work.blocks(), kBlockThreads, sums, plan.operand(0), plan.operand(1), work);
-  if (!shorten) return;
-  plan.add_filling(KernelName(KernelFile::embedding, "embedding_shorten", shape.dtype),
-                   vectors_of(table, shape.dtype), plan.operand(2), sums, static_cast<std::uint64_t>(table));
 }
 
 }  // namespace jitterscope::cuda

@@ -24,9 +24,9 @@ constexpr RowKernel kHeld[] = {JITTERSCOPE_HELD_ROWS(JITTERSCOPE_ROW_KERNEL, , )
 #undef JITTERSCOPE_ROW_KERNEL
 /// A block's part of a row that a cluster shares.
 constexpr std::array kClustered = {RowKernel{128, 7, 128}, RowKernel{256, 4, 256}, RowKernel{256, 7, 256}};
-constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{96, 1, 96},
+constexpr std::array kFused = {RowKernel{32, 1, 256},  RowKernel{32, 2, 256},  RowKernel{32, 3, 128},
                                RowKernel{128, 1, 128}, RowKernel{192, 1, 192}, RowKernel{256, 1, 256},
-                               RowKernel{512, 1, 512}, RowKernel{512, 2, 512}};
+                               RowKernel{128, 4, 128}, RowKernel{256, 4, 256}};
 
 std::optional<RowKernel> smallest(std::span<const RowKernel> kernels, std::int64_t slots) {
   const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const RowKernel& kernel) {
@@ -68,12 +68,50 @@ bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape,
   return true;
 }
 
+/// Blocks that keep a row in shared memory: each thread 4 times `each` vectors of it. `together`: so many of
+/// them are to find room on an SM.
+struct SharedKernel {
+  unsigned threads, each, together;
+  std::string name() const { return fmt::format("{}x{}", threads, each); }
+  std::int64_t slots() const { return std::int64_t{4} * each * threads; }
+};
+constexpr std::array kSharedForward = {SharedKernel{512, 2, 2}, SharedKernel{512, 4, 2},
+                                       SharedKernel{1024, 4, 1}};
+constexpr std::array kSharedBackward = {SharedKernel{512, 2, 2}, SharedKernel{1024, 2, 1}};
+/// What an SM takes of its shared memory for each block.
+constexpr std::int64_t kSharedOverhead = 2048;
+
+/// Whether blocks took the rows into shared memory: those that no block holds in registers, and it has room
+/// for.
+template <class... Arguments>
+bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, Arguments... arguments) {
+  const int per_vector = elements_of_vector(shape.dtype);
+  if (smallest(kHeld, most_slots(shape.columns, per_vector)) || shape.dtype == DataType::f64) return false;
+  const bool backward = shape.pass == Pass::backward;
+  const std::int64_t slots = shape.columns / per_vector;
+  const Bytes needed(slots * 16 * (backward ? 2 : 1));
+  for (const SharedKernel& each :
+       backward ? std::span<const SharedKernel>(kSharedBackward) : kSharedForward) {
+    const KernelName kernel(KernelFile::softmax_shared, fmt::format("{}_shared_{}", base, each.name()),
+                            shape.dtype);
+    const Bytes room = plan.largest_shared_memory(kernel) / each.together;
+    if (slots > each.slots() || needed + Bytes(kSharedOverhead) > room) continue;
+    plan.add_sharing(kernel, std::min(shape.rows, plan.resident_blocks(kernel, each.threads, needed)),
+                     each.threads, needed, arguments...);
+    return true;
+  }
+  return false;
+}
+
 /// Softmax, whose arguments end in the same way for both passes.
 template <class... Tensors>
 void add_softmax(KernelPlan& plan, std::string_view base, const Softmax& shape, Tensors... tensors) {
   const auto rows = static_cast<std::uint64_t>(shape.rows);
   const auto columns = static_cast<std::uint64_t>(shape.columns);
-  if (add_clusters(plan, base, shape, tensors..., rows, columns, shape.logarithm)) return;
+  if (add_shared(plan, base, shape, tensors..., rows, columns, shape.logarithm) ||
+      add_clusters(plan, base, shape, tensors..., rows, columns, shape.logarithm)) {
+    return;
+  }
   add_rows(plan, kSoftmax, base, shape.dtype, shape.rows, shape.columns, tensors..., rows, columns,
            shape.logarithm);
 }
@@ -81,6 +119,24 @@ void add_softmax(KernelPlan& plan, std::string_view base, const Softmax& shape, 
 struct NormForward {
   DeviceAddress y, mean, deviation, x, weight, bias;
 };
+
+/// Rows of 16-bit numbers for which warps that pass from row to row are faster.
+bool plan_passing(KernelPlan& plan, const LayerNorm& shape, const NormForward& tensors) {
+  constexpr std::int64_t kLeastSlots = 65, kMostSlots = 96;
+  constexpr unsigned kThreads = 256;
+  const int per_vector = elements_of_vector(shape.dtype);
+  const std::int64_t slots = shape.columns / per_vector;
+  if (per_vector != 8 || shape.columns % per_vector != 0 || slots < kLeastSlots || slots > kMostSlots) {
+    return false;
+  }
+  const KernelName kernel(KernelFile::layer_norm_passing, "layer_norm_forward_passing_32x3", shape.dtype);
+  const std::int64_t blocks =
+      std::min((shape.rows + kThreads / 32 - 1) / (kThreads / 32), plan.resident_blocks(kernel, kThreads));
+  plan.add(kernel, blocks, kThreads, tensors, static_cast<std::uint64_t>(shape.rows),
+           static_cast<std::uint64_t>(shape.columns));
+  return true;
+}
+
 struct NormBackward {
   DeviceAddress dx, dy, x, weight, mean, deviation, weight_sums, bias_sums;
 };
@@ -160,6 +216,7 @@ void plan_layer_norm(KernelPlan& plan, const LayerNorm& shape) {
   if (shape.pass != Pass::backward) {
     const NormForward tensors{plan.operand(3), plan.operand(4), plan.operand(5),
                               plan.operand(0), plan.operand(1), plan.operand(2)};
+    if (plan_passing(plan, shape, tensors)) return;
     add_rows(plan, kLayerNorm, "layer_norm_forward", shape.dtype, shape.rows, shape.columns, tensors,
              static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns));
     return;

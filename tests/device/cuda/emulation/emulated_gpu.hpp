@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <vector_functions.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -39,6 +40,19 @@ Value exchange(Value value, unsigned partner) {
   return static_cast<Value>(exchanged[row][partner]);
 }
 
+/// What the other lanes of the warp give, in their order.
+template <class Value, class Visit>
+void visit_warp(Value value, Visit visit) {
+  const unsigned row = exchanges[thread_index.x]++ % 2;
+  exchanged[row][thread_index.x] = static_cast<double>(value);
+  wait_for_others();
+  const unsigned first = thread_index.x / 32 * 32;
+  for (unsigned lane = 0; lane < 32; ++lane) visit(lane, static_cast<Value>(exchanged[row][first + lane]));
+}
+
+/// As large as the launch says, aligned to 16 bytes.
+inline void* shared_memory = nullptr;
+
 using Call = void (*)(void** arguments);
 
 struct Entry {
@@ -59,8 +73,8 @@ void call_with(void (*)(Parameters...), void** arguments) {
 #define JITTERSCOPE_ENTRY(threads, name, parameters, ...)                             \
   static void name parameters __VA_ARGS__ static const emulation::Entry name##_entry( \
       #name, threads, [](void** arguments) { emulation::call_with<&name>(&name, arguments); });
-#define JITTERSCOPE_PAIRED_ENTRY JITTERSCOPE_ENTRY
-#define JITTERSCOPE_TOGETHER_ENTRY(together, ...) JITTERSCOPE_ENTRY(__VA_ARGS__)
+#define JITTERSCOPE_ROOM_ENTRY(threads, together, ...) JITTERSCOPE_ENTRY(threads, __VA_ARGS__)
+#define JITTERSCOPE_SHARED_MEMORY(name) uint4* const name = static_cast<uint4*>(emulation::shared_memory)
 
 #undef __global__
 #undef __device__
@@ -91,6 +105,20 @@ template <class Value>
 Value __shfl_down_sync(unsigned, Value value, unsigned offset) {
   return emulation::exchange(value, threadIdx.x + (threadIdx.x % 32 + offset < 32 ? offset : 0));
 }
+template <class Value>
+Value __shfl_sync(unsigned, Value value, int lane) {
+  return emulation::exchange(value, threadIdx.x / 32 * 32 + static_cast<unsigned>(lane));
+}
+/// All lanes of a warp, in blocks of whole warps.
+template <class Value>
+unsigned __match_any_sync(unsigned, Value value) {
+  unsigned same = 0;
+  emulation::visit_warp(value, [&](unsigned lane, Value other) { same |= other == value ? 1u << lane : 0u; });
+  return same;
+}
+inline int __popc(unsigned bits) { return std::popcount(bits); }
+inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
+inline void __threadfence() {}
 template <class Value>
 Value atomicAdd(Value* to, Value value) {
   return std::exchange(*to, *to + value);

@@ -113,7 +113,8 @@ void EmulatedPlan::run() {
     std::memset(reinterpret_cast<void*>(zero.address), 0, static_cast<std::size_t>(zero.size.value()));
   }
   for (KernelStep& step : steps_) {
-    launch(step.kernel.name.c_str(), step.blocks, step.threads, step.arguments.data());
+    launch(step.kernel.name.c_str(), step.blocks, step.threads, static_cast<std::size_t>(step.shared.value()),
+           step.arguments.data());
   }
   for (const auto& list : {operands_, workspaces_}) {
     for (std::size_t i = 0; i < list.size(); ++i) {

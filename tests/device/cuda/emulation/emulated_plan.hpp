@@ -16,7 +16,13 @@ class EmulatedPlan : public jitterscope::cuda::KernelPlan {
 
   jitterscope::cuda::DeviceAddress operand(std::size_t index) const override;
   jitterscope::cuda::DeviceAddress workspace(jitterscope::Bytes size) override;
-  std::int64_t resident_blocks(const jitterscope::cuda::KernelName&, unsigned) override { return resident_; }
+  std::int64_t resident_blocks(const jitterscope::cuda::KernelName&, unsigned, jitterscope::Bytes) override {
+    return resident_;
+  }
+  /// As an H200's.
+  jitterscope::Bytes largest_shared_memory(const jitterscope::cuda::KernelName&) override {
+    return jitterscope::Bytes(std::int64_t{227} << 10);
+  }
   /// Blocks run one after the other, and none can wait for the next.
   std::int64_t cluster_blocks(const jitterscope::cuda::KernelName&) override { return 1; }
   void add_zero(const jitterscope::cuda::ZeroStep& step) override;

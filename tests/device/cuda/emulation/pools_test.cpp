@@ -182,7 +182,8 @@ class NamePlan : public KernelPlan {
  public:
   DeviceAddress operand(std::size_t) const override { return 0; }
   DeviceAddress workspace(Bytes) override { return 0; }
-  std::int64_t resident_blocks(const KernelName&, unsigned) override { return 1; }
+  std::int64_t resident_blocks(const KernelName&, unsigned, Bytes) override { return 1; }
+  Bytes largest_shared_memory(const KernelName&) override { return Bytes(0); }
   std::int64_t cluster_blocks(const KernelName&) override { return 1; }
   void add_zero(const ZeroStep&) override {}
   const std::string& name() const { return name_; }
