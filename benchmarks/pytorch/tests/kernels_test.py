@@ -108,6 +108,10 @@ class Comparisons(unittest.TestCase):
             status, printed, said = runs.run("repeat_reference.py", self.reference, STAND_IN_LACKS=lacks)
             self.assertEqual((status, printed), (3, ""))
             self.assertIn(reason, said)
+            layers = runs.run("record_layers.py", "rows", "--output", self.output.parent, STAND_IN_LACKS=lacks)
+            self.assertEqual(layers[:2], (3, ""))
+            self.assertIn(reason, layers[2])
+        self.assertEqual(runs.run("record_layers.py", "cakes", "--output", self.output.parent)[0], 2)
         self.assertEqual(runs.run("repeat_reference.py", self.output)[0], 3)
         self.assertEqual(runs.run("repeat_reference.py", "--processes", 0, self.reference)[0], 2)
 

@@ -105,6 +105,26 @@ TEST_F(CudaLayersTest, Attention) {
       UsageError);
 }
 
+// cuDNN loads the kernel of a plan at run time, into the place of one that was unloaded. CUPTI called it by
+// the name that the other one had.
+TEST_F(CudaLayersTest, KernelsOfAttentionAreCalledByTheirOwnNames) {
+  for (const char* shape :
+       {"queries=77,dim=80", "queries=64,dim=256,pass=backward", "queries=17,dim=8,pass=backward"}) {
+    const auto prepared =
+        device().prepare(Operation::parse(fmt::format("attention:batch=2,heads=4,{},dtype=f16", shape)), {});
+    for (int i = 0; i < 2; ++i) queue().launch(*prepared);
+    queue().wait();
+    const auto tracer = device().trace_kernels();
+    queue().launch(*prepared);
+    queue().wait();
+    std::string names;
+    for (const KernelTime& kernel : tracer->stop()) names += kernel.name + ' ';
+    const bool is_backward = prepared->algorithm().starts_with("SdpaBwd");
+    EXPECT_EQ(names.find("_bprop_") != std::string::npos, is_backward) << names;
+    EXPECT_EQ(names.find("_fprop_") == std::string::npos, is_backward) << names;
+  }
+}
+
 TEST_F(CudaLayersTest, FillStandsInForNothing) {
   EXPECT_FALSE(device().prepare(Operation::parse("fill:count=8"), {})->is_stand_in());
 }
