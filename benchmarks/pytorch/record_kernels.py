@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Records the kernels of convolutions in PyTorch, forward and backward, and their times, by torch.profiler.
 
-    record_kernels.py [--device cuda] [--full-queue] conv_reference.json >FILE
+    record_kernels.py [--device cuda] [--full-queue] [--reverse] conv_reference.json >FILE
 
 Runs the file's cases, 12 repetitions of each, launched back to back after a few that are not recorded, and prints
 the same document with the kernels of this run. The host is slower than short kernels, so the GPU waits between them;
-with --full-queue a kernel that sleeps keeps it busy until all are launched. Exit status 3 where PyTorch or a GPU is
-missing.
+with --full-queue a kernel that sleeps keeps it busy until all are launched. With --reverse the last case runs first,
+so that each finds other memory that the ones before it left. Exit status 3 where PyTorch or a GPU is missing.
 """
 
 import argparse
@@ -64,6 +64,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--full-queue", action="store_true", help="the GPU never waits for the host")
+    parser.add_argument("--reverse", action="store_true", help="the cases in reverse order")
     parser.add_argument("reference")
     options = parser.parse_args()
     document = reference_cases.read(options.reference)
@@ -71,7 +72,9 @@ def main():
     torch.cuda.set_device(torch.device(options.device).index or 0)
     document["torch"], document["cudnn"] = torch.__version__, torch.backends.cudnn.version()
     document["gpu"] = torch.cuda.get_device_name()
-    document["layers"] = [case | {"kernels": record(torch, case, options.full_queue)} for case in document["layers"]]
+    step = -1 if options.reverse else 1
+    layers = [case | {"kernels": record(torch, case, options.full_queue)} for case in document["layers"][::step]]
+    document["layers"] = layers[::step]
     print(json.dumps(document, indent=0))
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares PyTorch's kernel times with its own, of a file of reference and of fresh processes.
 
-    repeat_reference.py [--processes 3] [--device cuda] [--output FILE] conv_reference.json
+    repeat_reference.py [--processes 3] [--reverse] [--device cuda] [--output FILE] conv_reference.json
 
 This is what the numbers of compare_kernels.py are to be seen against. Each process runs the cases of the file in
 PyTorch, as record_kernels.py does; each is compared with the file, and with each other one, by the rules of
 compare_kernels.py. Prints Markdown: the comparisons, and the kernels that are further off in any of them. --output
-keeps the first process's times, for compare_kernels.py. Exit status 1 where a case ran other kernels, 3 where PyTorch
+keeps the first process's times, for compare_kernels.py. --reverse adds a process that runs the cases in reverse
+order, in other memory: what differs there but not between the others hangs on where tensors lie. Exit status 1 where a case ran other kernels, 3 where PyTorch
 or a GPU is missing.
 """
 
@@ -27,11 +28,13 @@ FILE = "the file"
 
 def record(options):
     records = {}
+    command = [sys.executable, RECORDER, options.reference, "--device", options.device]
     for number in range(1, options.processes + 1):
-        command = [sys.executable, RECORDER, options.reference, "--device", options.device]
         records[f"process {number}"] = run_json(command, (0,))
         if options.output and number == 1:
             keep(options.output, records["process 1"])
+    if options.reverse:
+        records["reverse order"] = run_json([*command, "--reverse"], (0,))
     return records
 
 
@@ -87,6 +90,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=positive, default=3)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--reverse", action="store_true", help="one more process, with the cases in reverse order")
     parser.add_argument("--output", help="a file for the times of the first process")
     parser.add_argument("reference")
     options = parser.parse_args()

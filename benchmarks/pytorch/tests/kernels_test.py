@@ -64,6 +64,15 @@ class Comparisons(unittest.TestCase):
         self.assertIn("- process 1 against the file: case 1: gone: 0 launches against 1\n", printed)
         self.assertEqual(runs.table_rows(printed)["process 1 against the file"][:2], ["0 of 1", "4 of 4 (100.0%)"])
 
+    def test_the_reverse_order_is_one_more_process(self):
+        document = json.loads(self.reference.read_text(encoding="utf-8"))
+        document["layers"].append(json.loads(json.dumps(document["layers"][0])))
+        document["layers"][1]["conv"][1] = 32
+        self.reference.write_text(json.dumps(document), encoding="utf-8")
+        status, printed, _ = runs.run("repeat_reference.py", "--processes", 1, "--reverse", self.reference)
+        self.assertEqual(status, 0)
+        self.assertEqual(runs.table_rows(printed)["reverse order against process 1"][0], "2 of 2")
+
     def test_what_is_kept_is_a_file_of_reference_of_the_first_process(self):
         runs.write_reference(self.reference, gemm_fprop=(12, 90.0))
         runs.run("repeat_reference.py", self.reference, "--output", self.output, STAND_IN_STEP="0.5")
