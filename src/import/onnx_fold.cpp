@@ -1,28 +1,12 @@
-// The arithmetic of shapes that exporters write into a graph: Shape, Gather, Concat, Unsqueeze…
+// The arithmetic of shapes that exporters write into a graph: Add, Div, Where, Cast…
+#include "import/onnx_fold.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "import/onnx_import.hpp"
-
 namespace jitterscope::onnx_import {
 namespace {
-
-using Numbers = std::vector<double>;
-constexpr std::size_t kMostNumbers = 64;
-
-bool give(Import& import, const OnnxNode& node, Shape shape, std::optional<Numbers> numbers,
-          bool is_real = false) {
-  if (!numbers || numbers->size() > kMostNumbers) return false;
-  import.value(node.outputs.front()) = {not_empty(std::move(shape)), std::move(numbers), std::nullopt, false,
-                                        is_real};
-  return true;
-}
-
-bool give_list(Import& import, const OnnxNode& node, Numbers numbers, bool is_real = false) {
-  const Shape shape = {static_cast<std::int64_t>(numbers.size())};
-  return give(import, node, shape, std::move(numbers), is_real);
-}
 
 bool constant(Import& import, const OnnxNode& node) {
   for (const auto& [name, attribute] : node.attributes) {
@@ -33,77 +17,14 @@ bool constant(Import& import, const OnnxNode& node) {
       return true;
     }
     if (name == "value_int" && attribute.integer)
-      return give(import, node, {}, Numbers{static_cast<double>(*attribute.integer)});
+      return give_numbers(import, node, {}, Numbers{static_cast<double>(*attribute.integer)});
     if (name == "value_float" && attribute.real)
-      return give(import, node, {}, Numbers{*attribute.real}, true);
+      return give_numbers(import, node, {}, Numbers{*attribute.real}, true);
     if (name == "value_ints")
       return give_list(import, node, Numbers(attribute.integers.begin(), attribute.integers.end()));
     if (name == "value_floats") return give_list(import, node, attribute.reals, true);
   }
   return false;
-}
-
-bool shape(Import& import, const OnnxNode& node) {
-  const std::optional<Shape> x = import.shape(node.input(0));
-  if (!x) return false;
-  const auto rank = static_cast<std::int64_t>(x->size());
-  const auto place = [&](std::int64_t at) {
-    return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank);
-  };
-  const std::int64_t start = place(std::clamp<std::int64_t>(node.integer("start", 0), -rank, rank));
-  const std::int64_t end = place(std::clamp<std::int64_t>(node.integer("end", rank), -rank, rank));
-  Numbers sizes;
-  for (std::int64_t i = start; i < end; ++i)
-    sizes.push_back(static_cast<double>((*x)[static_cast<std::size_t>(i)]));
-  return give_list(import, node, std::move(sizes));
-}
-
-bool gather(Import& import, const OnnxNode& node) {
-  const auto& data = import.value(node.input(0)).numbers;
-  const auto places = whole_numbers(import.value(node.input(1)).numbers);
-  if (!data || !places || node.integer("axis", 0) != 0) return false;
-  Numbers picked;
-  for (const std::int64_t place : *places) {
-    const auto found = axis_of(place, data->size());
-    if (!found) return false;
-    picked.push_back((*data)[*found]);
-  }
-  return give(import, node, import.shape(node.input(1)).value_or(Shape{}), std::move(picked));
-}
-
-bool concatenate(Import& import, const OnnxNode& node) {
-  Numbers all;
-  for (const std::string& input : node.inputs) {
-    const auto& numbers = import.value(input).numbers;
-    if (!numbers || all.size() + numbers->size() > kMostNumbers) return false;
-    all.insert(all.end(), numbers->begin(), numbers->end());
-  }
-  return give_list(import, node, std::move(all));
-}
-
-bool slice(Import& import, const OnnxNode& node) {
-  const auto data = import.value(node.input(0)).numbers;
-  const auto starts = whole_numbers(import.value(node.input(1)).numbers);
-  const auto ends = whole_numbers(import.value(node.input(2)).numbers);
-  if (!data || !starts || !ends || starts->size() != 1 || ends->size() != 1 || !node.input(4).empty())
-    return false;
-  const auto size = static_cast<std::int64_t>(data->size());
-  const auto place = [&](std::int64_t at) {
-    return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
-  };
-  const std::int64_t first = place(starts->front()), last = std::max(first, place(ends->front()));
-  return give_list(import, node, Numbers(data->begin() + first, data->begin() + last));
-}
-
-// The same numbers in one dimension, or as a single one.
-bool same_numbers(Import& import, const OnnxNode& node) {
-  const Value value = import.value(node.input(0));
-  if (!value.numbers || value.is_weight) return false;
-  const auto count = static_cast<std::int64_t>(value.numbers->size());
-  const bool single = node.operator_name == "Squeeze" && count == 1;
-  const bool kept = node.operator_name == "Identity";
-  return give(import, node, kept ? value.shape.value_or(Shape{}) : (single ? Shape{} : Shape{count}),
-              value.numbers, value.is_real);
 }
 
 bool cast(Import& import, const OnnxNode& node) {
@@ -113,7 +34,7 @@ bool cast(Import& import, const OnnxNode& node) {
   if (numbers && value.is_real && !is_real) {
     for (double& number : *numbers) number = std::trunc(number);
   }
-  return give(import, node, value.shape.value_or(Shape{}), std::move(numbers), is_real);
+  return give_numbers(import, node, value.shape.value_or(Shape{}), std::move(numbers), is_real);
 }
 
 // The square root from which attention's scale is computed.
@@ -123,7 +44,7 @@ bool square_root(Import& import, const OnnxNode& node) {
   if (numbers) {
     for (double& number : *numbers) number = std::sqrt(number);
   }
-  return give(import, node, value.shape.value_or(Shape{}), std::move(numbers), true);
+  return give_numbers(import, node, value.shape.value_or(Shape{}), std::move(numbers), true);
 }
 
 // A list of one number again and again, with which exporters compute the shape that expand() is given.
@@ -150,8 +71,8 @@ bool where(Import& import, const OnnxNode& node) {
   for (std::size_t i = 0; i < result.size(); ++i) {
     if ((*condition)[i] != 0.0) result[i] = (*first)[i];
   }
-  return give(import, node, import.shape(node.input(1)).value_or(Shape{}), std::move(result),
-              import.value(node.input(1)).is_real);
+  return give_numbers(import, node, import.shape(node.input(1)).value_or(Shape{}), std::move(result),
+                      import.value(node.input(1)).is_real);
 }
 
 template <class Compute>
@@ -169,7 +90,8 @@ bool of_two(Import& import, const OnnxNode& node, Compute compute) {
   for (std::size_t i = 0; i < count; ++i)
     result.push_back(compute(number(*a.numbers, i), number(*b.numbers, i)));
   const Value& longer = a.numbers->size() == count ? a : b;
-  return give(import, node, longer.shape.value_or(Shape{}), std::move(result), a.is_real || b.is_real);
+  return give_numbers(import, node, longer.shape.value_or(Shape{}), std::move(result),
+                      a.is_real || b.is_real);
 }
 
 bool add(Import& import, const OnnxNode& node) {
@@ -187,6 +109,15 @@ bool divide(Import& import, const OnnxNode& node) {
   return of_two(import, node, [is_real](double a, double b) {
     if (b == 0.0) return 0.0;
     return is_real ? a / b : std::trunc(a / b);
+  });
+}
+// Of whole numbers, with the divisor's sign, or with the dividend's where fmod says so.
+bool modulo(Import& import, const OnnxNode& node) {
+  const bool is_fmod = node.integer("fmod", 0) != 0;
+  return of_two(import, node, [is_fmod](double a, double b) {
+    if (b == 0.0) return 0.0;
+    const double rest = std::fmod(a, b);
+    return !is_fmod && rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
   });
 }
 bool equal(Import& import, const OnnxNode& node) {
@@ -210,10 +141,10 @@ std::optional<Shape> whole_numbers(const std::optional<std::vector<double>>& num
 bool fold(Import& import, const OnnxNode& node) {
   using Folder = bool (*)(Import&, const OnnxNode&);
   static const std::map<std::string, Folder> folders = {{"Constant", constant},
-                                                        {"Shape", shape},
-                                                        {"Gather", gather},
-                                                        {"Concat", concatenate},
-                                                        {"Slice", slice},
+                                                        {"Shape", fold_shape},
+                                                        {"Gather", fold_gather},
+                                                        {"Concat", fold_concat},
+                                                        {"Slice", fold_slice},
                                                         {"Cast", cast},
                                                         {"ConstantOfShape", constant_of_shape},
                                                         {"Equal", equal},
@@ -223,10 +154,12 @@ bool fold(Import& import, const OnnxNode& node) {
                                                         {"Sub", subtract},
                                                         {"Mul", multiply},
                                                         {"Div", divide},
-                                                        {"Reshape", same_numbers},
-                                                        {"Identity", same_numbers},
-                                                        {"Squeeze", same_numbers},
-                                                        {"Unsqueeze", same_numbers}};
+                                                        {"Mod", modulo},
+                                                        {"Reshape", fold_reshape},
+                                                        {"Transpose", fold_transpose},
+                                                        {"Identity", fold_kept},
+                                                        {"Squeeze", fold_kept},
+                                                        {"Unsqueeze", fold_kept}};
   const auto found = folders.find(node.operator_name);
   return found != folders.end() && found->second(import, node);
 }

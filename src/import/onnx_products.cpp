@@ -1,7 +1,7 @@
 // Matrix products, by how their operands lie in memory.
 #include <algorithm>
 
-#include "import/onnx_import.hpp"
+#include "import/onnx_einsum.hpp"
 
 namespace jitterscope::onnx_import {
 namespace {
@@ -99,10 +99,31 @@ std::string matmul(Import& import, const OnnxNode& node) {
   return "";
 }
 
+// PyTorch multiplies it as a batch of matrices.
+std::string einsum(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> output = einsum_shape(import, node);
+  if (!output) return "the shape of an input is not known, or does not fit its equation";
+  const auto product = einsum_product(import, node);
+  if (!product) return "its equation is no product of matrices in order";
+  const auto& [batch, m, n, k, flips_left, flips_right] = *product;
+  const Matrices left = as_matrices(import, node, 0, {batch, flips_left ? k : m, flips_left ? m : k});
+  const Matrices right = as_matrices(import, node, 1, {batch, flips_right ? n : k, flips_right ? k : n});
+  const Matmul matmul{m,
+                      n,
+                      k,
+                      batch,
+                      flips_left != left.transposed,
+                      flips_right != right.transposed,
+                      false,
+                      import.types().product};
+  import.run(node, import.step_name(node), matmul, {left.tensor, right.tensor}, *output);
+  return "";
+}
+
 }  // namespace
 
 const Importers& product_importers() {
-  static const Importers importers = {{"Gemm", gemm}, {"MatMul", matmul}};
+  static const Importers importers = {{"Einsum", einsum}, {"Gemm", gemm}, {"MatMul", matmul}};
   return importers;
 }
 

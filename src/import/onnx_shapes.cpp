@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "import/onnx_import.hpp"
+#include "import/onnx_einsum.hpp"
 #include "operation/limits.hpp"
 
 namespace jitterscope::onnx_import {
@@ -227,6 +227,7 @@ std::optional<Shape> shape_given_by(Import& import, const OnnxNode& node) {
   static const std::map<std::string, Rule> rules = {
       {"MatMul", of_matmul},
       {"Gemm", of_gemm},
+      {"Einsum", einsum_shape},
       {"Conv", of_convolution},
       {"MaxPool", of_pool},
       {"AveragePool", of_pool},

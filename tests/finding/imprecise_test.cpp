@@ -121,6 +121,8 @@ TEST(Imprecise, NamesTooFewRounds) {
   const auto findings = imprecise(simulated::measure({.rounds = 4}, 3));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].sentence, HasSubstr("only 4 rounds fitted into the time limit"));
+  EXPECT_THAT(imprecise(simulated::measure({.rounds = 1}, 3)).at(0).sentence,
+              HasSubstr("only 1 round fitted"));
 }
 
 TEST(Imprecise, RoundsThatRememberMakeTheIntervalTooNarrow) {

@@ -6,6 +6,7 @@
 namespace jitterscope {
 namespace {
 
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -90,6 +91,38 @@ TEST(OnnxOperators, ProductsWithAndWithoutBias) {
   OnnxGraph gemm = OnnxGraph().input("x", {8, 2}).weight("w", {8, 3}).node("Gemm", {"x", "w"}, "y");
   gemm.integer("transA", 1);
   EXPECT_THAT(works(gemm), ElementsAre("matmul:m=2,n=3,k=8,ta=1,dtype=f32"));
+}
+
+OnnxGraph einsum(const std::string& equation, const testing::Shape& a, const testing::Shape& b) {
+  OnnxGraph graph = OnnxGraph().input("a", a).input("b", b);
+  graph.node("Einsum", {"a", "b"}, "m").text("equation", equation).node("Relu", {"m"}, "y");
+  return graph;
+}
+
+TEST(OnnxOperators, EquationsThatAreProducts) {
+  EXPECT_THAT(works(einsum("b h i d, b h j d -> b h i j", {2, 3, 8, 16}, {2, 3, 9, 16})),
+              ElementsAre("matmul:m=8,n=9,k=16,batch=6,tb=1,dtype=f32", "relu:count=432,dtype=f32"));
+  EXPECT_THAT(works(einsum("zkm,zkn->zmn", {4, 5, 6}, {4, 5, 7})),
+              ElementsAre("matmul:m=6,n=7,k=5,batch=4,ta=1,dtype=f32", "relu:count=168,dtype=f32"));
+  EXPECT_THAT(works(einsum("ij,jk->ik", {4, 5}, {5, 7})), ElementsAre("matmul:m=4,n=7,k=5,dtype=f32", _));
+}
+
+TEST(OnnxOperators, EquationsThatAreNone) {
+  // What follows is timed where the shape is known.
+  for (const char* equation : {"zmk,kzn->zmn", "zmk,zkn->mzn", "zmk,zmk->zmk"}) {
+    const Model model = imported(einsum(equation, {4, 4, 4}, {4, 4, 4}));
+    ASSERT_EQ(model.untimed.size(), 1u) << equation;
+    EXPECT_THAT(model.untimed[0].reason, HasSubstr("no product of matrices")) << equation;
+    EXPECT_THAT(model.layers.at(0).operation.text(), "relu:count=64,dtype=f32");
+  }
+  for (const char* equation :
+       {"...mk,...kn->...mn", "zmk,zkn", "zmm,zmn->zmn", "zmk,zkn,zkn->zmn", "zmk,zkn->zmx", "->"}) {
+    const Model model = imported(einsum(equation, {4, 4, 4}, {4, 4, 4}).node("Tanh", {"a"}, "t"));
+    EXPECT_EQ(model.untimed.size(), 2u) << equation;
+    EXPECT_THAT(model.untimed[0].reason, HasSubstr("equation")) << equation;
+  }
+  const OnnxGraph unequal = einsum("zmk,zkn->zmn", {4, 4, 4}, {4, 5, 4}).node("Tanh", {"a"}, "t");
+  EXPECT_EQ(imported(unequal).untimed.size(), 2u);
 }
 
 // torch.matmul views its operands as batches of matrices, and copies what cannot be seen so.

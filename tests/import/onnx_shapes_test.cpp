@@ -109,6 +109,30 @@ TEST(OnnxShapes, ScalesAreComputed) {
 }
 
 // What the file says is of its own batch; what can be computed is of the one that was asked for.
+// As torch.onnx writes F.pad(x, [0, -size % 7]): the pads of the last dimension first, two for each, turned
+// round.
+TEST(OnnxShapes, PaddingThatIsComputedFromTheSizeIsFollowed) {
+  OnnxGraph graph =
+      OnnxGraph().input("x", {2, 16, 64}).numbers("last", {2}).numbers("less", {-1}).numbers("seven", {7});
+  graph.numbers("none", {0})
+      .numbers("four", {4})
+      .numbers("pairs", {-1, 2})
+      .numbers("end", {-9223372036854775807});
+  graph.node("Shape", {"x"}, "s")
+      .node("Gather", {"s", "last"}, "size")
+      .node("Mul", {"size", "less"}, "below");
+  graph.node("Mod", {"below", "seven"}, "rest").node("ConstantOfShape", {"four"}, "zeros");
+  graph.node("Concat", {"none", "rest", "zeros"}, "all").integer("axis", 0);
+  graph.node("Reshape", {"all", "pairs"}, "table")
+      .node("Slice", {"table", "less", "end", "none", "less"}, "turned");
+  graph.node("Transpose", {"turned"}, "ends").node("Reshape", {"ends", "less"}, "list");
+  graph.node("Cast", {"list"}, "pads")
+      .integer("to", 7)
+      .node("Pad", {"x", "pads"}, "p")
+      .node("Relu", {"p"}, "y");
+  EXPECT_EQ(count_behind(graph), 2 * 16 * 70);
+}
+
 TEST(OnnxShapes, FollowTheBatch) {
   OnnxGraph graph = OnnxGraph().input("x", {2, 12, 7, 64}).numbers("to", {24, 7, 64}).weight("w", {64, 32});
   graph.node("Reshape", {"x", "to"}, "r").node("HardSwish", {"r"}, "h").node("MatMul", {"h", "w"}, "y");
