@@ -1,6 +1,7 @@
 // Shapes that operators give, timed or not, as ONNX defines them: without them, what follows is lost.
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "import/onnx_einsum.hpp"
 #include "operation/limits.hpp"
@@ -188,6 +189,17 @@ MaybeShape of_pad(Import& import, const OnnxNode& node) {
   return x;
 }
 
+// Blocks of a map's channels laid out in space, or the other way round.
+MaybeShape of_blocks(Import& import, const OnnxNode& node) {
+  const MaybeShape x = import.shape(node.input(0));
+  const std::int64_t side = node.integer("blocksize", 0);
+  if (!x || x->size() != 4 || side < 1 || side > kLargestDimension) return std::nullopt;
+  const auto& [n, c, h, w] = std::tie((*x)[0], (*x)[1], (*x)[2], (*x)[3]);
+  if (node.operator_name == "SpaceToDepth")
+    return Shape{n, limited_product({c, side, side}), h / side, w / side};
+  return Shape{n, c / limited_product({side, side}), limited_product({h, side}), limited_product({w, side})};
+}
+
 MaybeShape of_tile(Import& import, const OnnxNode& node) {
   MaybeShape x = import.shape(node.input(0));
   const MaybeShape times = whole_numbers(import.value(node.input(1)).numbers);
@@ -241,6 +253,8 @@ std::optional<Shape> shape_given_by(Import& import, const OnnxNode& node) {
       {"Upsample", of_resize},
       {"Pad", of_pad},
       {"Tile", of_tile},
+      {"DepthToSpace", of_blocks},
+      {"SpaceToDepth", of_blocks},
       {"Gather", of_gather},
       {"GatherElements", [](Import& from, const OnnxNode& each) { return from.shape(each.input(1)); }},
       {"LSTM", of_recurrence},

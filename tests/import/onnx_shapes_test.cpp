@@ -85,6 +85,13 @@ TEST(OnnxShapes, ReductionsPadsAndSizes) {
   EXPECT_EQ(count_behind(maps().numbers("s", {2, 6, 4, 4}).node("Resize", {"x", "", "", "s"}, "y")), 192);
   EXPECT_EQ(count_behind(maps().numbers("e", {3, 1, 1, 1, 1}).node("Expand", {"x", "e"}, "y")), 3 * 864);
   EXPECT_EQ(count_behind(maps().numbers("t", {1, 2, 1, 1}).node("Tile", {"x", "t"}, "y")), 2 * 864);
+  const auto shape_behind = [](const std::string& blocks) {
+    OnnxGraph graph = OnnxGraph().input("x", {2, 8, 6, 4});
+    graph.node(blocks, {"x"}, "b").integer("blocksize", 2).node("Softmax", {"b"}, "y");
+    return imported(graph).layers.at(0).operation.text();
+  };
+  EXPECT_EQ(shape_behind("DepthToSpace"), "softmax:rows=48,columns=8,dtype=f32");
+  EXPECT_EQ(shape_behind("SpaceToDepth"), "softmax:rows=192,columns=2,dtype=f32");
   EXPECT_EQ(count_behind(maps().numbers("i", {0, 2, 3}).node("Gather", {"x", "i"}, "y").integer("axis", 1)),
             432);
 }
