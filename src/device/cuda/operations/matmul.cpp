@@ -37,6 +37,7 @@ std::unique_ptr<PreparedOperation> prepare_matmul(const Context& context, const 
   const Matmul matmul = matmul_of(operation);
   // Asked for before the operands are allocated: a missing library is the clearer reason.
   cublaslt();
+  context.make_current();  // cuBLASLt may be asked before there are operands
   // A bias for each product of a batch is no operator of PyTorch: cuBLASLt's epilogue adds it.
   const bool only_cublaslt = !matmul.engine.empty() || (matmul.bias && matmul.batch > 1);
   if (only_cublaslt || (pytorch_uses_bias_epilogue(matmul) && cublaslt_proposes(matmul)))
