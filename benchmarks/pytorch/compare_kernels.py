@@ -5,7 +5,8 @@
 
 Each case of a file holds the kernels of a convolution, forward and both gradients, by name, with their number
 over 12 repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run
-the same kernels, how many kernels are within 2 % of the reference, and the others. Further files must hold the same
+the same kernels, how many kernels are within 2 % of the reference, and the others, with the SM clock of their case
+here, and there where the file says it (record_kernels.py --clock). Further files must hold the same
 cases, such as what repeat_reference.py --output kept of this hour: they are compared with the same runs here. Exit
 status 1 where a case runs other kernels, 3 where jitterscope could not run.
 """
@@ -53,21 +54,27 @@ def difference_text(name, ours, theirs):
 
 
 def run_case(options, case):
-    """(kernels by their identity, lines about calls that failed)"""
+    """(kernels by their identity, lines about calls that failed, the clock in megahertz)"""
     command = [options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS, "--json", "-"]
     document = run_json(command)
     failures = [f"{call['name']}: {call['failure']}" for call in document["sequence"]["calls"] if call.get("failure")]
-    return kernels_here(document), failures
+    clock = document["sequence"].get("clock_hertz")
+    return kernels_here(document), failures, clock and clock * 1e-6
+
+
+def clock_text(megahertz):
+    return f"{megahertz:.0f}" if megahertz else "–"
 
 
 def print_comparison(cases, runs):
     """Whether all cases ran the same kernels."""
     equal, times, lines = 0, [], []
-    for case, (here, failures) in zip(cases, runs):
+    for case, (here, failures, clock) in zip(cases, runs):
         differences, case_times = compare(here, kernels_there(case))
         texts = [difference_text(*each) for each in differences] + failures
         equal += not texts
-        times += [(ours, theirs, name, case) for ours, theirs, name in case_times]
+        clocks = f"{clock_text(clock)} | {clock_text(case.get('clock_mhz'))}"
+        times += [(ours, theirs, name, case, clocks) for ours, theirs, name in case_times]
         lines += [f"- {case['conv']} {case['dtype']}: {text}" for text in texts]
     judged = collections.Counter(judge(ours, theirs) for ours, theirs, *_ in times)
     print("| what | equal | of |\n| --- | --: | --: |")
@@ -75,10 +82,11 @@ def print_comparison(cases, runs):
     print(f"| kernels within 2 % of the reference | {judged['near']} ({judged['near'] / max(1, len(times)):.1%}) "
           f"| {len(times)} |")
     print(f"| further off, but by no more than {TICK} µs, one tick of CUPTI's clock | {judged['tick']} | {len(times)} |")
-    print("\n| kernel | case | here, µs | PyTorch, µs | ratio |\n| --- | --- | --: | --: | --: |")
-    for ours, theirs, name, case in sorted(times, key=lambda t: -abs(t[0] / t[1] - 1)):
+    print("\n| kernel | case | here, µs | PyTorch, µs | ratio | MHz here | MHz there |")
+    print("| --- | --- | --: | --: | --: | --: | --: |")
+    for ours, theirs, name, case, clocks in sorted(times, key=lambda t: -abs(t[0] / t[1] - 1)):
         if judge(ours, theirs) == "off":
-            print(f"| {name[:70]} | {label(case)} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.3f} |")
+            print(f"| {name[:70]} | {label(case)} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.3f} | {clocks} |")
     print("\n".join(lines))
     return equal == len(cases)
 

@@ -87,7 +87,7 @@ class Comparisons(unittest.TestCase):
         rows = runs.table_rows(printed)
         self.assertEqual(rows["kernels within 2 % of the reference"], ["3 (60.0%)", "5"])
         self.assertEqual(rows["further off, but by no more than 0.033 µs, one tick of CUPTI's clock"], ["1", "5"])
-        self.assertEqual(rows["gemm_dgrad"], ["[32, 3, 224, 224]→64 float16", "53.00", "50.00", "1.060"])
+        self.assertEqual(rows["gemm_dgrad"], ["[32, 3, 224, 224]→64 float16", "53.00", "50.00", "1.060", "1850", "–"])
 
     def test_jitterscope_that_runs_other_kernels_ends_with_1(self):
         runs.write_reference(self.reference, gemm_wgrad=(24, 80.0), gone=(12, 1.0))
@@ -95,6 +95,17 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("torch.float16: gemm_wgrad: 1 launches, PyTorch 2\n", printed)
         self.assertIn("torch.float16: gone: 0 launches, PyTorch 1\n", printed)
+
+    def test_the_clock_is_that_of_a_spin_of_known_cycles(self):
+        status, printed, _ = runs.run("record_kernels.py", "--clock", "--full-queue", self.reference)
+        self.assertEqual(status, 0)
+        case = json.loads(printed)["layers"][0]
+        self.assertAlmostEqual(case["clock_mhz"], 1900.0)
+        self.assertFalse([name for name in case["kernels"] if "spin" in name])
+        self.output.write_text(printed, encoding="utf-8")
+        _, compared, _ = runs.run("compare_kernels.py", "--jitterscope", runs.JITTERSCOPE, self.output)
+        self.assertEqual(runs.table_rows(compared)["gemm_dgrad"][-2:], ["1850", "1900"])
+        self.assertNotIn("clock_mhz", runs.run("record_kernels.py", "--full-queue", self.reference)[1])
 
     def test_several_references_are_compared_with_the_same_runs(self):
         runs.write_reference(self.output, gemm_fprop=(12, 150.0))

@@ -30,7 +30,8 @@ def network():
 
 def main():
     operations = [argument for argument in sys.argv[2:] if argument.startswith("conv2d:")]
-    print(json.dumps({"sequence": {"calls": [call_of(each) for each in operations]}} if operations else network()))
+    sequence = {"calls": [call_of(each) for each in operations], "clock_hertz": 1.85e9}
+    print(json.dumps({"sequence": sequence} if operations else network()))
 
 
 if __name__ == "__main__":
