@@ -58,9 +58,10 @@ std::string model_text(const Model& model) {
   if (!model.recorded_cudnn.empty()) heading += fmt::format(" cuDNN {}.", one_line(model.recorded_cudnn));
   std::string text = wrapped(heading, kPageWidth);
   text += wrapped(
-      fmt::format("{} layers, {} different operations; together {:.4g} GFLOP and at least {:.4g} MB moved. "
+      fmt::format("{} layer{}, {} different operation{}; together {:.4g} GFLOP and at least {:.4g} MB moved. "
                   "GFLOP and MB are of one launch.",
-                  total.layers, model.layers.size(), total.flops / kGiga, total.bytes / kMega),
+                  total.layers, total.layers == 1 ? "" : "s", model.layers.size(),
+                  model.layers.size() == 1 ? "" : "s", total.flops / kGiga, total.bytes / kMega),
       kPageWidth);
   text += '\n' + markdown_table(columns);
   const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time);

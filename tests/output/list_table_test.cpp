@@ -27,6 +27,11 @@ TEST(ListText, LayersOfAModel) {
 )");
 }
 
+TEST(ListText, OneLayerIsNotCalledLayers) {
+  const Model model{"one", "a product", {{{"a"}, Operation::parse("matmul:m=8,n=8,k=8")}}};
+  EXPECT_THAT(model_text(model), HasSubstr("1 layer, 1 different operation; "));
+}
+
 TEST(ListJson, LayersHaveAllTheirNames) {
   const auto layers = nlohmann::json::parse(model_json(sample_model())).at("layers");
   EXPECT_EQ(layers[0]["names"], (std::vector<std::string>{"a", "b", "c"}));

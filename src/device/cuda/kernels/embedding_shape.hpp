@@ -36,7 +36,7 @@ struct EmbeddingShape {
       if (comes_again && wider > kNarrowestBytes && rows * wider > kStripeBytes) break;
       ++shape.stripe_shift;
     }
-    const std::uint64_t each = shape.rows_at_once() * kRowsInFlight;
+    const std::uint64_t each = std::uint64_t{shape.rows_at_once()} * kRowsInFlight;
     shape.row_blocks = (shape.count + each - 1) / each;
     return shape;
   }

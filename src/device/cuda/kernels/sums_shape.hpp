@@ -24,7 +24,8 @@ struct ColumnSumShape {
     while (shape.across < 32 && shape.across < shape.groups) shape.across *= 2;
     shape.down = kSumThreads / shape.across;
     shape.column_blocks = (shape.groups + shape.across - 1) / shape.across;
-    const std::int64_t useful = (rows + shape.down * 8 - 1) / (shape.down * 8);
+    const std::int64_t least = std::int64_t{8} * shape.down;
+    const std::int64_t useful = (rows + least - 1) / least;
     const std::int64_t wanted = (filling + shape.column_blocks - 1) / shape.column_blocks;
     shape.row_blocks = static_cast<std::int32_t>(useful < wanted ? useful : wanted);
     return shape;
