@@ -120,20 +120,26 @@ struct NormForward {
   DeviceAddress y, mean, deviation, x, weight, bias;
 };
 
+/// Groups that pass from row to row: as many blocks as the GPU holds, or fewer.
+std::int64_t passing_blocks(KernelPlan& plan, const KernelName& kernel, const RowKernel& group,
+                            std::int64_t rows) {
+  const std::int64_t needed = (rows + group.rows_each() - 1) / group.rows_each();
+  return std::min(needed, plan.resident_blocks(kernel, group.threads));
+}
+
 /// Rows of 16-bit numbers for which warps that pass from row to row are faster.
 bool plan_passing(KernelPlan& plan, const LayerNorm& shape, const NormForward& tensors) {
-  constexpr std::int64_t kLeastSlots = 65, kMostSlots = 96;
-  constexpr unsigned kThreads = 256;
+  constexpr RowKernel kPassing{32, 3, 256};
+  constexpr std::int64_t kLeastSlots = 65, kMostSlots = std::int64_t{kPassing.group} * kPassing.slots;
   const int per_vector = elements_of_vector(shape.dtype);
   const std::int64_t slots = shape.columns / per_vector;
   if (per_vector != 8 || shape.columns % per_vector != 0 || slots < kLeastSlots || slots > kMostSlots) {
     return false;
   }
-  const KernelName kernel(KernelFile::layer_norm_passing, "layer_norm_forward_passing_32x3", shape.dtype);
-  const std::int64_t blocks =
-      std::min((shape.rows + kThreads / 32 - 1) / (kThreads / 32), plan.resident_blocks(kernel, kThreads));
-  plan.add(kernel, blocks, kThreads, tensors, static_cast<std::uint64_t>(shape.rows),
-           static_cast<std::uint64_t>(shape.columns));
+  const KernelName kernel(KernelFile::layer_norm_passing,
+                          fmt::format("layer_norm_forward_passing_{}", kPassing.name()), shape.dtype);
+  plan.add(kernel, passing_blocks(plan, kernel, kPassing, shape.rows), kPassing.threads, tensors,
+           static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns));
   return true;
 }
 
@@ -176,8 +182,7 @@ NormBackward backward_tensors(const KernelPlan& plan) {
 void plan_fused(KernelPlan& plan, const LayerNorm& shape, const RowKernel& fused) {
   const KernelName kernel(KernelFile::layer_norm_backward,
                           fmt::format("layer_norm_backward_{}", fused.name()), shape.dtype);
-  const std::int64_t needed = (shape.rows + fused.rows_each() - 1) / fused.rows_each();
-  const std::int64_t blocks = std::min(needed, plan.resident_blocks(kernel, fused.threads));
+  const std::int64_t blocks = passing_blocks(plan, kernel, fused, shape.rows);
   const WeightSums sums(plan, shape, blocks);
   NormBackward tensors = backward_tensors(plan);
   tensors.weight_sums = sums.weight;
