@@ -117,6 +117,10 @@ std::string bytes_text(Bytes bytes) {
   return fmt::format("{} {}", with_digits(value / unit.size, 3), unit.name);
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string percent_text(double fraction) {
   if (!std::isfinite(fraction)) return std::string(kAbsent);
   return with_digits(fraction * 100, 2) + " %";

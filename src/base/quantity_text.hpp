@@ -1,6 +1,7 @@
 // Numbers for people: a unit that fits, and no more digits than the interval supports. UTF-8.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,9 @@ std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision 
 std::string time_with_error_text(Nanoseconds time, Nanoseconds error);
 /// For waiting: "4.1 s", "2 min 5 s", "1 h 2 min".
 std::string duration_text(Nanoseconds duration);
+
+/// "1 round", "6 rounds", of a noun whose plural has an s.
+std::string counted(std::int64_t count, std::string_view noun);
 
 /// "795 TFLOP/s", "4.31 TB/s": decimal prefixes, three digits.
 std::string rate_text(double per_second, std::string_view unit);

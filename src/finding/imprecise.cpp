@@ -84,10 +84,9 @@ Cause from_components(const Measurement& measurement, const Components& parts, s
 
 Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
   if (!std::isfinite(measurement.time.precision())) {
-    const std::size_t rounds = settled_rounds(measurement).size();
     return {"few_rounds",
-            fmt::format("only {} {} fitted into the time limit, and an interval needs 6", rounds,
-                        rounds == 1 ? "round" : "rounds"),
+            fmt::format("only {} fitted into the time limit, and an interval needs 6",
+                        counted(std::ssize(settled_rounds(measurement)), "round")),
             "Give it a longer --time-limit."};
   }
   if (const std::optional<double> change = drift_of(measurement)) {

@@ -39,12 +39,8 @@ std::string check_text(const Check& check) {
   return text;
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string summary(const std::vector<DoctorSection>& sections) {
-  std::array<std::size_t, 3> counts{};
+  std::array<std::int64_t, 3> counts{};
   for (const DoctorSection& section : sections) {
     for (const Check& check : section.checks) ++counts[static_cast<std::size_t>(check.status)];
   }

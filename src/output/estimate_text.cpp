@@ -19,8 +19,7 @@ std::string estimate_text(const TimeEstimate& estimate) {
     const double precision = estimate.precision();
     return fmt::format("{} ± {}", time_text(estimate.median, precision), percent_text(precision));
   }
-  return fmt::format("{}, no interval ({} round{})", time_text(estimate.median), estimate.rounds,
-                     estimate.rounds == 1 ? "" : "s");
+  return fmt::format("{}, no interval ({})", time_text(estimate.median), counted(estimate.rounds, "round"));
 }
 
 }  // namespace jitterscope

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
 #include "output/list_table.hpp"
 #include "output/run_sections.hpp"
@@ -58,10 +59,10 @@ std::string model_text(const Model& model) {
   if (!model.recorded_cudnn.empty()) heading += fmt::format(" cuDNN {}.", one_line(model.recorded_cudnn));
   std::string text = wrapped(heading, kPageWidth);
   text += wrapped(
-      fmt::format("{} layer{}, {} different operation{}; together {:.4g} GFLOP and at least {:.4g} MB moved. "
+      fmt::format("{}, {}; together {:.4g} GFLOP and at least {:.4g} MB moved. "
                   "GFLOP and MB are of one launch.",
-                  total.layers, total.layers == 1 ? "" : "s", model.layers.size(),
-                  model.layers.size() == 1 ? "" : "s", total.flops / kGiga, total.bytes / kMega),
+                  counted(total.layers, "layer"), counted(std::ssize(model.layers), "different operation"),
+                  total.flops / kGiga, total.bytes / kMega),
       kPageWidth);
   text += '\n' + markdown_table(columns);
   const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time);

@@ -11,6 +11,12 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 const Nanoseconds kNan = Nanoseconds(std::numeric_limits<double>::quiet_NaN());
 
+TEST(QuantityText, OneIsNoPlural) {
+  EXPECT_EQ(counted(1, "round"), "1 round");
+  EXPECT_EQ(counted(0, "round"), "0 rounds");
+  EXPECT_EQ(counted(6, "different operation"), "6 different operations");
+}
+
 TEST(TimeText, ShowsTheDigitsThatTheIntervalSupports) {
   EXPECT_EQ(time_text(Nanoseconds(3312.4), 0.001), "3.312 µs");
   EXPECT_EQ(time_text(Nanoseconds(127912), 0.001), "127.9 µs");
