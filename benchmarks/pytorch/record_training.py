@@ -5,8 +5,9 @@
 
 Trains torchvision's network in f16, channels_last, and takes each forward convolution's kernels of every step
 (CUPTI). Prints JSON: the version of PyTorch, and in microseconds by the place in a step the medians of "kernels", how
-long they run together, and of "spans", first start to last end. A span also holds the time that the GPU waits for the
-host between two kernels: conv1's two took 159 us in one process and 202 in another. Exit status 3 where PyTorch,
+long they run together, of "spans", first start to last end, and of "waits", from the end of the GPU's work before to
+the first start. A span also holds the time that the GPU waits for the host between two kernels: conv1's two took 159 us
+in one process and 202 in another. Exit status 3 where PyTorch,
 torchvision or a GPU is missing.
 """
 
@@ -47,10 +48,13 @@ def train(options, path):
     return torch.__version__
 
 
-def forward_convolutions(path, steps):
-    """Kernels of each forward convolution by its place in a step, as (start, end): one list for each step."""
+def read_events(path):
     with open(path, encoding="utf-8") as file:
-        events = json.load(file)["traceEvents"]
+        return json.load(file)["traceEvents"]
+
+
+def forward_convolutions(events, steps):
+    """Kernels of each forward convolution by its place in a step, as (start, end): one list for each step."""
     calls = sorted((e for e in events if e.get("cat") == "cpu_op" and e["name"] == "aten::cudnn_convolution"),
                    key=lambda e: e["ts"])
     launches = {e["args"]["correlation"]: e for e in events
@@ -80,6 +84,16 @@ def span(kernels):
     return max(end for _, end in kernels) - min(start for start, _ in kernels)
 
 
+def waits_of(events):
+    """Microseconds from the end of the GPU's work before to the start of the kernel that starts at each time."""
+    work = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e.get("cat") in ("kernel", "gpu_memset", "gpu_memcpy"))
+    waits, end = {}, None
+    for start, stop in work:
+        waits[start] = 0.0 if end is None else max(0.0, start - end)
+        end = stop if end is None else max(end, stop)
+    return waits
+
+
 def add_options(parser):
     """What is trained, which the comparison must know as well."""
     parser.add_argument("--device", default="cuda", help="cuda or cuda:N")
@@ -94,9 +108,14 @@ def main():
     options = parser.parse_args()
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         version = train(options, file.name)
-        places = forward_convolutions(file.name, options.steps)
+        events = read_events(file.name)
+    places, waits = forward_convolutions(events, options.steps), waits_of(events)
+
+    def wait(kernels):
+        return waits[min(start for start, _ in kernels)]
+
     record = {name: [statistics.median(map(measure, steps)) for steps in places]
-              for name, measure in (("kernels", together), ("spans", span))}
+              for name, measure in (("kernels", together), ("spans", span), ("waits", wait))}
     print(json.dumps({"torch": version} | record))
 
 

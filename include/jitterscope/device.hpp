@@ -224,6 +224,10 @@ class Device {
   /// Throws UsageError where the device lacks the data type or layout, or the operands do not fit
   /// (said before allocating), MissingError where a library is not there.
   virtual std::unique_ptr<PreparedOperation> prepare(const Operation&, const InputData&) = 0;
+  /// Operands that are prepared from now on lie in other memory than without it, and in the same one in each
+  /// process that asks for the same number; 0 leaves them where they come. Many kernels take some percent
+  /// more or less in other memory. Throws UsageError where the device's memory is given out by others.
+  virtual void choose_placement(std::int64_t number);
   /// All engines that can run an operation, in the order in which PyTorch would try them with benchmark on; a
   /// tag may appear twice. Empty where the device has nothing to choose from: it then ignores an engine that
   /// an operation names.

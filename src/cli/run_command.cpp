@@ -27,6 +27,7 @@ struct RunFlags {
   std::vector<std::int64_t> iterations;
   bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
   bool same_data = false, fresh_data = false, in_sequence = false;
+  std::int64_t placement = 0;
 };
 
 constexpr const char* kExamples = R"(Examples:
@@ -40,6 +41,7 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope run conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --iterations 1,10,100,1000
   jitterscope run resnet18:batch=64 --in-sequence
   jitterscope run spin:ns=10000 --instrument host --dry-run
+  jitterscope run softmax:rows=4096,columns=4096 --device cuda --placement 1
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
@@ -117,6 +119,7 @@ class RunCommand {
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     if (!flags_.csv.empty()) csv_.emplace(flags_.csv);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
+    if (flags_.placement != 0) place(*device);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
@@ -130,7 +133,7 @@ class RunCommand {
     record_.title = request_.work.title;
     record_.untimed = request_.work.untimed;
     record_.recorded_gpu_time = request_.work.recorded_gpu_time;
-    record_.notes = request_.work.notes;
+    record_.notes.insert(record_.notes.end(), request_.work.notes.begin(), request_.work.notes.end());
     if (flags_.dry_run) {
       fmt::print("{}", plan_text(request_, record_.device));
       return;
@@ -139,6 +142,17 @@ class RunCommand {
   }
 
  private:
+  void place(Device& device) {
+    constexpr std::int64_t kMost = 1000;
+    if (flags_.placement < 0 || flags_.placement > kMost) {
+      throw UsageError(fmt::format("--placement: a number from 0 to {}", kMost));
+    }
+    device.choose_placement(flags_.placement);
+    record_.notes.push_back(
+        fmt::format("Operands lie in placement {} of the device's memory: compare with --placement 0.",
+                    flags_.placement));
+  }
+
   void measure(Device& device) {
     std::unique_ptr<ClockLock> lock;
     if (!flags_.measure.lock_clocks.empty()) lock = device.lock_clocks(flags_.measure.lock_clocks);
@@ -211,6 +225,12 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "each launch on the next of so many sets of operands that three times the last-level cache goes by "
           "before a set is taken again, in --iterations too; refused where memory does not hold them")
       ->excludes(same);
+  command
+      ->add_option(
+          "--placement", flags->placement,
+          "where operands lie in the GPU's memory: another number, other pages, and for many kernels "
+          "a time that differs by some percent")
+      ->capture_default_str();
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
   command->add_option("--csv", flags->csv, "write one line per launch to PATH or - (stdout)");

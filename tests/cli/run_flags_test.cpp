@@ -56,6 +56,19 @@ TEST(KernelsFlag, WithoutATracerTheTimesStay) {
   EXPECT_EQ(test::validate_json(run_tool(run + " --json -").output), 0);
 }
 
+TEST(PlacementFlag, MovesOperandsWhereTheDeviceGivesOutMemory) {
+  const Outcome moved =
+      run_tool("run copy:bytes=4Mi --placement 3 --device virtual:h200 --load burst --no-ceilings");
+  EXPECT_THAT(moved.exit_code, testing::AnyOf(0, 4)) << moved.errors;
+  EXPECT_THAT(moved.output, HasSubstr("Operands lie in placement 3"));
+  const Outcome cpu = run_tool("run copy:bytes=4Mi --placement 3 --device cpu");
+  EXPECT_EQ(cpu.exit_code, 2);
+  EXPECT_THAT(cpu.errors, HasSubstr("the operating system"));
+  const Outcome negative = run_tool("run copy:bytes=4Mi --placement=-1 --device virtual");
+  EXPECT_EQ(negative.exit_code, 2);
+  EXPECT_THAT(negative.errors, HasSubstr("--placement: a number from 0 to 1000"));
+}
+
 TEST(RunFlags, TwoDocumentsDoNotMixOnStdout) {
   const Outcome outcome = run_tool("run add:count=4Mi --json - --csv -" + kQuick);
   EXPECT_EQ(outcome.exit_code, 2);

@@ -13,10 +13,17 @@ class InSequence(unittest.TestCase):
         self.assertEqual((status, said), (1, ""))
         rows = runs.table_rows(printed)
         self.assertEqual(rows["layer1"], ["20.00", "20.40", "+2.0%", "19.40", "19.40", "19.40", "19.40"])
-        self.assertEqual(rows["in sequence"], ["+1.00%", "2.00%", "2.00%"])
+        self.assertEqual(rows["in sequence, each call when the one before has ended"], ["+1.00%", "2.00%", "2.00%"])
+        self.assertEqual(rows["in sequence, on a full queue"], ["+11.10%", "11.10%", "12.20%"])
         # The stand-in's spans are half a microsecond longer here, and as long as its kernels there.
-        self.assertEqual(rows["in sequence, first start to last end"], ["+3.00%", "3.00%", "4.50%"])
+        self.assertEqual(rows["first start to last end"], ["+3.00%", "3.00%", "4.50%"])
+        self.assertIn("waited for its host before 3 of 3 of them, so what counts is: in sequence, each call", printed)
         self.assertNotIn("against itself", printed.lower())
+
+    def test_what_counts_is_the_queue_of_pytorchs_run(self):
+        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, STAND_IN_QUEUE="full")
+        self.assertIn("waited for its host before 0 of 3 of them, so what counts is: in sequence, on a full", printed)
+        self.assertEqual(runs.table_rows(printed)["layer1"][:3], ["20.00", "22.44", "+12.2%"])
 
     def test_of_several_processes_the_median_counts_and_their_spread_is_told(self):
         _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--repeats", 3,

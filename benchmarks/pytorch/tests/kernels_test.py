@@ -107,6 +107,25 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(runs.table_rows(compared)["gemm_dgrad"][-2:], ["1850", "1900"])
         self.assertNotIn("clock_mhz", runs.run("record_kernels.py", "--full-queue", self.reference)[1])
 
+    def test_a_time_that_other_memory_explains_is_called_reached(self):
+        runs.write_reference(self.reference, gemm_wgrad=(12, 60.0))
+        command = ["compare_kernels.py", "--jitterscope", runs.JITTERSCOPE, self.reference]
+        status, printed, _ = runs.run(*command, "--placements", 2)
+        self.assertEqual(status, 0)
+        rows = runs.table_rows(printed)
+        # In placement 1 all takes 4 % less, which is more than a tick but for the memset.
+        self.assertEqual(rows["placement 1 against 0"], ["0 of 5 (0.0%)", "1", "4"])
+        self.assertEqual(rows["further off, but reached in one of 2 placements or between them"], ["1", "5"])
+        self.assertEqual(rows["gemm_dgrad"][1:5], ["53.00", "50.88 to 53.00", "50.00", "1.060"])
+        self.assertEqual(rows["gemm_wgrad"][1:4], ["80.00", "76.80 to 80.00", "60.00"])
+        self.assertNotIn("placement", runs.run(*command)[1])
+
+    def test_too_few_passes_are_not_compared(self):
+        status, printed, said = runs.run("compare_kernels.py", "--jitterscope", runs.JITTERSCOPE, self.reference,
+                                         STAND_IN_PASSES="1")
+        self.assertEqual((status, printed), (3, ""))
+        self.assertIn("float16: 1 of 12 passes ran", said)
+
     def test_several_references_are_compared_with_the_same_runs(self):
         runs.write_reference(self.output, gemm_fprop=(12, 150.0))
         command = ["compare_kernels.py", "--jitterscope", runs.JITTERSCOPE, self.reference, self.output]

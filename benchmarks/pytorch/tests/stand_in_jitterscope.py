@@ -2,6 +2,7 @@
 """Stands in for jitterscope: the parts of a run's document that the comparisons read, with made-up times."""
 
 import json
+import os
 import sys
 
 # Microseconds of each direction's kernels; a kernel named twice runs on tensors of two sizes.
@@ -11,27 +12,33 @@ KERNELS = {"fprop": [("void pad<float, 4>(float*)", 2.0), ("gemm_fprop", 101.0)]
 FORWARD = (30.3, 20.4, 9.8)  # a network's convolutions
 
 
-def call_of(operation):
+def call_of(operation, factor):
     kernels = KERNELS[operation.rpartition("=")[2]]
-    return {"name": operation, "kernels": [{"name": name, "median_seconds": time * 1e-6} for name, time in kernels]}
+    return {"name": operation,
+            "kernels": [{"name": name, "median_seconds": time * factor * 1e-6} for name, time in kernels]}
 
 
-def network():
+def network(factor):
     results, calls = [], []
-    for number, time in enumerate(FORWARD):
+    for number, alone in enumerate(FORWARD):
+        time = alone * factor
         for direction in ("fprop", "dgrad"):
             calls.append({"name": f"layer{number}", "result": len(results), "time": {"median_seconds": (time + 0.5) * 1e-6},
                           "kernels": [{"name": "gemm", "median_seconds": time * 1e-6}]})
             results.append({"operation": f"conv2d:n=1,direction={direction}", "measurements": [
-                {"conditions": {"cache": cache}, "time": {"median_seconds": (time - 1) * 1e-6}}
+                {"conditions": {"cache": cache}, "time": {"median_seconds": (alone - 1) * 1e-6}}
                 for cache in ("warm", "cold", "dirty", "produced")]})
     return {"results": results, "sequence": {"calls": calls, "clock_hertz": 1.9e9}}
 
 
 def main():
     operations = [argument for argument in sys.argv[2:] if argument.startswith("conv2d:")]
-    sequence = {"calls": [call_of(each) for each in operations], "clock_hertz": 1.85e9}
-    print(json.dumps({"sequence": sequence} if operations else network()))
+    placement = int(sys.argv[sys.argv.index("--placement") + 1]) if "--placement" in sys.argv else 0
+    passes = int(os.environ.get("STAND_IN_PASSES", "12"))
+    sequence = {"calls": [call_of(each, 1 - 0.04 * placement) for each in operations], "clock_hertz": 1.85e9,
+                "iteration": {"rounds": passes}}
+    # On a full queue a network's kernels take a tenth longer.
+    print(json.dumps({"sequence": sequence} if operations else network(1.0 if "eager" in sys.argv else 1.1)))
 
 
 if __name__ == "__main__":

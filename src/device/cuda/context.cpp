@@ -34,6 +34,7 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
 
 Context::~Context() {
   driver().cuCtxSetCurrent(handle_);
+  placement_.reset();
   layer_kernels_.reset();
   kernels_.reset();
   driver().cuStreamDestroy(stream_);

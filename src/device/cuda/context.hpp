@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "device/cuda/placement.hpp"
 #include "device/cuda/workspace.hpp"
 #include "jitterscope/units.hpp"
 
@@ -38,6 +39,7 @@ class Context {
   const LayerKernels& layer_kernels() const { return *layer_kernels_; }
   /// Of what runs on stream().
   WorkspacePool<DeviceMemory>& workspaces() const { return *workspaces_; }
+  Placement& placement() const { return *placement_; }
 
  private:
   int ordinal_;
@@ -47,6 +49,7 @@ class Context {
   std::unique_ptr<const Kernels> kernels_;
   std::unique_ptr<const LayerKernels> layer_kernels_;
   std::unique_ptr<WorkspacePool<DeviceMemory>> workspaces_ = std::make_unique<WorkspacePool<DeviceMemory>>();
+  std::unique_ptr<Placement> placement_ = std::make_unique<Placement>();
 };
 
 }  // namespace jitterscope::cuda

@@ -71,6 +71,10 @@ class CudaDevice : public Device {
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
+  void choose_placement(std::int64_t number) override {
+    context_.make_current();
+    context_.placement().choose(number);
+  }
   std::vector<EngineListing> list_engines(const Operation& operation) override {
     const Operation::Parameters& parameters = operation.parameters();
     if (std::holds_alternative<Conv2d>(parameters)) return list_convolution_engines(context_, operation);

@@ -36,6 +36,7 @@ void CudaOperation::allocate(const InputData& data) {
   require_device_memory(context_, operation_, needed);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     if (places_[i].memory) continue;
+    context_.placement().leave_gap();
     places_[i].memory = std::make_shared<DeviceMemory>(descriptions_[i].bytes());
     places_[i].address = places_[i].memory->address();
   }

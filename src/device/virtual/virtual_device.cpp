@@ -91,6 +91,9 @@ class SimulatedDevice final : public VirtualDevice {
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
     return std::make_unique<VirtualOperation>(timeline_, operation, data);
   }
+  void choose_placement(std::int64_t number) override {
+    while (number-- > 0) timeline_.machine().draw_placement();
+  }
   std::unique_ptr<Queue> make_queue() override { return std::make_unique<VirtualQueue>(timeline_); }
   SensorReading read_sensors() override;
   std::optional<std::vector<std::string>> other_processes() override;

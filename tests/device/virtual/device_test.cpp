@@ -44,6 +44,22 @@ TEST(VirtualDevice, CountsItsMemory) {
   EXPECT_EQ(bench.device->describe().memory_free, before);
 }
 
+Nanoseconds time_in_placement(std::int64_t number) {
+  physics::Parameters parameters = plain_gpu();
+  parameters.placement.sd = 0.02;
+  parameters.off[static_cast<std::size_t>(physics::Mechanism::placement)] = false;
+  Bench bench(parameters);
+  bench.device->choose_placement(number);
+  return bench.time_of(*bench.prepare("copy:bytes=64Mi"));
+}
+
+TEST(VirtualDevice, TakesAnotherTimeInAnotherPlacement) {
+  EXPECT_EQ(time_in_placement(0), time_in_placement(0));
+  EXPECT_EQ(time_in_placement(2), time_in_placement(2));
+  EXPECT_NE(time_in_placement(0), time_in_placement(1));
+  EXPECT_NE(time_in_placement(1), time_in_placement(2));
+}
+
 TEST(VirtualDevice, RefusesWhatDoesNotFitWithBothNumbers) {
   Bench bench;
   EXPECT_THAT(usage_message([&] { bench.prepare("copy:bytes=3Gi"); }),

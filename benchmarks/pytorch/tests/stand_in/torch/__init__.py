@@ -1,7 +1,8 @@
 """Stands in for PyTorch: what the scripts call, with made-up kernels in the trace of the profiler; no GPU.
 
 STAND_IN_LACKS: "torch" or "gpu", which then is missing. STAND_IN_PROCESSES: a file that counts the processes, so that
-each has times of its own: those of process N are longer by N times STAND_IN_STEP (a share, default 0).
+each has times of its own: those of process N are longer by N times STAND_IN_STEP (a share, default 0). With
+STAND_IN_QUEUE=full the GPU never waits for the host.
 """
 
 import json
@@ -42,8 +43,11 @@ def launch(call, kernels):
         correlation = len(events)
         events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start + 1 + number,
                        "dur": 1.0, "tid": 1, "args": {"correlation": correlation}})
-        events.append({"ph": "X", "cat": CATEGORIES.get(name, "kernel"), "name": name, "ts": start + 500 + 100 * number,
-                       "dur": time * factor, "tid": 7, "args": {"correlation": correlation}})
+        began = start + 500 + 100 * number
+        if os.environ.get("STAND_IN_QUEUE") == "full":
+            began = max([event["ts"] + event["dur"] for event in events if event["tid"] == 7], default=began) + 1
+        events.append({"ph": "X", "cat": CATEGORIES.get(name, "kernel"), "name": name, "ts": began, "dur": time * factor,
+                       "tid": 7, "args": {"correlation": correlation}})
 
 
 class Tensor:
