@@ -66,6 +66,15 @@ TEST_F(CudaLayersTest, RowsOfEveryLength) {
   }
 }
 
+// Fewer rows than blocks, which then each take several; columns of each group of threads.
+TEST_F(CudaLayersTest, FewRowsOfLayerNormBackward) {
+  for (const int rows : {1, 7, 600, 1409}) {
+    for (const int columns : {248, 512, 768, 1024, 1536, 2048, 4096, 8192}) {
+      expect_right_in_each_type(fmt::format("layer_norm:rows={},columns={},pass=backward", rows, columns));
+    }
+  }
+}
+
 TEST_F(CudaLayersTest, BatchNorm) {
   for (const char* shape : {"n=8,c=64,hw=28", "n=4,c=256,hw=7", "n=3,c=10,h=17,w=33"}) {
     for (const char* pass : {"forward", "backward", "inference"}) {

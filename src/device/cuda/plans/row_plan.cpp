@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <span>
 
@@ -179,10 +180,29 @@ NormBackward backward_tensors(const KernelPlan& plan) {
           0};
 }
 
+/// Blocks of the fused pass: each leaves a row of partial sums for both gradients, which are written and read
+/// again. While b of the r blocks that the GPU holds have work, rows take r/b of the time that their bytes
+/// take with all of them; the partial sums take b times the time of one block's. Least is the sum of both at
+/// b^2 = r * (bytes of all rows) / (bytes of a block's sums). Of the blocks that then have as many rows as
+/// the others or one less, only so many are kept as need no more rows each.
+std::int64_t summing_blocks(KernelPlan& plan, const KernelName& kernel, const RowKernel& group,
+                            const LayerNorm& shape) {
+  constexpr double kRowTensors = 3, kSumAccesses = 4;  // dy, x and dx; two sums, written and read
+  const double rows_bytes =
+      static_cast<double>(shape.rows) * kRowTensors * static_cast<double>(element_size(shape.dtype).value());
+  const double sums_bytes = kSumAccesses * static_cast<double>(compute_size(shape.dtype).value());
+  const auto resident = static_cast<double>(plan.resident_blocks(kernel, group.threads));
+  const auto best = static_cast<std::int64_t>(std::ceil(std::sqrt(resident * rows_bytes / sums_bytes)));
+  const std::int64_t needed = (shape.rows + group.rows_each() - 1) / group.rows_each();
+  const std::int64_t blocks = std::min(best, passing_blocks(plan, kernel, group, shape.rows));
+  const std::int64_t rounds = (needed + blocks - 1) / blocks;
+  return (needed + rounds - 1) / rounds;
+}
+
 void plan_fused(KernelPlan& plan, const LayerNorm& shape, const RowKernel& fused) {
   const KernelName kernel(KernelFile::layer_norm_backward,
                           fmt::format("layer_norm_backward_{}", fused.name()), shape.dtype);
-  const std::int64_t blocks = passing_blocks(plan, kernel, fused, shape.rows);
+  const std::int64_t blocks = summing_blocks(plan, kernel, fused, shape);
   const WeightSums sums(plan, shape, blocks);
   NormBackward tensors = backward_tensors(plan);
   tensors.weight_sums = sums.weight;

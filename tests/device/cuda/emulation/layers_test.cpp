@@ -161,6 +161,26 @@ TEST(LayerKernels, LayerNorm) {
   }
 }
 
+// A block's partial sums are 2.7 rows of 16 bits: few rows leave blocks idle, and each block takes as many as
+// the others.
+TEST(LayerKernels, LayerNormBackwardHasFewBlocksForFewRows) {
+  struct {
+    const char* shape;
+    std::int64_t resident;
+    unsigned blocks;
+  } const cases[] = {{"rows=600,columns=4096,dtype=f16", 528, 300},
+                     {"rows=600,columns=4096,dtype=f32", 264, 200},
+                     {"rows=1,columns=4096,dtype=f16", 528, 1},
+                     {"rows=600,columns=768,dtype=bf16", 528, 150},
+                     {"rows=4096,columns=1024,dtype=f16", 64, 64}};
+  for (const auto& each : cases) {
+    const Operation operation = Operation::parse(fmt::format("layer_norm:{},pass=backward", each.shape));
+    emulation::EmulatedPlan plan(operation, each.resident);
+    emulation::plan_layer(plan, operation);
+    EXPECT_EQ(plan.steps().front().blocks, each.blocks) << operation.text();
+  }
+}
+
 TEST(LayerKernels, BatchNorm) {
   for (const char* shape :
        {"n=3,c=16,hw=4", "n=4,c=5,hw=3", "n=2,c=70,h=5,w=7", "n=2,c=3,h=30,w=31", "n=2,c=8,h=64,w=36"}) {
