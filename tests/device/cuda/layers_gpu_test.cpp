@@ -66,6 +66,18 @@ TEST_F(CudaLayersTest, RowsOfEveryLength) {
   }
 }
 
+// On 132 SMs with a block or two: less than a round, one, a few rows more, which clusters take, and others.
+TEST_F(CudaLayersTest, SoftmaxRowsAroundWholeRounds) {
+  for (const int rows : {1, 132, 133, 140, 149, 272, 529}) {
+    for (const char* shape : {"columns=20003", "columns=50257", "columns=50257,pass=backward"}) {
+      for (const char* dtype : {"f32", "f16", "bf16"}) {
+        expect_right(fmt::format("softmax:rows={},{},dtype={}", rows, shape, dtype));
+      }
+    }
+  }
+  expect_right("log_softmax:rows=272,columns=50257,dtype=f16");
+}
+
 // Fewer rows than blocks, which then each take several; columns of each group of threads.
 TEST_F(CudaLayersTest, FewRowsOfLayerNormBackward) {
   for (const int rows : {1, 7, 600, 1409}) {
