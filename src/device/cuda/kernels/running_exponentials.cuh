@@ -26,37 +26,45 @@ struct PairMaximum<__nv_bfloat16> {
     asm("max.bf16x2 %0, %0, %1;" : "+r"(to) : "r"(x));
   }
 };
-#define JITTERSCOPE_PAIRS 1
-#endif
 
-/// The largest element of `count` vectors, and of `largest`; of 16 bits two at a time.
+/// Of numbers of 16 bits, two at a time.
 template <class T, int Unroll>
-__device__ __forceinline__ Compute<T> largest_of(const Vector<T> (&x)[Unroll], int count,
-                                                 Compute<T> largest) {
-#ifdef JITTERSCOPE_PAIRS
-  if constexpr (Number<T>::kShort) {
-    using Pair = PairMaximum<T>;
-    Vector<T> all;
-    all.whole = uint4{Pair::kLowest, Pair::kLowest, 0, 0};
-#pragma unroll
-    for (int k = 0; k < Unroll; ++k) {
-      if (k >= count) break;
-      Pair::raise(all.whole.x, x[k].whole.x);
-      Pair::raise(all.whole.y, x[k].whole.y);
-      Pair::raise(all.whole.x, x[k].whole.z);
-      Pair::raise(all.whole.y, x[k].whole.w);
-    }
-    Pair::raise(all.whole.x, all.whole.y);
-    return larger(largest, larger(all.get(0), all.get(1)));
-  }
-#endif
+__device__ __forceinline__ float largest_of_pairs(const Vector<T> (&x)[Unroll], int count) {
+  using Pair = PairMaximum<T>;
+  Vector<T> all;
+  all.whole = uint4{Pair::kLowest, Pair::kLowest, 0, 0};
 #pragma unroll
   for (int k = 0; k < Unroll; ++k) {
     if (k >= count) break;
-#pragma unroll
-    for (int j = 0; j < kPerVector<T>; ++j) largest = larger(largest, x[k].get(j));
+    Pair::raise(all.whole.x, x[k].whole.x);
+    Pair::raise(all.whole.y, x[k].whole.y);
+    Pair::raise(all.whole.x, x[k].whole.z);
+    Pair::raise(all.whole.y, x[k].whole.w);
   }
-  return largest;
+  Pair::raise(all.whole.x, all.whole.y);
+  return larger(all.get(0), all.get(1));
+}
+#define JITTERSCOPE_PAIRS 1
+#endif
+
+/// The largest element of `count` vectors.
+template <class T, int Unroll>
+__device__ __forceinline__ Compute<T> largest_of(const Vector<T> (&x)[Unroll], int count) {
+#ifdef JITTERSCOPE_PAIRS
+  if constexpr (Number<T>::kShort) {
+    return largest_of_pairs(x, count);
+  } else
+#endif
+  {
+    Compute<T> largest = -INFINITY;
+#pragma unroll
+    for (int k = 0; k < Unroll; ++k) {
+      if (k >= count) break;
+#pragma unroll
+      for (int j = 0; j < kPerVector<T>; ++j) largest = larger(largest, x[k].get(j));
+    }
+    return largest;
+  }
 }
 
 /// The part of a row that a thread has seen: the sum is scaled down whenever a larger element comes.
@@ -75,7 +83,7 @@ struct RunningExponentials {
     seen.sum += exponential(x - Exponentials<C>::origin(seen.largest));
   }
   __device__ __forceinline__ void add(const Vector<T> (&x)[Unroll], int count) {
-    rise_to(largest_of(x, count, seen.largest));
+    rise_to(largest_of(x, count));
     const C origin = Exponentials<C>::origin(seen.largest);
 #pragma unroll
     for (int k = 0; k < Unroll; ++k) {

@@ -31,9 +31,26 @@ struct SharedRow {
   __device__ __forceinline__ void start_edge(const Row& row) {
     if (row.has_edge) edge = Number<T>::load(matrix[row.edge]);
   }
+  __device__ __forceinline__ void start_all(const Row& row) {
+    start_edge(row);
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch) {
+      start(row, batch);
+      end_copies();
+    }
+  }
   __device__ __forceinline__ static int present(const Row& row, int batch) {
     const std::uint32_t first = slot(batch, 0);
     return first < row.vectors ? row.template present<Each>(first) : 0;
+  }
+  /// Results by the vector's number in the batch.
+  template <class Result>
+  __device__ __forceinline__ static void write(T* to, const Row& row, int batch, int count, Result result) {
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      if (k >= count) break;
+      result(k).store(to + row.at(slot(batch, k)));
+    }
   }
   /// How many vectors of the batch there are.
   __device__ __forceinline__ int load(const Row& row, int batch, Vector<T> (&to)[Each]) const {
@@ -72,12 +89,7 @@ __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y,
   using Shared = SharedRow<T, Threads, Each>;
   Shared shared{memory, x};
   typename Shared::Row row(blockIdx.x, columns);
-  shared.start_edge(row);
-#pragma unroll
-  for (int batch = 0; batch < kBatches; ++batch) {
-    shared.start(row, batch);
-    end_copies();
-  }
+  shared.start_all(row);
   for (std::uint64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     const typename Shared::Row next(number + gridDim.x, columns);
     const bool more = number + gridDim.x < rows;
@@ -98,20 +110,16 @@ __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y,
     const Normalizer<C> normalizer(running.template join<Threads>(), logarithm);
     if (row.has_edge) y[row.edge] = Number<T>::store(normalizer.apply(shared.edge, logarithm));
     if (more) shared.start_edge(next);
-    const auto write = [&](int batch, const Vector<T>(&from)[Each], int count) {
-#pragma unroll
-      for (int k = 0; k < Each; ++k) {
-        if (k >= count) break;
-        normalized(from[k], normalizer, logarithm).store(y + row.at(shared.slot(batch, k)));
-      }
+    const auto write = [&](int batch, int count, const Vector<T>(&from)[Each]) {
+      Shared::write(y, row, batch, count, [&](int k) { return normalized(from[k], normalizer, logarithm); });
     };
-    if (Ahead) write(0, kept, Shared::present(row, 0));
+    if (Ahead) write(0, Shared::present(row, 0), kept);
 #pragma unroll
     for (int batch = Ahead; batch < kBatches; ++batch) {
       const int count = shared.load(row, batch, values);
       if (more) shared.start(next, batch);
       end_copies();
-      write(batch, values, count);
+      write(batch, count, values);
     }
     row = next;
   }
