@@ -9,7 +9,7 @@ namespace {
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ double larger(double a, double b) { return fmax(a, b); }
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#ifdef JITTERSCOPE_PAIRS
 template <class T>
 struct PairMaximum;
 template <>
@@ -44,7 +44,6 @@ __device__ __forceinline__ float largest_of_pairs(const Vector<T> (&x)[Unroll], 
   Pair::raise(all.whole.x, all.whole.y);
   return larger(all.get(0), all.get(1));
 }
-#define JITTERSCOPE_PAIRS 1
 #endif
 
 /// The largest element of `count` vectors.
