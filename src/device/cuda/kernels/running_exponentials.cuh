@@ -88,7 +88,7 @@ struct RunningExponentials {
     for (int k = 0; k < Unroll; ++k) {
       if (k >= count) break;
 #pragma unroll
-      for (int j = 0; j < kPerVector<T>; ++j) seen.sum += exponential_around(x[k].get(j), origin);
+      for (int j = 0; j < kPerVector<T>; ++j) seen.sum += exponential_around(element_of(x[k], j), origin);
     }
   }
   template <int Threads>
