@@ -66,6 +66,27 @@ TEST_F(CudaLayersTest, RowsOfEveryLength) {
   }
 }
 
+// On 132 SMs with a block or two: less than a round, one, a few rows more, which clusters take, and others.
+TEST_F(CudaLayersTest, SoftmaxRowsAroundWholeRounds) {
+  for (const int rows : {1, 132, 133, 140, 149, 272, 529}) {
+    for (const char* shape : {"columns=20003", "columns=50257", "columns=50257,pass=backward"}) {
+      for (const char* dtype : {"f32", "f16", "bf16"}) {
+        expect_right(fmt::format("softmax:rows={},{},dtype={}", rows, shape, dtype));
+      }
+    }
+  }
+  expect_right("log_softmax:rows=272,columns=50257,dtype=f16");
+}
+
+// Fewer rows than blocks, which then each take several; columns of each group of threads.
+TEST_F(CudaLayersTest, FewRowsOfLayerNormBackward) {
+  for (const int rows : {1, 7, 600, 1409}) {
+    for (const int columns : {248, 512, 768, 1024, 1536, 2048, 4096, 8192}) {
+      expect_right_in_each_type(fmt::format("layer_norm:rows={},columns={},pass=backward", rows, columns));
+    }
+  }
+}
+
 TEST_F(CudaLayersTest, BatchNorm) {
   for (const char* shape : {"n=8,c=64,hw=28", "n=4,c=256,hw=7", "n=3,c=10,h=17,w=33"}) {
     for (const char* pass : {"forward", "backward", "inference"}) {

@@ -1,6 +1,8 @@
 // What the kernels of softmax share.
 #pragma once
 
+#include <type_traits>
+
 #include "device/cuda/kernels/row_group.cuh"
 
 namespace {
@@ -97,12 +99,55 @@ struct Normalizer {
     return logarithm ? x - maximum - factor : exponential_around(x, maximum) * factor;
   }
 };
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+// One instruction rounds two numbers and puts them side by side.
+template <class T>
+__device__ __forceinline__ std::uint32_t pair_of(float first, float second) {
+  std::uint32_t pair;
+  if constexpr (std::is_same_v<T, __half>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  }
+  return pair;
+}
+#define JITTERSCOPE_PAIRS 1
+#endif
+/// As Vector's, which shifts 64 bits where these are halves of registers.
+template <class T>
+__device__ __forceinline__ Compute<T> element_of(const Vector<T>& x, int j) {
+#ifdef JITTERSCOPE_PAIRS
+  if constexpr (Number<T>::kShort) {
+    const std::uint32_t words[4] = {x.whole.x, x.whole.y, x.whole.z, x.whole.w};
+    const std::uint32_t upper = words[j / 2] & 0xffff0000u, lower = words[j / 2] << 16;
+    const std::uint32_t bits = j % 2 == 0 ? lower : upper;
+    if constexpr (std::is_same_v<T, __half>) {
+      return __half2float(__ushort_as_half(static_cast<unsigned short>(bits >> 16)));
+    } else {
+      return __uint_as_float(bits);
+    }
+  } else
+#endif
+  {
+    return x.get(j);
+  }
+}
 template <class T>
 __device__ __forceinline__ Vector<T> normalized(const Vector<T>& x, const Normalizer<Compute<T>>& row,
                                                 bool logarithm) {
   Vector<T> result;
+#ifdef JITTERSCOPE_PAIRS
+  if constexpr (Number<T>::kShort) {
+    const auto pair = [&](int j) {
+      return pair_of<T>(row.apply(element_of(x, j), logarithm), row.apply(element_of(x, j + 1), logarithm));
+    };
+    result.whole = uint4{pair(0), pair(2), pair(4), pair(6)};
+  } else
+#endif
+  {
 #pragma unroll
-  for (int j = 0; j < kPerVector<T>; ++j) result.set(j, row.apply(x.get(j), logarithm));
+    for (int j = 0; j < kPerVector<T>; ++j) result.set(j, row.apply(element_of(x, j), logarithm));
+  }
   return result;
 }
 

@@ -31,6 +31,27 @@ struct SharedRow {
   __device__ __forceinline__ void start_edge(const Row& row) {
     if (row.has_edge) edge = Number<T>::load(matrix[row.edge]);
   }
+  __device__ __forceinline__ void start_all(const Row& row) {
+    start_edge(row);
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch) {
+      start(row, batch);
+      end_copies();
+    }
+  }
+  __device__ __forceinline__ static int present(const Row& row, int batch) {
+    const std::uint32_t first = slot(batch, 0);
+    return first < row.vectors ? row.template present<Each>(first) : 0;
+  }
+  /// Results by the vector's number in the batch.
+  template <class Result>
+  __device__ __forceinline__ static void write(T* to, const Row& row, int batch, int count, Result result) {
+#pragma unroll
+    for (int k = 0; k < Each; ++k) {
+      if (k >= count) break;
+      result(k).store(to + row.at(slot(batch, k)));
+    }
+  }
   /// How many vectors of the batch there are.
   __device__ __forceinline__ int load(const Row& row, int batch, Vector<T> (&to)[Each]) const {
     int count = 0;
@@ -44,54 +65,61 @@ struct SharedRow {
   }
 };
 
-/// Calls visit for each batch once it has arrived.
-template <class Visit>
+/// Calls visit for each batch once it has arrived. The first visit starts `More` other batches.
+template <int More, class Visit>
 __device__ __forceinline__ void for_each_arriving(Visit visit) {
   static_assert(kBatches == 4);
   wait_for_copies<3>();
   visit(0);
-  wait_for_copies<2>();
+  wait_for_copies<2 + More>();
   visit(1);
-  wait_for_copies<1>();
+  wait_for_copies<1 + More>();
   visit(2);
-  wait_for_copies<0>();
+  wait_for_copies<More>();
   visit(3);
 }
 
-template <class T, int Threads, int Each>
+// Once its last batch has arrived, a row needs the sum over all before the first result makes room for the
+// next row, and nothing would be on its way meanwhile. `Ahead`: registers keep the first batch, whose place
+// is the next row's as soon as it has been read.
+template <class T, int Threads, int Each, bool Ahead>
 __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y, const T* __restrict__ x,
                                                std::uint64_t rows, std::uint64_t columns, bool logarithm) {
   using C = Compute<T>;
   using Shared = SharedRow<T, Threads, Each>;
   Shared shared{memory, x};
   typename Shared::Row row(blockIdx.x, columns);
-  shared.start_edge(row);
-#pragma unroll
-  for (int batch = 0; batch < kBatches; ++batch) {
-    shared.start(row, batch);
-    end_copies();
-  }
+  shared.start_all(row);
   for (std::uint64_t number = blockIdx.x; number < rows; number += gridDim.x) {
-    Vector<T> values[Each];
+    const typename Shared::Row next(number + gridDim.x, columns);
+    const bool more = number + gridDim.x < rows;
+    Vector<T> kept[Each], values[Each];
     RunningExponentials<T, Each> running;
-    for_each_arriving([&](int batch) { running.add(values, shared.load(row, batch, values)); });
+    for_each_arriving<Ahead>([&](int batch) {
+      if (Ahead && batch == 0) {
+        const int count = shared.load(row, 0, kept);
+        if (more) shared.start(next, 0);
+        end_copies();
+        running.add(kept, count);
+      } else {
+        running.add(values, shared.load(row, batch, values));
+      }
+    });
     if (row.has_edge) running.add(shared.edge);
     __syncthreads();  // the last row's have been read
     const Normalizer<C> normalizer(running.template join<Threads>(), logarithm);
     if (row.has_edge) y[row.edge] = Number<T>::store(normalizer.apply(shared.edge, logarithm));
-    const typename Shared::Row next(number + gridDim.x, columns);
-    const bool more = number + gridDim.x < rows;
     if (more) shared.start_edge(next);
+    const auto write = [&](int batch, int count, const Vector<T>(&from)[Each]) {
+      Shared::write(y, row, batch, count, [&](int k) { return normalized(from[k], normalizer, logarithm); });
+    };
+    if (Ahead) write(0, Shared::present(row, 0), kept);
 #pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) {
+    for (int batch = Ahead; batch < kBatches; ++batch) {
       const int count = shared.load(row, batch, values);
       if (more) shared.start(next, batch);
       end_copies();
-#pragma unroll
-      for (int k = 0; k < Each; ++k) {
-        if (k >= count) break;
-        normalized(values[k], normalizer, logarithm).store(y + row.at(shared.slot(batch, k)));
-      }
+      write(batch, count, values);
     }
     row = next;
   }
@@ -119,7 +147,7 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
   for (std::uint64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     Vector<T> outers[Each], results[Each];
     C sum = row.has_edge ? term(outer.edge, result.edge, logarithm) : C(0);
-    for_each_arriving([&](int batch) {
+    for_each_arriving<0>([&](int batch) {
       const int count = outer.load(row, batch, outers);
       result.load(row, batch, results);
 #pragma unroll
@@ -153,11 +181,11 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
 
 }  // namespace
 
-#define JITTERSCOPE_FORWARD(T, suffix, Threads, Each, together)                                            \
-  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_shared_##Threads##x##Each##_##suffix,          \
-                         (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), { \
-                           JITTERSCOPE_SHARED_MEMORY(memory);                                              \
-                           forward_shared<T, Threads, Each>(memory, y, x, rows, columns, logarithm);       \
+#define JITTERSCOPE_FORWARD(T, suffix, Threads, Each, together, name, Ahead)                                \
+  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_##name##_##Threads##x##Each##_##suffix,         \
+                         (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), {  \
+                           JITTERSCOPE_SHARED_MEMORY(memory);                                               \
+                           forward_shared<T, Threads, Each, Ahead>(memory, y, x, rows, columns, logarithm); \
                          })
 #define JITTERSCOPE_BACKWARD(T, suffix, Threads, Each, together)                                      \
   JITTERSCOPE_ROOM_ENTRY(                                                                             \
@@ -169,10 +197,13 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
 // 8192 rows of 50257 columns, forward: 871 us in f32 and 444 us in f16, where clusters of blocks take 926 and
 // 529 us; backward in f16 607 us for 685 us (H200). The elements beside whole lines have loads and stores of
 // their own: in those of the vectors they made the code so long that forward took 508 us in f16.
-#define JITTERSCOPE_KERNELS(T, suffix)       \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 2, 2)  \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 4, 2)  \
-  JITTERSCOPE_FORWARD(T, suffix, 1024, 4, 1) \
-  JITTERSCOPE_BACKWARD(T, suffix, 512, 2, 2) \
+#define JITTERSCOPE_KERNELS(T, suffix)                      \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 2, 2, shared, false)  \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 4, 2, shared, false)  \
+  JITTERSCOPE_FORWARD(T, suffix, 1024, 4, 1, shared, false) \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 2, 2, ahead, true)    \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 4, 2, ahead, true)    \
+  JITTERSCOPE_FORWARD(T, suffix, 1024, 4, 1, ahead, true)   \
+  JITTERSCOPE_BACKWARD(T, suffix, 512, 2, 2)                \
   JITTERSCOPE_BACKWARD(T, suffix, 1024, 2, 1)
 JITTERSCOPE_FOR_EACH_SHORT_TYPE(JITTERSCOPE_KERNELS)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <span>
 
@@ -55,16 +56,20 @@ void add_rows(KernelPlan& plan, const RowFiles& files, std::string_view base, Da
   }
 }
 
-/// Whether clusters of blocks took the rows: those that no block holds and eight do, where the GPU has them.
-template <class... Arguments>
-bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape, Arguments... arguments) {
+/// Whether clusters of blocks took the rows from `first` on: those that no block holds and eight do, where
+/// the GPU has them.
+template <class... Tensors>
+bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape, std::int64_t first,
+                  Tensors... tensors) {
   const std::int64_t slots = most_slots(shape.columns, elements_of_vector(shape.dtype));
   const auto part = smallest(kClustered, (slots + kClusterBlocks - 1) / kClusterBlocks);
   if (smallest(kHeld, slots) || !part || shape.dtype == DataType::f64) return false;
   const KernelName kernel(KernelFile::softmax_cluster, fmt::format("{}_cluster_{}", base, part->name()),
                           shape.dtype);
   if (plan.cluster_blocks(kernel) != kClusterBlocks) return false;
-  plan.add(kernel, shape.rows * kClusterBlocks, part->threads, arguments...);
+  plan.add(kernel, (shape.rows - first) * kClusterBlocks, part->threads, tensors...,
+           static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns), shape.logarithm,
+           static_cast<std::uint64_t>(first));
   return true;
 }
 
@@ -78,13 +83,23 @@ struct SharedKernel {
 constexpr std::array kSharedForward = {SharedKernel{512, 2, 2}, SharedKernel{512, 4, 2},
                                        SharedKernel{1024, 4, 1}};
 constexpr std::array kSharedBackward = {SharedKernel{512, 2, 2}, SharedKernel{1024, 2, 1}};
+/// Whether the next row's first part is read before the row's sum is known; whether rows beyond whole rounds
+/// are left to clusters.
+constexpr bool kAhead = true, kLeaveToClusters = true;
 /// What an SM takes of its shared memory for each block.
 constexpr std::int64_t kSharedOverhead = 2048;
 
+/// The rows of whole rounds of so many blocks. The others would take a round more, in which most blocks are
+/// idle; where clusters of the same blocks hold all of them at once, they are done sooner that way.
+std::int64_t rows_of_rounds(std::int64_t rows, std::int64_t blocks) {
+  const std::int64_t left = rows % blocks;
+  return rows > blocks && left * kClusterBlocks <= blocks ? rows - left : rows;
+}
+
 /// Whether blocks took the rows into shared memory: those that no block holds in registers, and it has room
 /// for.
-template <class... Arguments>
-bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, Arguments... arguments) {
+template <class... Tensors>
+bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, Tensors... tensors) {
   const int per_vector = elements_of_vector(shape.dtype);
   if (smallest(kHeld, most_slots(shape.columns, per_vector)) || shape.dtype == DataType::f64) return false;
   const bool backward = shape.pass == Pass::backward;
@@ -92,12 +107,16 @@ bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, A
   const Bytes needed(slots * 16 * (backward ? 2 : 1));
   for (const SharedKernel& each :
        backward ? std::span<const SharedKernel>(kSharedBackward) : kSharedForward) {
-    const KernelName kernel(KernelFile::softmax_shared, fmt::format("{}_shared_{}", base, each.name()),
+    const std::string_view way = kAhead && !backward ? "ahead" : "shared";
+    const KernelName kernel(KernelFile::softmax_shared, fmt::format("{}_{}_{}", base, way, each.name()),
                             shape.dtype);
     const Bytes room = plan.largest_shared_memory(kernel) / each.together;
     if (slots > each.slots() || needed + Bytes(kSharedOverhead) > room) continue;
-    plan.add_sharing(kernel, std::min(shape.rows, plan.resident_blocks(kernel, each.threads, needed)),
-                     each.threads, needed, arguments...);
+    const std::int64_t blocks = std::min(shape.rows, plan.resident_blocks(kernel, each.threads, needed));
+    std::int64_t rows = kLeaveToClusters ? rows_of_rounds(shape.rows, blocks) : shape.rows;
+    if (rows < shape.rows && !add_clusters(plan, base, shape, rows, tensors...)) rows = shape.rows;
+    plan.add_sharing(kernel, blocks, each.threads, needed, tensors..., static_cast<std::uint64_t>(rows),
+                     static_cast<std::uint64_t>(shape.columns), shape.logarithm);
     return true;
   }
   return false;
@@ -106,13 +125,9 @@ bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, A
 /// Softmax, whose arguments end in the same way for both passes.
 template <class... Tensors>
 void add_softmax(KernelPlan& plan, std::string_view base, const Softmax& shape, Tensors... tensors) {
-  const auto rows = static_cast<std::uint64_t>(shape.rows);
-  const auto columns = static_cast<std::uint64_t>(shape.columns);
-  if (add_shared(plan, base, shape, tensors..., rows, columns, shape.logarithm) ||
-      add_clusters(plan, base, shape, tensors..., rows, columns, shape.logarithm)) {
-    return;
-  }
-  add_rows(plan, kSoftmax, base, shape.dtype, shape.rows, shape.columns, tensors..., rows, columns,
+  if (add_shared(plan, base, shape, tensors...) || add_clusters(plan, base, shape, 0, tensors...)) return;
+  add_rows(plan, kSoftmax, base, shape.dtype, shape.rows, shape.columns, tensors...,
+           static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns),
            shape.logarithm);
 }
 
@@ -179,10 +194,29 @@ NormBackward backward_tensors(const KernelPlan& plan) {
           0};
 }
 
+/// Blocks of the fused pass: each leaves a row of partial sums for both gradients, which are written and read
+/// again. While b of the r blocks that the GPU holds have work, rows take r/b of the time that their bytes
+/// take with all of them; the partial sums take b times the time of one block's. Least is the sum of both at
+/// b^2 = r * (bytes of all rows) / (bytes of a block's sums). Of the blocks that then have as many rows as
+/// the others or one less, only so many are kept as need no more rows each.
+std::int64_t summing_blocks(KernelPlan& plan, const KernelName& kernel, const RowKernel& group,
+                            const LayerNorm& shape) {
+  constexpr double kRowTensors = 3, kSumAccesses = 4;  // dy, x and dx; two sums, written and read
+  const double rows_bytes =
+      static_cast<double>(shape.rows) * kRowTensors * static_cast<double>(element_size(shape.dtype).value());
+  const double sums_bytes = kSumAccesses * static_cast<double>(compute_size(shape.dtype).value());
+  const auto resident = static_cast<double>(plan.resident_blocks(kernel, group.threads));
+  const auto best = static_cast<std::int64_t>(std::ceil(std::sqrt(resident * rows_bytes / sums_bytes)));
+  const std::int64_t needed = (shape.rows + group.rows_each() - 1) / group.rows_each();
+  const std::int64_t blocks = std::min(best, passing_blocks(plan, kernel, group, shape.rows));
+  const std::int64_t rounds = (needed + blocks - 1) / blocks;
+  return (needed + rounds - 1) / rounds;
+}
+
 void plan_fused(KernelPlan& plan, const LayerNorm& shape, const RowKernel& fused) {
   const KernelName kernel(KernelFile::layer_norm_backward,
                           fmt::format("layer_norm_backward_{}", fused.name()), shape.dtype);
-  const std::int64_t blocks = passing_blocks(plan, kernel, fused, shape.rows);
+  const std::int64_t blocks = summing_blocks(plan, kernel, fused, shape);
   const WeightSums sums(plan, shape, blocks);
   NormBackward tensors = backward_tensors(plan);
   tensors.weight_sums = sums.weight;
