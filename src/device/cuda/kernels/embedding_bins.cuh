@@ -1,4 +1,4 @@
-// The indices of an embedding sorted by the row that they name.
+// The indices of an embedding by the row that they name: sorted, or in bins of one size.
 #pragma once
 
 #include "device/cuda/kernels/embedding_shape.hpp"
@@ -25,5 +25,21 @@ struct EmbeddingBins {
   IndexPart* parts;
   std::uint32_t* totals;  ///< places taken in `order`, parts
 };
+
+/// An index whose bin is full. Zero where there is none.
+struct LeftOver {
+  std::uint32_t row_and_one, position;
+};
+
+/// Zero before the first launch. Who looks up or adds up leaves `counts`, `left_over` and `totals` at zero.
+struct RowBins {
+  std::uint32_t* counts;     ///< of the indices of each row
+  std::uint32_t* positions;  ///< in the list of indices: a bin for each row
+  LeftOver* left_over;
+  std::uint32_t* places;  ///< of each full row among the full ones
+  std::uint32_t* totals;  ///< left over, full rows
+};
+
+__device__ __forceinline__ std::uint32_t lanes_below() { return (1u << threadIdx.x % 32) - 1; }
 
 }  // namespace

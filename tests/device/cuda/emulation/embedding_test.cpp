@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "layer_checks.hpp"
@@ -22,7 +25,6 @@ TEST(LayerKernels, Embedding) {
       expect_right_in_each_type(std::string("embedding:") + shape + ",pass=" + pass);
     }
   }
-  expect_right(Operation::parse("embedding:count=131073,rows=131073,columns=4,dtype=f32"));  // no stripes
 }
 
 // All indices equal; two rows with more of them than one thread takes; rows that none names. Twice, since
@@ -47,6 +49,49 @@ TEST(LayerKernels, EmbeddingGradientsOfRowsThatManyIndicesName) {
       }
     }
   }
+}
+
+/// Index i of a list. Of kRows rows, which are as few as have bins; some of them are named by none.
+using Indices = std::function<std::int64_t(std::int64_t)>;
+constexpr std::int64_t kRows = 4096;
+
+void expect_right_twice(const Operation& operation, const Indices& index) {
+  const auto& shape = std::get<Embedding>(operation.parameters());
+  emulation::EmulatedPlan plan(operation, kResident);
+  if (index) {
+    std::vector<double> indices;
+    for (std::int64_t i = 0; i < shape.count; ++i) indices.push_back(static_cast<double>(index(i)));
+    plan.write(shape.pass == Pass::backward ? 1 : 0, indices);
+  }
+  emulation::plan_layer(plan, operation);
+  ASSERT_EQ(plan.steps().front().kernel.name, "embedding_bin_i64");
+  for (int run = 0; run < 2; ++run) {
+    plan.run();
+    expect_output(operation, plan, 0);
+    plan.forget_outputs();
+  }
+}
+
+void expect_right_in_bins(const std::string& dtype, int columns, const Indices& index) {
+  for (const char* pass : {"forward", "backward"}) {
+    const Operation operation = Operation::parse(
+        fmt::format("embedding:count=8201,rows={},columns={},dtype={},pass={}", kRows, columns, dtype, pass));
+    SCOPED_TRACE(operation.text());
+    expect_right_twice(operation, index);
+  }
+}
+
+// Three rows that many indices name, mixed with each other in what is left over, and one that is named by one
+// index more than a bin holds.
+TEST(LayerKernels, EmbeddingsWithFullBins) {
+  const Indices full = [](std::int64_t i) { return i < 33 ? kRows - 1 : i % 2 == 0 ? i % 1000 : i % 3; };
+  for (const char* dtype : {"f64", "f32", "f16", "bf16"}) expect_right_in_bins(dtype, 520, full);
+  for (const char* dtype : {"f64", "bf16"}) expect_right_in_bins(dtype, 231, full);
+}
+
+TEST(LayerKernels, EmbeddingsWithBins) {
+  expect_right_in_bins("f32", 192, nullptr);  // random
+  expect_right_in_bins("f16", 776, [](std::int64_t) { return 7; });
 }
 
 }  // namespace

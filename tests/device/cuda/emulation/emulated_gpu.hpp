@@ -116,6 +116,11 @@ unsigned __match_any_sync(unsigned, Value value) {
   emulation::visit_warp(value, [&](unsigned lane, Value other) { same |= other == value ? 1u << lane : 0u; });
   return same;
 }
+inline unsigned __ballot_sync(unsigned, bool value) {
+  unsigned those = 0;
+  emulation::visit_warp(value, [&](unsigned lane, bool other) { those |= other ? 1u << lane : 0u; });
+  return those;
+}
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
 inline void __threadfence() {}
