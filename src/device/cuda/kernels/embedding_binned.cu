@@ -9,6 +9,7 @@ namespace {
 
 using jitterscope::cuda::BinnedEmbedding;
 using jitterscope::cuda::kBin;
+using jitterscope::cuda::kLanes;
 
 /// A row and, of some lanes, the position of an index that names it.
 struct NamedRow {
@@ -29,24 +30,24 @@ struct NamedRow {
 template <bool Clears, class Visit>
 __device__ __forceinline__ void for_each_named_row(const RowBins& bins, const BinnedEmbedding& shape,
                                                    Visit visit) {
-  const std::uint32_t lane = threadIdx.x % 32;
-  const std::uint64_t warp = first_index() / 32, warps = index_step() / 32;
+  const std::uint32_t lane = threadIdx.x % kLanes;
+  const std::uint64_t warp = first_index() / kLanes, warps = index_step() / kLanes;
   if (first_index() == 0) bins.totals[0] = bins.totals[1] = 0;
   for (std::uint64_t row = warp; row < shape.rows; row += warps) {
-    const std::uint32_t position = bins.positions[row * kBin + lane], count = bins.counts[row];
-    visit(NamedRow{row, position, count < kBin ? (1u << count) - 1 : ~0u, count});
-    if (lane == 0 && (Clears || count <= kBin)) bins.counts[row] = 0;
+    const std::uint32_t mine = bins.bins[row * kLanes + lane], count = __shfl_sync(~0u, mine, 0);
+    visit(NamedRow{row, mine, (2u << (count < kBin ? count : kBin)) - 2, count});
+    if (lane == 0 && (Clears || count <= kBin)) bins.count(row) = 0;
   }
   for (std::uint64_t part = warp; part < shape.parts; part += warps) {
-    if (bins.left_over[part * kBin].row_and_one == 0) return;
-    const LeftOver mine = bins.left_over[part * kBin + lane];
+    if (bins.left_over[part * kLanes].row_and_one == 0) return;
+    const LeftOver mine = bins.left_over[part * kLanes + lane];
     std::uint32_t left = __ballot_sync(~0u, mine.row_and_one != 0);
-    bins.left_over[part * kBin + lane].row_and_one = 0;
+    bins.left_over[part * kLanes + lane].row_and_one = 0;
     while (left != 0) {
       const std::uint32_t other = __shfl_sync(~0u, mine.row_and_one, __ffs(static_cast<int>(left)) - 1);
       const std::uint32_t same = __ballot_sync(~0u, mine.row_and_one == other);
       // One lane's: the others could read it when it is cleared already.
-      const std::uint32_t count = __shfl_sync(~0u, bins.counts[other - 1], 0);
+      const std::uint32_t count = __shfl_sync(~0u, bins.count(other - 1), 0);
       visit(NamedRow{other - 1u, mine.position, same, count});
       left &= ~same;
     }
@@ -59,9 +60,11 @@ struct LaneGroups {
   std::uint32_t first;
   bool has[Most];
 
-  __device__ LaneGroups(const BinnedEmbedding& shape, std::uint32_t chunk) : first(chunk + threadIdx.x % 32) {
+  __device__ LaneGroups(const BinnedEmbedding& shape, std::uint32_t chunk)
+      : first(chunk + threadIdx.x % kLanes) {
 #pragma unroll
-    for (int k = 0; k < Most; ++k) has[k] = k < static_cast<int>(shape.each) && first + k * 32 < shape.groups;
+    for (int k = 0; k < Most; ++k)
+      has[k] = k < static_cast<int>(shape.each) && first + k * kLanes < shape.groups;
   }
 };
 
@@ -71,19 +74,19 @@ __device__ __forceinline__ void look_up_binned(T* __restrict__ y, const T* __res
                                                const RowBins& bins, const BinnedEmbedding& shape) {
   constexpr int kMost = BinnedEmbedding::kMostForward;
   for_each_named_row<true>(bins, shape, [&](const NamedRow& named) {
-    for (std::uint32_t chunk = 0; chunk < shape.groups; chunk += shape.each * 32) {
+    for (std::uint32_t chunk = 0; chunk < shape.groups; chunk += shape.each * kLanes) {
       const LaneGroups<kMost> mine(shape, chunk);
       const T* const from = table + named.row * shape.columns + std::uint64_t{mine.first} * V;
       Pack<T, V> values[kMost];
 #pragma unroll
       for (int k = 0; k < kMost; ++k) {
-        if (mine.has[k]) values[k] = Pack<T, V>::load(from + k * 32 * V);
+        if (mine.has[k]) values[k] = Pack<T, V>::load(from + k * kLanes * V);
       }
       for (std::uint32_t left = named.lanes; left != 0;) {
         T* const to = y + named.take(left) * shape.columns + std::uint64_t{mine.first} * V;
 #pragma unroll
         for (int k = 0; k < kMost; ++k) {
-          if (mine.has[k]) values[k].store_once(to + k * 32 * V);
+          if (mine.has[k]) values[k].store_once(to + k * kLanes * V);
         }
       }
     }
@@ -117,7 +120,7 @@ __device__ __forceinline__ void add_rows(Compute<T> (&sums)[Most][V], const T* _
     const T* const from = dy + named.take(left) * columns + std::uint64_t{mine.first} * V;
 #pragma unroll
     for (int k = 0; k < Most; ++k) {
-      if (mine.has[k]) values[i][k].load(from + k * 32 * V);
+      if (mine.has[k]) values[i][k].load(from + k * kLanes * V);
     }
   }
 #pragma unroll
@@ -139,7 +142,7 @@ __device__ __forceinline__ void finish(T* __restrict__ dtable, Compute<T> (&sum)
   if (named.count > kBin) {
     const std::uint64_t place = std::uint64_t{bins.places[named.row]} * shape.groups + group;
     if (!shared.join(place, __popc(named.lanes), named.count, sum)) return;
-    if (group == shape.groups - 1) bins.counts[named.row] = 0;
+    if (group == shape.groups - 1) bins.count(named.row) = 0;
   }
   Pack<T, V> total;
 #pragma unroll
@@ -153,7 +156,7 @@ __device__ __forceinline__ void add_up_binned(T* __restrict__ dtable, const T* _
                                               const BinnedEmbedding& shape) {
   constexpr int kMost = BinnedEmbedding::kMostBackward;
   for_each_named_row<false>(bins, shape, [&](const NamedRow& named) {
-    for (std::uint32_t chunk = 0; chunk < shape.groups; chunk += shape.each * 32) {
+    for (std::uint32_t chunk = 0; chunk < shape.groups; chunk += shape.each * kLanes) {
       const LaneGroups<kMost> mine(shape, chunk);
       Compute<T> sums[kMost][V] = {};
       for (std::uint32_t left = named.lanes; left != 0;) {
@@ -161,7 +164,7 @@ __device__ __forceinline__ void add_up_binned(T* __restrict__ dtable, const T* _
       }
 #pragma unroll
       for (int k = 0; k < kMost; ++k) {
-        if (mine.has[k]) finish(dtable, sums[k], named, mine.first + k * 32, bins, shared, shape);
+        if (mine.has[k]) finish(dtable, sums[k], named, mine.first + k * kLanes, bins, shared, shape);
       }
     }
   });

@@ -55,7 +55,7 @@ __device__ __forceinline__ void sort_indices(const EmbeddingBins& bins, const st
 /// A whole warp comes here, though not each lane has an index.
 __device__ __forceinline__ void put(const RowBins& bins, std::uint32_t row, std::uint32_t rank,
                                     std::uint32_t position, bool has) {
-  if (has && rank < kBin) bins.positions[std::uint64_t{row} * kBin + rank] = position;
+  if (has && rank < kBin) (&bins.count(row))[1 + rank] = position;
   const bool left = has && rank >= kBin;
   const std::uint32_t all_left = __ballot_sync(~0u, left);
   if (all_left == 0) return;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void bin_indices(const RowBins& bins, const std::int6
   for (int k = 0; k < kInFlight; ++k) {
     same[k] = __ballot_sync(~0u, rows[k] == __shfl_sync(~0u, rows[k], 0));
     const std::uint32_t adds = lane == 0 ? __popc(same[k]) : same[k] >> lane & 1 ? 0 : 1;
-    ranks[k] = has[k] && adds > 0 ? atomicAdd(bins.counts + rows[k], adds) : 0;
+    ranks[k] = has[k] && adds > 0 ? atomicAdd(&bins.count(rows[k]), adds) : 0;
   }
 #pragma unroll
   for (int k = 0; k < kInFlight; ++k) {

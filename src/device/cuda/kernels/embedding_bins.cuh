@@ -31,13 +31,15 @@ struct LeftOver {
   std::uint32_t row_and_one, position;
 };
 
-/// Zero before the first launch. Who looks up or adds up leaves `counts`, `left_over` and `totals` at zero.
+/// Zero before the first launch. Who looks up or adds up leaves the counts, `left_over` and `totals` at zero.
 struct RowBins {
-  std::uint32_t* counts;     ///< of the indices of each row
-  std::uint32_t* positions;  ///< in the list of indices: a bin for each row
+  std::uint32_t*
+      bins;  ///< of each row: the count of its indices, where in the list the first kBin of them are
   LeftOver* left_over;
   std::uint32_t* places;  ///< of each full row among the full ones
   std::uint32_t* totals;  ///< left over, full rows
+
+  __device__ std::uint32_t& count(std::uint64_t row) const { return bins[row * jitterscope::cuda::kLanes]; }
 };
 
 __device__ __forceinline__ std::uint32_t lanes_below() { return (1u << threadIdx.x % 32) - 1; }

@@ -53,12 +53,11 @@ struct Sums {
 
 /// What the kernels know as RowBins.
 struct BinsOfRows {
-  DeviceAddress counts, positions, left_over, places, totals;
+  DeviceAddress bins, left_over, places, totals;
 
   BinsOfRows(KernelPlan& plan, const BinnedEmbedding& shape) {
-    counts = numbers(plan, shape.rows);
-    positions = numbers(plan, shape.rows * kBin);
-    left_over = numbers(plan, 2 * shape.parts * kBin);
+    bins = numbers(plan, shape.rows * kLanes);
+    left_over = numbers(plan, 2 * shape.parts * kLanes);
     places = numbers(plan, shape.rows);
     totals = numbers(plan, 2);
   }
