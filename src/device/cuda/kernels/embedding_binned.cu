@@ -1,6 +1,8 @@
 // Rows of a table by index, and the gradient added back to them, where many rows are named by few indices
 // each: see BinnedEmbedding. Each row of the table is read or written once, and each of y or dy as a whole.
+#include "device/cuda/kernels/async_copy.cuh"
 #include "device/cuda/kernels/embedding_bins.cuh"
+#include "device/cuda/kernels/embedding_bulk.cuh"
 #include "device/cuda/kernels/embedding_sums.cuh"
 #include "device/cuda/kernels/pack.cuh"
 #include "device/cuda/kernels/vector.cuh"
@@ -93,6 +95,42 @@ __device__ __forceinline__ void look_up_binned(T* __restrict__ y, const T* __res
   });
 }
 
+// The same from shared memory, by copies of whole chunks: each lane starts one, to the position that it
+// holds.
+template <class T>
+__device__ __forceinline__ void look_up_bulk(T* __restrict__ y, const T* __restrict__ table,
+                                             const RowBins& bins, const BinnedEmbedding& shape) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  look_up_binned<T, kPerVector<T>>(y, table, bins, shape);
+#else
+  constexpr int V = kPerVector<T>, kMost = BinnedEmbedding::kMostForward;
+  JITTERSCOPE_SHARED_MEMORY(rows);
+  const std::uint32_t lane = threadIdx.x % kLanes, width = shape.each * kLanes;
+  uint4* const own = rows + threadIdx.x / kLanes * width;
+  for_each_named_row<true>(bins, shape, [&](const NamedRow& named) {
+    for (std::uint32_t chunk = 0; chunk < shape.groups; chunk += width) {
+      const LaneGroups<kMost> mine(shape, chunk);
+      const T* const from = table + named.row * shape.columns + std::uint64_t{mine.first} * V;
+#pragma unroll
+      for (int k = 0; k < kMost; ++k) {
+        if (mine.has[k]) start_copy(own + lane + k * kLanes, from + k * kLanes * V);
+      }
+      end_copies();
+      wait_for_copies<0>();
+      show_to_bulk_stores();
+      __syncwarp();
+      if (named.lanes >> lane & 1) {
+        const std::uint32_t left = shape.groups - chunk;
+        start_bulk_store(y + named.position * shape.columns + std::uint64_t{chunk} * V, own,
+                         (left < width ? left : width) * static_cast<std::uint32_t>(sizeof(uint4)));
+      }
+      wait_for_bulk_reads();
+      __syncwarp();
+    }
+  });
+#endif
+}
+
 /// What one access reads, zero at first. A vector in its words: half as many registers as its 16-bit numbers.
 template <class T, int V>
 struct Read {
@@ -180,7 +218,10 @@ __device__ __forceinline__ void add_up_binned(T* __restrict__ dtable, const T* _
       128, 5, embedding_backward_binned_##width##_##suffix,                                 \
       (T * dtable, const T* dy, RowBins bins, SharedSums<T> shared, BinnedEmbedding shape), \
       { add_up_binned<T, V>(dtable, dy, bins, shared, shape); })
-#define JITTERSCOPE_KERNELS(T, suffix)    \
-  JITTERSCOPE_WIDTH(T, suffix, single, 1) \
-  JITTERSCOPE_WIDTH(T, suffix, vector, (kPerVector<T>))
+#define JITTERSCOPE_KERNELS(T, suffix)                                            \
+  JITTERSCOPE_WIDTH(T, suffix, single, 1)                                         \
+  JITTERSCOPE_WIDTH(T, suffix, vector, (kPerVector<T>))                           \
+  JITTERSCOPE_ENTRY(256, embedding_forward_bulk_vector_##suffix,                  \
+                    (T * y, const T* table, RowBins bins, BinnedEmbedding shape), \
+                    { look_up_bulk<T>(y, table, bins, shape); })
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)

@@ -86,6 +86,19 @@ BinsOfRows add_binning(KernelPlan& plan, const BinnedEmbedding& binned, std::int
   return bins;
 }
 
+/// Whether rows are written from shared memory, by bulk copies, and not from registers.
+constexpr bool kBulkLookup = false;
+
+void add_lookup(KernelPlan& plan, const Access& access, const BinnedEmbedding& binned,
+                const BinsOfRows& bins) {
+  const std::int64_t blocks = (binned.threads() + kBlockThreads - 1) / kBlockThreads;
+  const bool bulk = kBulkLookup && access.whole;
+  constexpr std::int64_t kVectorBytes = 16;
+  plan.add_sharing(access.kernel(KernelFile::embedding_binned, bulk ? "forward_bulk" : "forward_binned"),
+                   blocks, kBlockThreads, Bytes(bulk ? binned.each * kBlockThreads * kVectorBytes : 0),
+                   plan.operand(2), plan.operand(1), bins, binned);
+}
+
 void plan_forward(KernelPlan& plan, const Embedding& shape) {
   const Access access(shape);
   if (shape.count >= BinnedEmbedding::kLeastPerRowForward * shape.rows &&
@@ -93,8 +106,7 @@ void plan_forward(KernelPlan& plan, const Embedding& shape) {
     const auto binned = BinnedEmbedding::make(shape.count, shape.rows, shape.columns, access.group,
                                               BinnedEmbedding::kMostForward);
     const BinsOfRows bins = add_binning(plan, binned, shape.count, plan.operand(0));
-    plan.add_covering(access.kernel(KernelFile::embedding_binned, "forward_binned"), binned.threads(), 1,
-                      plan.operand(2), plan.operand(1), bins, binned);
+    add_lookup(plan, access, binned, bins);
     return;
   }
   const auto work = EmbeddingShape::make(shape.count, shape.rows, shape.columns, access.group,
