@@ -33,8 +33,7 @@ struct LeftOver {
 
 /// Zero before the first launch. Who looks up or adds up leaves the counts, `left_over` and `totals` at zero.
 struct RowBins {
-  std::uint32_t*
-      bins;  ///< of each row: the count of its indices, where in the list the first kBin of them are
+  std::uint32_t* bins;  ///< of each row: the count of its indices, the positions of the first kBin of them
   LeftOver* left_over;
   std::uint32_t* places;  ///< of each full row among the full ones
   std::uint32_t* totals;  ///< left over, full rows
