@@ -135,7 +135,14 @@ __device__ __forceinline__ void look_up_bulk(T* __restrict__ y, const T* __restr
 template <class T, int V>
 struct Read {
   Vector<T> value;
-  __device__ void load(const T* from) { value = Vector<T>(from); }
+  /// Nobody reads it again: the cache keeps the bins before it, which are written just before.
+  __device__ void load(const T* from) {
+#ifdef __CUDA_ARCH__
+    value.whole = __ldcs(reinterpret_cast<const uint4*>(from));
+#else
+    value = Vector<T>(from);
+#endif
+  }
   __device__ Compute<T> get(int j) const { return value.get(j); }
 };
 template <class T>
