@@ -26,6 +26,7 @@ namespace jitterscope::cuda {
   X(bias_add)                             \
   X(elementwise)                          \
   X(embedding)                            \
+  X(embedding_binned)                     \
   X(embedding_bins)                       \
   X(layer_norm)                           \
   X(layer_norm_backward)                  \

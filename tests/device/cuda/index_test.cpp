@@ -104,6 +104,25 @@ TEST(SortedEmbedding, HasThreadsForRowsAndForParts) {
   EXPECT_EQ(more_parts.threads(), 4096 * 192);
 }
 
+TEST(BinnedEmbedding, CutsRowsIntoChunksOfOneSize) {
+  const auto each = [](std::int64_t columns, std::int64_t most) {
+    return BinnedEmbedding::make(524288, 50257, columns, 8, most).each;
+  };
+  EXPECT_EQ(each(768, 3), 3u);
+  EXPECT_EQ(each(768 * 2, 3), 3u);  // 2 x 96 vectors
+  EXPECT_EQ(each(768 * 2, 4), 3u);
+  EXPECT_EQ(each(768 * 2, 6), 6u);
+  EXPECT_EQ(each(1024, 3), 2u);
+  EXPECT_EQ(each(256, 6), 1u);
+}
+
+TEST(BinnedEmbedding, FitsManyRowsOfFewIndices) {
+  EXPECT_TRUE(BinnedEmbedding::fits(524288, 50257, 96));
+  EXPECT_FALSE(BinnedEmbedding::fits(524288, 30522, 96));
+  EXPECT_FALSE(BinnedEmbedding::fits(2048, 1024, 96));
+  EXPECT_FALSE(BinnedEmbedding::fits(524288, 50257, 8));
+}
+
 TEST(PoolAxis, KnowsTheWindowsOverAnElement) {
   for (std::int32_t window = 1; window <= 5; ++window) {
     for (std::int32_t stride = 1; stride <= 6; ++stride) {

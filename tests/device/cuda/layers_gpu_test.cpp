@@ -101,9 +101,35 @@ TEST_F(CudaLayersTest, BiasAndEmbedding) {
     expect_right_in_each_layout(fmt::format("bias_add:{}", shape));
   }
   for (const char* shape :
-       {"count=8192,rows=30522,columns=768", "count=300,rows=7,columns=5", "count=5000,rows=3,columns=24"}) {
+       {"count=8192,rows=30522,columns=768", "count=300,rows=7,columns=5", "count=5000,rows=3,columns=24",
+        "count=120000,rows=8192,columns=768", "count=9001,rows=4500,columns=1101"}) {
     for (const char* pass : {"forward", "backward"}) {
       expect_right_in_each_type(fmt::format("embedding:{},pass={}", shape, pass));
+    }
+  }
+}
+
+// The indices are those of another embedding, which has only a few rows: more of them name one than its bin
+// holds. Twice, since each launch leaves its counts and sums to the next.
+TEST_F(CudaLayersTest, EmbeddingsOfRowsThatManyIndicesName) {
+  for (const int named : {1, 2, 280}) {
+    const auto few =
+        device().prepare(Operation::parse(fmt::format("embedding:count=9001,rows={},columns=1", named)), {});
+    for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
+      for (const char* pass : {"forward", "backward"}) {
+        for (const int columns : {37, 768}) {
+          const Operation operation = Operation::parse(fmt::format(
+              "embedding:count=9001,rows=4500,columns={},dtype={},pass={}", columns, dtype, pass));
+          SCOPED_TRACE(operation.text());
+          InputData data;
+          data.shared = {{.operand = pass[0] == 'b' ? 1u : 0u, .owner = few.get()}};
+          const auto prepared = device().prepare(operation, data);
+          for (int run = 0; run < 2; ++run) {
+            const Verification found = verify(queue(), *prepared);
+            EXPECT_TRUE(found.passed) << found.relative_error << ", " << found.unwritten << " not written";
+          }
+        }
+      }
     }
   }
 }

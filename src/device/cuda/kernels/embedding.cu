@@ -1,5 +1,6 @@
 // Rows of a table by index, and the gradient added back to them: see embedding_shape.hpp.
 #include "device/cuda/kernels/embedding_bins.cuh"
+#include "device/cuda/kernels/embedding_sums.cuh"
 #include "device/cuda/kernels/pack.cuh"
 #include "device/cuda/kernels/vector.cuh"
 
@@ -79,81 +80,13 @@ __device__ __forceinline__ void for_each_part(const EmbeddingBins& bins, const S
   }
 }
 
-template <class T, int V>
-__device__ __forceinline__ void look_up_sorted(T* __restrict__ y, const T* __restrict__ table,
-                                               const EmbeddingBins& bins, const SortedEmbedding& shape) {
-  for_each_part<V>(bins, shape, [&](const IndexSpan&, const Naming& named) {
-    const auto values = Pack<T, V>::load(table + named.row * shape.columns + named.column);
-    for (std::uint32_t i = named.begin; i < named.end; i += kSortedInFlight) {
-      std::uint64_t to[kSortedInFlight];
-#pragma unroll
-      for (int k = 0; k < kSortedInFlight; ++k) to[k] = i + k < named.end ? bins.order[i + k] : 0;
-#pragma unroll
-      for (int k = 0; k < kSortedInFlight; ++k) {
-        if (i + k < named.end) values.store_once(y + to[k] * shape.columns + named.column);
-      }
-    }
-  });
-}
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-constexpr bool kAddsFour = true;  // at once, which older GPUs cannot
-__device__ __forceinline__ void add_four(float* to, const float* values) {
-  atomicAdd(reinterpret_cast<float4*>(to), make_float4(values[0], values[1], values[2], values[3]));
-}
-#else
-constexpr bool kAddsFour = false;
-template <class C>
-__device__ __forceinline__ void add_four(C*, const C*) {}
-#endif
-
-template <int V, class C>
-__device__ __forceinline__ void add_atomically(C* to, const C (&values)[V]) {
-  if constexpr (kAddsFour && V % 4 == 0 && sizeof(C) == 4) {
-#pragma unroll
-    for (int i = 0; i < V; i += 4) add_four(to + i, values + i);
-  } else {
-#pragma unroll
-    for (int i = 0; i < V; ++i) atomicAdd(to + i, values[i]);
-  }
-}
-
-/// Sums of rows of more than one part, and how many parts of them have arrived: zero between launches.
-template <class T>
-struct SharedSums {
-  Compute<T>* sums;
-  std::uint32_t* arrived;
-
-  /// Adds to the sums; whoever comes last gets them all and clears them. A row that has them has more than
-  /// kPart indices, and so a place of its own.
-  template <int V>
-  __device__ bool join(const SortedEmbedding& shape, const IndexSpan& span, std::uint64_t column,
-                       Compute<T> (&values)[V]) const {
-    constexpr std::uint32_t kPart = SortedEmbedding::kPart;
-    const std::uint64_t place = span.begin / kPart;
-    Compute<T>* const own = sums + place * shape.columns + column;
-    add_atomically<V>(own, values);
-    __threadfence();
-    std::uint32_t* const count = arrived + place * shape.groups.divisor + column / V;
-    if (atomicAdd(count, 1u) + 1 < (span.count + kPart - 1) / kPart) return false;
-    __threadfence();
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-      volatile Compute<T>* const sum = own + i;  // past the L1, which may hold what it was
-      values[i] = *sum;
-      *sum = 0;
-    }
-    *count = 0;
-    return true;
-  }
-};
-
 // No atomic adds but for rows that many indices name: their order, and so the last bits, depends on the order
 // of arrival, as the order of a row's indices does.
 template <class T, int V>
 __device__ __forceinline__ void add_up(T* __restrict__ dtable, const T* __restrict__ dy,
                                        const EmbeddingBins& bins, const SharedSums<T>& shared,
                                        const SortedEmbedding& shape) {
+  constexpr std::uint32_t kPart = SortedEmbedding::kPart;
   for_each_part<V>(bins, shape, [&](const IndexSpan& span, const Naming& named) {
     Compute<T> sum[V] = {};
     for (std::uint32_t i = named.begin; i < named.end; i += kSortedInFlight) {
@@ -171,7 +104,10 @@ __device__ __forceinline__ void add_up(T* __restrict__ dtable, const T* __restri
         for (int j = 0; j < V; ++j) sum[j] += values[k].get(j);
       }
     }
-    if (span.count > SortedEmbedding::kPart && !shared.join(shape, span, named.column, sum)) return;
+    if (span.count > kPart) {  // and so has a place of its own among the sums
+      const std::uint64_t place = span.begin / kPart * shape.groups.divisor + named.column / V;
+      if (!shared.join(place, 1, (span.count + kPart - 1) / kPart, sum)) return;
+    }
     Pack<T, V> total;
 #pragma unroll
     for (int j = 0; j < V; ++j) total.set(j, sum[j]);
@@ -185,9 +121,6 @@ __device__ __forceinline__ void add_up(T* __restrict__ dtable, const T* __restri
   JITTERSCOPE_ENTRY(256, embedding_forward_##width##_##suffix,                                    \
                     (T * y, const std::int64_t* indices, const T* table, EmbeddingShape shape),   \
                     { look_up<T, V>(y, indices, table, shape); })                                 \
-  JITTERSCOPE_ENTRY(256, embedding_forward_sorted_##width##_##suffix,                             \
-                    (T * y, const T* table, EmbeddingBins bins, SortedEmbedding shape),           \
-                    { look_up_sorted<T, V>(y, table, bins, shape); })                             \
   JITTERSCOPE_ENTRY(                                                                              \
       256, embedding_backward_##width##_##suffix,                                                 \
       (T * dtable, const T* dy, EmbeddingBins bins, SharedSums<T> shared, SortedEmbedding shape), \

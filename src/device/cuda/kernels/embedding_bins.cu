@@ -1,12 +1,11 @@
 // Sorts the indices of an embedding by the row that they name, in three steps: count, place, sort. Rows stand
-// in no particular order, nor do the indices of one.
+// in no particular order, nor do the indices of one. Or puts them into bins, in one.
 #include "device/cuda/kernels/embedding_bins.cuh"
 
 namespace {
 
+using jitterscope::cuda::kBin;
 using jitterscope::cuda::SortedEmbedding;
-
-__device__ __forceinline__ std::uint32_t lanes_below() { return (1u << threadIdx.x % 32) - 1; }
 
 // Lanes that name one row count it together: all 524288 indices equal would else be as many atomic adds in
 // one place.
@@ -53,6 +52,50 @@ __device__ __forceinline__ void sort_indices(const EmbeddingBins& bins, const st
     bins.parts[atomicAdd(bins.totals + 1, 1u)] = {row, rank};
 }
 
+/// A whole warp comes here, though not each lane has an index.
+__device__ __forceinline__ void put(const RowBins& bins, std::uint32_t row, std::uint32_t rank,
+                                    std::uint32_t position, bool has) {
+  if (has && rank < kBin) (&bins.count(row))[1 + rank] = position;
+  const bool left = has && rank >= kBin;
+  const std::uint32_t all_left = __ballot_sync(~0u, left);
+  if (all_left == 0) return;
+  std::uint32_t place = 0;
+  if (threadIdx.x % 32 == 0) place = atomicAdd(bins.totals, static_cast<std::uint32_t>(__popc(all_left)));
+  place = __shfl_sync(~0u, place, 0);
+  if (!left) return;
+  bins.left_over[place + __popc(all_left & lanes_below())] = {row + 1, position};
+  if (rank == kBin) bins.places[row] = atomicAdd(bins.totals + 1, 1u);
+}
+
+// Lanes that name the row of the warp's first one count it together: all 524288 indices equal would else be
+// as many atomic adds in one place. Four indices in flight, since each add is waited for.
+__device__ __forceinline__ void bin_indices(const RowBins& bins, const std::int64_t* indices,
+                                            std::uint64_t count) {
+  constexpr int kInFlight = jitterscope::cuda::BinnedEmbedding::kIndicesInFlight;
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * blockDim.x * kInFlight + threadIdx.x;
+  const std::uint32_t lane = threadIdx.x % 32;
+  std::uint32_t rows[kInFlight], ranks[kInFlight], same[kInFlight];
+  bool has[kInFlight];
+#pragma unroll
+  for (int k = 0; k < kInFlight; ++k) {
+    const std::uint64_t i = first + k * blockDim.x;
+    has[k] = i < count;
+    rows[k] = has[k] ? static_cast<std::uint32_t>(indices[i]) : ~0u;
+  }
+#pragma unroll
+  for (int k = 0; k < kInFlight; ++k) {
+    same[k] = __ballot_sync(~0u, rows[k] == __shfl_sync(~0u, rows[k], 0));
+    const std::uint32_t adds = lane == 0 ? __popc(same[k]) : same[k] >> lane & 1 ? 0 : 1;
+    ranks[k] = has[k] && adds > 0 ? atomicAdd(&bins.count(rows[k]), adds) : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kInFlight; ++k) {
+    const std::uint32_t before = __shfl_sync(~0u, ranks[k], 0);
+    if (same[k] >> lane & 1) ranks[k] = before + __popc(same[k] & lanes_below());
+    put(bins, rows[k], ranks[k], static_cast<std::uint32_t>(first + k * blockDim.x), has[k]);
+  }
+}
+
 }  // namespace
 
 JITTERSCOPE_ENTRY(256, embedding_count_i64,
@@ -63,3 +106,5 @@ JITTERSCOPE_ENTRY(256, embedding_place_i64, (EmbeddingBins bins, std::uint64_t r
 JITTERSCOPE_ENTRY(256, embedding_sort_i64,
                   (EmbeddingBins bins, const std::int64_t* indices, std::uint64_t count),
                   { sort_indices(bins, indices, count); })
+JITTERSCOPE_ENTRY(256, embedding_bin_i64, (RowBins bins, const std::int64_t* indices, std::uint64_t count),
+                  { bin_indices(bins, indices, count); })

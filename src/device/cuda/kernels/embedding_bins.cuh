@@ -1,4 +1,4 @@
-// The indices of an embedding sorted by the row that they name.
+// The indices of an embedding by the row that they name: sorted, or in bins of one size.
 #pragma once
 
 #include "device/cuda/kernels/embedding_shape.hpp"
@@ -25,5 +25,22 @@ struct EmbeddingBins {
   IndexPart* parts;
   std::uint32_t* totals;  ///< places taken in `order`, parts
 };
+
+/// An index whose bin is full. Zero where there is none.
+struct LeftOver {
+  std::uint32_t row_and_one, position;
+};
+
+/// Zero before the first launch. Who looks up or adds up leaves the counts, `left_over` and `totals` at zero.
+struct RowBins {
+  std::uint32_t* bins;  ///< of each row: the count of its indices, the positions of the first kBin of them
+  LeftOver* left_over;
+  std::uint32_t* places;  ///< of each full row among the full ones
+  std::uint32_t* totals;  ///< left over, full rows
+
+  __device__ std::uint32_t& count(std::uint64_t row) const { return bins[row * jitterscope::cuda::kLanes]; }
+};
+
+__device__ __forceinline__ std::uint32_t lanes_below() { return (1u << threadIdx.x % 32) - 1; }
 
 }  // namespace

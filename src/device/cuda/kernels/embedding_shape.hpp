@@ -72,4 +72,46 @@ struct SortedEmbedding {
   }
 };
 
+/// Indices that a bin holds: one for each lane but the first, which takes their count. Random ones, 16 for
+/// each row, fill one bin in 3600.
+inline constexpr std::uint32_t kLanes = 32, kBin = kLanes - 1;
+
+/// For indices in bins, one for each row that they can name. A warp takes a row, in chunks of columns: each
+/// lane some groups of them, 32 groups apart.
+struct BinnedEmbedding {
+  std::uint64_t rows = 0, columns = 0;
+  std::uint64_t parts = 0;   ///< of indices whose bin is full, one for each lane: at most
+  std::uint32_t groups = 0;  ///< of `columns`, that one access takes
+  std::uint32_t each = 0;    ///< groups of a lane in a chunk
+
+  static constexpr std::int64_t kMostPerRow = 16;
+  /// With fewer, the cache mostly has a row that comes up again, or there is none.
+  static constexpr std::int64_t kLeastPerRowForward = 2;
+  /// Fewer rows are too few warps, and narrower ones leave most lanes idle.
+  static constexpr std::int64_t kLeastRows = 4096, kLeastGroups = 16;
+  static constexpr int kIndicesInFlight = 4, kRowsInFlight = 4;
+  /// Groups of a lane, which are in registers.
+  static constexpr int kMostForward = 6, kMostBackward = 3;
+
+  static bool fits(std::int64_t count, std::int64_t rows, std::int64_t groups) {
+    return rows >= kLeastRows && count <= kMostPerRow * rows && groups >= kLeastGroups;
+  }
+  /// Chunks of one size, so that the last has no idle lanes.
+  static BinnedEmbedding make(std::int64_t count, std::int64_t rows, std::int64_t columns, int group,
+                              std::int64_t most_each) {
+    const auto divide = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+    BinnedEmbedding shape;
+    shape.rows = static_cast<std::uint64_t>(rows);
+    shape.columns = static_cast<std::uint64_t>(columns);
+    shape.parts = static_cast<std::uint64_t>(divide(count, kLanes));
+    shape.groups = static_cast<std::uint32_t>(columns / group);
+    const std::int64_t wide = divide(shape.groups, kLanes);
+    shape.each = static_cast<std::uint32_t>(divide(wide, divide(wide, most_each)));
+    return shape;
+  }
+  /// Rows that more indices name than a bin holds: at most so many.
+  static std::int64_t full_rows(std::int64_t count) { return count / (kBin + 1); }
+  std::int64_t threads() const { return static_cast<std::int64_t>(rows * kLanes); }
+};
+
 }  // namespace jitterscope::cuda

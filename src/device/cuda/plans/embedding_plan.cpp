@@ -1,6 +1,6 @@
-// Embedding: the gradient by the indices sorted by the row that they name, so that each row of the table is
-// written once; the lookup by the indices as they stand, unless the table is too large for stripes of it to
-// stay in the cache.
+// Embedding. Where many rows are named by few indices each, the indices are put into bins, and each row of
+// the table is read or written once. Elsewhere the gradient is found by sorted indices, which are as many for
+// a row as there are, and the lookup by the indices as they stand.
 #include <fmt/format.h>
 
 #include "device/cuda/kernel_plan.hpp"
@@ -9,20 +9,22 @@
 namespace jitterscope::cuda {
 namespace {
 
+/// So many of 32 bits.
+DeviceAddress numbers(KernelPlan& plan, std::uint64_t count) {
+  return plan.workspace(Bytes(static_cast<std::int64_t>(count * sizeof(std::uint32_t))));
+}
+
 /// What the kernels know as EmbeddingBins.
 struct Bins {
   DeviceAddress counts, ranks, spans, order, parts, totals;
 
   Bins(KernelPlan& plan, const SortedEmbedding& shape, std::uint64_t count) {
-    const auto numbers = [&](std::uint64_t size) {
-      return plan.workspace(Bytes(static_cast<std::int64_t>(size * sizeof(std::uint32_t))));
-    };
-    counts = numbers(shape.rows);
-    ranks = numbers(count);
-    spans = numbers(2 * shape.rows);
-    order = numbers(count);
-    parts = numbers(2 * (shape.parts + 1));
-    totals = numbers(2);
+    counts = numbers(plan, shape.rows);
+    ranks = numbers(plan, count);
+    spans = numbers(plan, 2 * shape.rows);
+    order = numbers(plan, count);
+    parts = numbers(plan, 2 * (shape.parts + 1));
+    totals = numbers(plan, 2);
   }
 };
 
@@ -42,40 +44,105 @@ Bins add_sorting(KernelPlan& plan, const SortedEmbedding& shape, std::int64_t co
 struct Sums {
   DeviceAddress sums, arrived;
 
-  Sums(KernelPlan& plan, const SortedEmbedding& shape, DataType dtype) {
-    const auto places = static_cast<std::int64_t>(shape.parts) + 1;
-    sums = plan.workspace(
-        Bytes(places * static_cast<std::int64_t>(shape.columns) * compute_size(dtype).value()));
-    arrived = plan.workspace(Bytes(places * static_cast<std::int64_t>(shape.groups.divisor) *
-                                   static_cast<std::int64_t>(sizeof(std::uint32_t))));
+  /// `places` rows of sums.
+  Sums(KernelPlan& plan, const Embedding& shape, std::int64_t places, std::int64_t groups) {
+    sums = plan.workspace(Bytes(places * shape.columns * compute_size(shape.dtype).value()));
+    arrived = plan.workspace(Bytes(places * groups * static_cast<std::int64_t>(sizeof(std::uint32_t))));
   }
 };
+
+/// What the kernels know as RowBins.
+struct BinsOfRows {
+  DeviceAddress bins, left_over, places, totals;
+
+  BinsOfRows(KernelPlan& plan, const BinnedEmbedding& shape) {
+    bins = numbers(plan, shape.rows * kLanes);
+    left_over = numbers(plan, 2 * shape.parts * kLanes);
+    places = numbers(plan, shape.rows);
+    totals = numbers(plan, 2);
+  }
+};
+
+/// How wide the accesses to a row are, and the kernels for them.
+struct Access {
+  DataType dtype;
+  bool whole;  ///< vectors
+  int group;   ///< columns of one access
+
+  explicit Access(const Embedding& shape)
+      : dtype(shape.dtype),
+        whole(shape.columns % elements_of_vector(dtype) == 0),
+        group(whole ? elements_of_vector(dtype) : 1) {}
+  KernelName kernel(KernelFile file, std::string_view base) const {
+    return {file, fmt::format("embedding_{}_{}", base, whole ? "vector" : "single"), dtype};
+  }
+};
+
+BinsOfRows add_binning(KernelPlan& plan, const BinnedEmbedding& binned, std::int64_t count,
+                       DeviceAddress indices) {
+  const BinsOfRows bins(plan, binned);
+  plan.add_covering(KernelName(KernelFile::embedding_bins, "embedding_bin", DataType::i64), count,
+                    BinnedEmbedding::kIndicesInFlight, bins, indices, static_cast<std::uint64_t>(count));
+  return bins;
+}
+
+/// Whether rows are written from shared memory, by bulk copies, and not from registers.
+constexpr bool kBulkLookup = false;
+
+void add_lookup(KernelPlan& plan, const Access& access, const BinnedEmbedding& binned,
+                const BinsOfRows& bins) {
+  const std::int64_t blocks = (binned.threads() + kBlockThreads - 1) / kBlockThreads;
+  const bool bulk = kBulkLookup && access.whole;
+  constexpr std::int64_t kVectorBytes = 16;
+  plan.add_sharing(access.kernel(KernelFile::embedding_binned, bulk ? "forward_bulk" : "forward_binned"),
+                   blocks, kBlockThreads, Bytes(bulk ? binned.each * kBlockThreads * kVectorBytes : 0),
+                   plan.operand(2), plan.operand(1), bins, binned);
+}
+
+void plan_forward(KernelPlan& plan, const Embedding& shape) {
+  const Access access(shape);
+  if (shape.count >= BinnedEmbedding::kLeastPerRowForward * shape.rows &&
+      BinnedEmbedding::fits(shape.count, shape.rows, shape.columns / access.group)) {
+    const auto binned = BinnedEmbedding::make(shape.count, shape.rows, shape.columns, access.group,
+                                              BinnedEmbedding::kMostForward);
+    const BinsOfRows bins = add_binning(plan, binned, shape.count, plan.operand(0));
+    add_lookup(plan, access, binned, bins);
+    return;
+  }
+  const auto work = EmbeddingShape::make(shape.count, shape.rows, shape.columns, access.group,
+                                         access.group * element_size(shape.dtype).value());
+  plan.add(access.kernel(KernelFile::embedding, "forward"), work.blocks(), kBlockThreads, plan.operand(2),
+           plan.operand(0), plan.operand(1), work);
+}
+
+void plan_backward(KernelPlan& plan, const Embedding& shape) {
+  const Access access(shape);
+  const std::int64_t groups = shape.columns / access.group;
+  if (BinnedEmbedding::fits(shape.count, shape.rows, groups)) {
+    const auto binned = BinnedEmbedding::make(shape.count, shape.rows, shape.columns, access.group,
+                                              BinnedEmbedding::kMostBackward);
+    const BinsOfRows bins = add_binning(plan, binned, shape.count, plan.operand(1));
+    const Sums sums(plan, shape, BinnedEmbedding::full_rows(shape.count) + 1, groups);
+    constexpr unsigned kThreads = 128;
+    plan.add(access.kernel(KernelFile::embedding_binned, "backward_binned"),
+             (binned.threads() + kThreads - 1) / kThreads, kThreads, plan.operand(2), plan.operand(0), bins,
+             sums, binned);
+    return;
+  }
+  const auto sorted = SortedEmbedding::make(shape.count, shape.rows, shape.columns, access.group);
+  const Bins bins = add_sorting(plan, sorted, shape.count, plan.operand(1));
+  const Sums sums(plan, shape, static_cast<std::int64_t>(sorted.parts) + 1, groups);
+  plan.add_covering(access.kernel(KernelFile::embedding, "backward"), sorted.threads(), 1, plan.operand(2),
+                    plan.operand(0), bins, sums, sorted);
+}
 
 }  // namespace
 
 void plan_embedding(KernelPlan& plan, const Embedding& shape) {
-  const int per_vector = elements_of_vector(shape.dtype);
-  const bool whole = shape.columns % per_vector == 0;
-  const int group = whole ? per_vector : 1;
-  const auto name = [&](std::string_view base) {
-    return KernelName(KernelFile::embedding,
-                      fmt::format("embedding_{}_{}", base, whole ? "vector" : "single"), shape.dtype);
-  };
-  const auto sorted = SortedEmbedding::make(shape.count, shape.rows, shape.columns, group);
   if (shape.pass == Pass::backward) {
-    const Bins bins = add_sorting(plan, sorted, shape.count, plan.operand(1));
-    const Sums sums(plan, sorted, shape.dtype);
-    plan.add_covering(name("backward"), sorted.threads(), 1, plan.operand(2), plan.operand(0), bins, sums,
-                      sorted);
-  } else if (shape.count >= shape.rows && !EmbeddingShape::has_stripes(shape.rows)) {
-    const Bins bins = add_sorting(plan, sorted, shape.count, plan.operand(0));
-    plan.add_covering(name("forward_sorted"), sorted.threads(), 1, plan.operand(2), plan.operand(1), bins,
-                      sorted);
+    plan_backward(plan, shape);
   } else {
-    const auto work = EmbeddingShape::make(shape.count, shape.rows, shape.columns, group,
-                                           group * element_size(shape.dtype).value());
-    plan.add(name("forward"), work.blocks(), kBlockThreads, plan.operand(2), plan.operand(0), plan.operand(1),
-             work);
+    plan_forward(plan, shape);
   }
 }
 

@@ -92,6 +92,7 @@ void call_with(void (*)(Parameters...), void** arguments) {
 #define gridDim emulation::grid_size
 
 inline void __syncthreads() { emulation::wait_at_barrier(); }
+inline void __syncwarp() { emulation::wait_for_others(); }
 template <class Value>
 Value __shfl_xor_sync(unsigned, Value value, int offset, int = 32) {
   return emulation::exchange(value, threadIdx.x ^ static_cast<unsigned>(offset));
@@ -115,6 +116,11 @@ unsigned __match_any_sync(unsigned, Value value) {
   unsigned same = 0;
   emulation::visit_warp(value, [&](unsigned lane, Value other) { same |= other == value ? 1u << lane : 0u; });
   return same;
+}
+inline unsigned __ballot_sync(unsigned, bool value) {
+  unsigned those = 0;
+  emulation::visit_warp(value, [&](unsigned lane, bool other) { those |= other ? 1u << lane : 0u; });
+  return those;
 }
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }

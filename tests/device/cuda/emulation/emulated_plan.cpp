@@ -87,13 +87,18 @@ EmulatedPlan::EmulatedPlan(const Operation& operation, std::int64_t resident)
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     const Operand& operand = descriptions_[i];
     operands_.push_back(std::make_shared<Memory>(operand.bytes()));
-    if (operand.role == OperandRole::output) {
-      std::memset(operands_.back()->bytes(), 0xff, operands_.back()->size());
-      continue;
-    }
+    if (operand.role == OperandRole::output) continue;
     std::vector<double> values(static_cast<std::size_t>(operand.count));
     for (double& value : values) value = draw(operand, random);
     write(i, values);
+  }
+  forget_outputs();
+}
+
+void EmulatedPlan::forget_outputs() {
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    if (descriptions_[i].role != OperandRole::output) continue;
+    std::memset(operands_[i]->bytes(), 0xff, operands_[i]->size());
   }
 }
 

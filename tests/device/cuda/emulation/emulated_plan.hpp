@@ -31,6 +31,8 @@ class EmulatedPlan : public jitterscope::cuda::KernelPlan {
   void run();
   std::vector<double> read(std::size_t index) const;
   void write(std::size_t index, const std::vector<double>& values);
+  /// The bits of NaN again, so that the next run has to write all of it.
+  void forget_outputs();
   const std::vector<jitterscope::cuda::KernelStep>& steps() const { return steps_; }
 
  protected:
