@@ -105,15 +105,13 @@ TEST(SortedEmbedding, HasThreadsForRowsAndForParts) {
 }
 
 TEST(BinnedEmbedding, CutsRowsIntoChunksOfOneSize) {
-  const auto each = [](std::int64_t columns, std::int64_t most) {
-    return BinnedEmbedding::make(524288, 50257, columns, 8, most).each;
+  const auto each = [](std::int64_t columns) {
+    return BinnedEmbedding::make(524288, 50257, columns, 8).each;
   };
-  EXPECT_EQ(each(768, 3), 3u);
-  EXPECT_EQ(each(768 * 2, 3), 3u);  // 2 x 96 vectors
-  EXPECT_EQ(each(768 * 2, 4), 3u);
-  EXPECT_EQ(each(768 * 2, 6), 6u);
-  EXPECT_EQ(each(1024, 3), 2u);
-  EXPECT_EQ(each(256, 6), 1u);
+  EXPECT_EQ(each(768), 3u);
+  EXPECT_EQ(each(768 * 2), 3u);  // 2 x 96 vectors
+  EXPECT_EQ(each(1024), 2u);
+  EXPECT_EQ(each(256), 1u);
 }
 
 TEST(BinnedEmbedding, FitsManyRowsOfFewIndices) {

@@ -85,20 +85,17 @@ struct BinnedEmbedding {
   std::uint32_t each = 0;    ///< groups of a lane in a chunk
 
   static constexpr std::int64_t kMostPerRow = 16;
-  /// With fewer, the cache mostly has a row that comes up again, or there is none.
-  static constexpr std::int64_t kLeastPerRowForward = 2;
   /// Fewer rows are too few warps, and narrower ones leave most lanes idle.
   static constexpr std::int64_t kLeastRows = 4096, kLeastGroups = 16;
   static constexpr int kIndicesInFlight = 4, kRowsInFlight = 4;
   /// Groups of a lane, which are in registers.
-  static constexpr int kMostForward = 6, kMostBackward = 3;
+  static constexpr int kMostEach = 3;
 
   static bool fits(std::int64_t count, std::int64_t rows, std::int64_t groups) {
     return rows >= kLeastRows && count <= kMostPerRow * rows && groups >= kLeastGroups;
   }
   /// Chunks of one size, so that the last has no idle lanes.
-  static BinnedEmbedding make(std::int64_t count, std::int64_t rows, std::int64_t columns, int group,
-                              std::int64_t most_each) {
+  static BinnedEmbedding make(std::int64_t count, std::int64_t rows, std::int64_t columns, int group) {
     const auto divide = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     BinnedEmbedding shape;
     shape.rows = static_cast<std::uint64_t>(rows);
@@ -106,7 +103,7 @@ struct BinnedEmbedding {
     shape.parts = static_cast<std::uint64_t>(divide(count, kLanes));
     shape.groups = static_cast<std::uint32_t>(columns / group);
     const std::int64_t wide = divide(shape.groups, kLanes);
-    shape.each = static_cast<std::uint32_t>(divide(wide, divide(wide, most_each)));
+    shape.each = static_cast<std::uint32_t>(divide(wide, divide(wide, kMostEach)));
     return shape;
   }
   /// Rows that more indices name than a bin holds: at most so many.

@@ -80,9 +80,9 @@ __device__ __forceinline__ void for_each_arriving(Visit visit) {
 }
 
 // Once its last batch has arrived, a row needs the sum over all before the first result makes room for the
-// next row, and nothing would be on its way meanwhile. `Ahead`: registers keep the first batch, whose place
-// is the next row's as soon as it has been read.
-template <class T, int Threads, int Each, bool Ahead>
+// next row, and nothing would be on its way meanwhile. So registers keep the first batch, whose place is the
+// next row's as soon as it has been read.
+template <class T, int Threads, int Each>
 __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y, const T* __restrict__ x,
                                                std::uint64_t rows, std::uint64_t columns, bool logarithm) {
   using C = Compute<T>;
@@ -95,8 +95,8 @@ __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y,
     const bool more = number + gridDim.x < rows;
     Vector<T> kept[Each], values[Each];
     RunningExponentials<T, Each> running;
-    for_each_arriving<Ahead>([&](int batch) {
-      if (Ahead && batch == 0) {
+    for_each_arriving<1>([&](int batch) {
+      if (batch == 0) {
         const int count = shared.load(row, 0, kept);
         if (more) shared.start(next, 0);
         end_copies();
@@ -113,9 +113,9 @@ __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y,
     const auto write = [&](int batch, int count, const Vector<T>(&from)[Each]) {
       Shared::write(y, row, batch, count, [&](int k) { return normalized(from[k], normalizer, logarithm); });
     };
-    if (Ahead) write(0, Shared::present(row, 0), kept);
+    write(0, Shared::present(row, 0), kept);
 #pragma unroll
-    for (int batch = Ahead; batch < kBatches; ++batch) {
+    for (int batch = 1; batch < kBatches; ++batch) {
       const int count = shared.load(row, batch, values);
       if (more) shared.start(next, batch);
       end_copies();
@@ -181,11 +181,11 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
 
 }  // namespace
 
-#define JITTERSCOPE_FORWARD(T, suffix, Threads, Each, together, name, Ahead)                                \
-  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_##name##_##Threads##x##Each##_##suffix,         \
-                         (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), {  \
-                           JITTERSCOPE_SHARED_MEMORY(memory);                                               \
-                           forward_shared<T, Threads, Each, Ahead>(memory, y, x, rows, columns, logarithm); \
+#define JITTERSCOPE_FORWARD(T, suffix, Threads, Each, together)                                            \
+  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_shared_##Threads##x##Each##_##suffix,          \
+                         (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), { \
+                           JITTERSCOPE_SHARED_MEMORY(memory);                                              \
+                           forward_shared<T, Threads, Each>(memory, y, x, rows, columns, logarithm);       \
                          })
 #define JITTERSCOPE_BACKWARD(T, suffix, Threads, Each, together)                                      \
   JITTERSCOPE_ROOM_ENTRY(                                                                             \
@@ -194,16 +194,14 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
         JITTERSCOPE_SHARED_MEMORY(memory);                                                            \
         backward_shared<T, Threads, Each>(memory, dx, dy, y, rows, columns, logarithm);               \
       })
-// 8192 rows of 50257 columns, forward: 871 us in f32 and 444 us in f16, where clusters of blocks take 926 and
-// 529 us; backward in f16 607 us for 685 us (H200). The elements beside whole lines have loads and stores of
-// their own: in those of the vectors they made the code so long that forward took 508 us in f16.
-#define JITTERSCOPE_KERNELS(T, suffix)                      \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 2, 2, shared, false)  \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 4, 2, shared, false)  \
-  JITTERSCOPE_FORWARD(T, suffix, 1024, 4, 1, shared, false) \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 2, 2, ahead, true)    \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 4, 2, ahead, true)    \
-  JITTERSCOPE_FORWARD(T, suffix, 1024, 4, 1, ahead, true)   \
-  JITTERSCOPE_BACKWARD(T, suffix, 512, 2, 2)                \
+// 8192 rows of 50257 columns, forward: 866 us in f32 and 440 us in f16, where clusters of blocks take 926 and
+// 529 us; backward in f16 606 us for 685 us (H200). The last 8 rows are a round of their own; clusters that
+// take them before the others made it 868 and 444 us. The elements beside whole lines have loads and stores
+// of their own: in those of the vectors they made the code so long that forward took 508 us in f16.
+#define JITTERSCOPE_KERNELS(T, suffix)       \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 2, 2)  \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 4, 2)  \
+  JITTERSCOPE_FORWARD(T, suffix, 1024, 4, 1) \
+  JITTERSCOPE_BACKWARD(T, suffix, 512, 2, 2) \
   JITTERSCOPE_BACKWARD(T, suffix, 1024, 2, 1)
 JITTERSCOPE_FOR_EACH_SHORT_TYPE(JITTERSCOPE_KERNELS)

@@ -1,6 +1,6 @@
-// Embedding. Where many rows are named by few indices each, the indices are put into bins, and each row of
-// the table is read or written once. Elsewhere the gradient is found by sorted indices, which are as many for
-// a row as there are, and the lookup by the indices as they stand.
+// Embedding: the lookup by the indices as they stand; the gradient by the indices of each row of the table,
+// so that it is written once. Where many rows are named by few indices each, these are put into bins;
+// elsewhere they are sorted, which are as many for a row as there are.
 #include <fmt/format.h>
 
 #include "device/cuda/kernel_plan.hpp"
@@ -86,29 +86,8 @@ BinsOfRows add_binning(KernelPlan& plan, const BinnedEmbedding& binned, std::int
   return bins;
 }
 
-/// Whether rows are written from shared memory, by bulk copies, and not from registers.
-constexpr bool kBulkLookup = false;
-
-void add_lookup(KernelPlan& plan, const Access& access, const BinnedEmbedding& binned,
-                const BinsOfRows& bins) {
-  const std::int64_t blocks = (binned.threads() + kBlockThreads - 1) / kBlockThreads;
-  const bool bulk = kBulkLookup && access.whole;
-  constexpr std::int64_t kVectorBytes = 16;
-  plan.add_sharing(access.kernel(KernelFile::embedding_binned, bulk ? "forward_bulk" : "forward_binned"),
-                   blocks, kBlockThreads, Bytes(bulk ? binned.each * kBlockThreads * kVectorBytes : 0),
-                   plan.operand(2), plan.operand(1), bins, binned);
-}
-
 void plan_forward(KernelPlan& plan, const Embedding& shape) {
   const Access access(shape);
-  if (shape.count >= BinnedEmbedding::kLeastPerRowForward * shape.rows &&
-      BinnedEmbedding::fits(shape.count, shape.rows, shape.columns / access.group)) {
-    const auto binned = BinnedEmbedding::make(shape.count, shape.rows, shape.columns, access.group,
-                                              BinnedEmbedding::kMostForward);
-    const BinsOfRows bins = add_binning(plan, binned, shape.count, plan.operand(0));
-    add_lookup(plan, access, binned, bins);
-    return;
-  }
   const auto work = EmbeddingShape::make(shape.count, shape.rows, shape.columns, access.group,
                                          access.group * element_size(shape.dtype).value());
   plan.add(access.kernel(KernelFile::embedding, "forward"), work.blocks(), kBlockThreads, plan.operand(2),
@@ -119,8 +98,7 @@ void plan_backward(KernelPlan& plan, const Embedding& shape) {
   const Access access(shape);
   const std::int64_t groups = shape.columns / access.group;
   if (BinnedEmbedding::fits(shape.count, shape.rows, groups)) {
-    const auto binned = BinnedEmbedding::make(shape.count, shape.rows, shape.columns, access.group,
-                                              BinnedEmbedding::kMostBackward);
+    const auto binned = BinnedEmbedding::make(shape.count, shape.rows, shape.columns, access.group);
     const BinsOfRows bins = add_binning(plan, binned, shape.count, plan.operand(1));
     const Sums sums(plan, shape, BinnedEmbedding::full_rows(shape.count) + 1, groups);
     constexpr unsigned kThreads = 128;

@@ -56,20 +56,16 @@ void add_rows(KernelPlan& plan, const RowFiles& files, std::string_view base, Da
   }
 }
 
-/// Whether clusters of blocks took the rows from `first` on: those that no block holds and eight do, where
-/// the GPU has them.
-template <class... Tensors>
-bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape, std::int64_t first,
-                  Tensors... tensors) {
+/// Whether clusters of blocks took the rows: those that no block holds and eight do, where the GPU has them.
+template <class... Arguments>
+bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape, Arguments... arguments) {
   const std::int64_t slots = most_slots(shape.columns, elements_of_vector(shape.dtype));
   const auto part = smallest(kClustered, (slots + kClusterBlocks - 1) / kClusterBlocks);
   if (smallest(kHeld, slots) || !part || shape.dtype == DataType::f64) return false;
   const KernelName kernel(KernelFile::softmax_cluster, fmt::format("{}_cluster_{}", base, part->name()),
                           shape.dtype);
   if (plan.cluster_blocks(kernel) != kClusterBlocks) return false;
-  plan.add(kernel, (shape.rows - first) * kClusterBlocks, part->threads, tensors...,
-           static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns), shape.logarithm,
-           static_cast<std::uint64_t>(first));
+  plan.add(kernel, shape.rows * kClusterBlocks, part->threads, arguments...);
   return true;
 }
 
@@ -83,23 +79,13 @@ struct SharedKernel {
 constexpr std::array kSharedForward = {SharedKernel{512, 2, 2}, SharedKernel{512, 4, 2},
                                        SharedKernel{1024, 4, 1}};
 constexpr std::array kSharedBackward = {SharedKernel{512, 2, 2}, SharedKernel{1024, 2, 1}};
-/// Whether the next row's first part is read before the row's sum is known; whether rows beyond whole rounds
-/// are left to clusters.
-constexpr bool kAhead = true, kLeaveToClusters = true;
 /// What an SM takes of its shared memory for each block.
 constexpr std::int64_t kSharedOverhead = 2048;
 
-/// The rows of whole rounds of so many blocks. The others would take a round more, in which most blocks are
-/// idle; where clusters of the same blocks hold all of them at once, they are done sooner that way.
-std::int64_t rows_of_rounds(std::int64_t rows, std::int64_t blocks) {
-  const std::int64_t left = rows % blocks;
-  return rows > blocks && left * kClusterBlocks <= blocks ? rows - left : rows;
-}
-
 /// Whether blocks took the rows into shared memory: those that no block holds in registers, and it has room
 /// for.
-template <class... Tensors>
-bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, Tensors... tensors) {
+template <class... Arguments>
+bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, Arguments... arguments) {
   const int per_vector = elements_of_vector(shape.dtype);
   if (smallest(kHeld, most_slots(shape.columns, per_vector)) || shape.dtype == DataType::f64) return false;
   const bool backward = shape.pass == Pass::backward;
@@ -107,16 +93,12 @@ bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, T
   const Bytes needed(slots * 16 * (backward ? 2 : 1));
   for (const SharedKernel& each :
        backward ? std::span<const SharedKernel>(kSharedBackward) : kSharedForward) {
-    const std::string_view way = kAhead && !backward ? "ahead" : "shared";
-    const KernelName kernel(KernelFile::softmax_shared, fmt::format("{}_{}_{}", base, way, each.name()),
+    const KernelName kernel(KernelFile::softmax_shared, fmt::format("{}_shared_{}", base, each.name()),
                             shape.dtype);
     const Bytes room = plan.largest_shared_memory(kernel) / each.together;
     if (slots > each.slots() || needed + Bytes(kSharedOverhead) > room) continue;
-    const std::int64_t blocks = std::min(shape.rows, plan.resident_blocks(kernel, each.threads, needed));
-    std::int64_t rows = kLeaveToClusters ? rows_of_rounds(shape.rows, blocks) : shape.rows;
-    if (rows < shape.rows && !add_clusters(plan, base, shape, rows, tensors...)) rows = shape.rows;
-    plan.add_sharing(kernel, blocks, each.threads, needed, tensors..., static_cast<std::uint64_t>(rows),
-                     static_cast<std::uint64_t>(shape.columns), shape.logarithm);
+    plan.add_sharing(kernel, std::min(shape.rows, plan.resident_blocks(kernel, each.threads, needed)),
+                     each.threads, needed, arguments...);
     return true;
   }
   return false;
@@ -125,9 +107,13 @@ bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, T
 /// Softmax, whose arguments end in the same way for both passes.
 template <class... Tensors>
 void add_softmax(KernelPlan& plan, std::string_view base, const Softmax& shape, Tensors... tensors) {
-  if (add_shared(plan, base, shape, tensors...) || add_clusters(plan, base, shape, 0, tensors...)) return;
-  add_rows(plan, kSoftmax, base, shape.dtype, shape.rows, shape.columns, tensors...,
-           static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.columns),
+  const auto rows = static_cast<std::uint64_t>(shape.rows);
+  const auto columns = static_cast<std::uint64_t>(shape.columns);
+  if (add_shared(plan, base, shape, tensors..., rows, columns, shape.logarithm) ||
+      add_clusters(plan, base, shape, tensors..., rows, columns, shape.logarithm)) {
+    return;
+  }
+  add_rows(plan, kSoftmax, base, shape.dtype, shape.rows, shape.columns, tensors..., rows, columns,
            shape.logarithm);
 }
 

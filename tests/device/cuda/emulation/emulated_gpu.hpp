@@ -92,7 +92,6 @@ void call_with(void (*)(Parameters...), void** arguments) {
 #define gridDim emulation::grid_size
 
 inline void __syncthreads() { emulation::wait_at_barrier(); }
-inline void __syncwarp() { emulation::wait_for_others(); }
 template <class Value>
 Value __shfl_xor_sync(unsigned, Value value, int offset, int = 32) {
   return emulation::exchange(value, threadIdx.x ^ static_cast<unsigned>(offset));

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <string>
 
-#include "device/cuda/kernels/row_slots.hpp"
 #include "layer_checks.hpp"
 #include "operation/reference.hpp"
 
@@ -94,55 +93,15 @@ TEST(LayerKernels, SoftmaxByClusters) {
   for (const char* dtype : {"f32", "f16", "bf16"}) {
     const Operation operation = Operation::parse(fmt::format("softmax:rows=3,columns=1001,dtype={}", dtype));
     emulation::EmulatedPlan plan(operation, kResident);
-    const cuda::KernelName kernel(cuda::KernelFile::softmax_cluster, "softmax_forward_cluster_256x4",
-                                  operation.dtype());
-    for (const std::uint64_t first : {0, 2}) {  // two rows, then the last
-      plan.add(kernel, first == 0 ? 2 : 1, 256, plan.operand(1), plan.operand(0), std::uint64_t{3},
-               std::uint64_t{1001}, false, first);
-    }
+    plan.add(cuda::KernelName(cuda::KernelFile::softmax_cluster, "softmax_forward_cluster_256x4",
+                              operation.dtype()),
+             3, 256, plan.operand(1), plan.operand(0), std::uint64_t{3}, std::uint64_t{1001}, false);
     plan.run();
     const std::vector<std::vector<double>> inputs = {plan.read(0)};
     const auto reference = make_reference(operation, inputs);
     const std::vector<double> y = plan.read(1);
     for (std::size_t i = 0; i < y.size(); ++i) {
       ASSERT_NEAR(y[i], reference->element(0, static_cast<std::int64_t>(i)), 1e-3) << operation.text();
-    }
-  }
-}
-
-/// Blocks of a GPU with clusters: plans, and cannot run.
-class ClusteredPlan : public emulation::EmulatedPlan {
- public:
-  using EmulatedPlan::EmulatedPlan;
-  std::int64_t cluster_blocks(const cuda::KernelName&) override { return cuda::kClusterBlocks; }
-};
-
-TEST(LayerKernels, SoftmaxLeavesRowsBeyondWholeRoundsToClusters) {
-  struct {
-    int rows;
-    std::uint64_t of_rounds;
-  } const cases[] = {{15, 15}, {16, 16}, {17, 16}, {18, 16}, {19, 19}, {32, 32}, {33, 32}};
-  for (const char* pass : {"forward", "backward"}) {
-    for (const auto& each : cases) {
-      const Operation operation =
-          Operation::parse(fmt::format("softmax:rows={},columns=20003,dtype=f16,pass={}", each.rows, pass));
-      ClusteredPlan plan(operation, 16);
-      emulation::plan_layer(plan, operation);
-      SCOPED_TRACE(operation.text());
-      const auto rows = static_cast<std::uint64_t>(each.rows);
-      const auto argument = [&](std::size_t step, std::size_t from_last) {
-        const auto& arguments = plan.steps()[step].arguments;
-        return *static_cast<std::uint64_t*>(arguments[arguments.size() - 1 - from_last]);
-      };
-      const bool leaves = each.of_rounds < rows;
-      ASSERT_EQ(plan.steps().size(), leaves ? 2u : 1u);
-      const std::size_t main = leaves ? 1 : 0;
-      EXPECT_EQ(plan.steps()[main].blocks, std::min(each.rows, 16));
-      EXPECT_EQ(argument(main, 2), each.of_rounds);
-      if (!leaves) continue;
-      EXPECT_EQ(plan.steps()[0].blocks, (rows - each.of_rounds) * cuda::kClusterBlocks);
-      EXPECT_EQ(argument(0, 3), rows);
-      EXPECT_EQ(argument(0, 0), each.of_rounds);
     }
   }
 }
