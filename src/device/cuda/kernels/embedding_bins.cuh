@@ -31,7 +31,7 @@ struct LeftOver {
   std::uint32_t row_and_one, position;
 };
 
-/// Zero before the first launch. Who looks up or adds up leaves the counts, `left_over` and `totals` at zero.
+/// Zero before the first launch. Who adds up leaves the counts, `left_over` and `totals` at zero.
 struct RowBins {
   std::uint32_t* bins;  ///< of each row: the count of its indices, the positions of the first kBin of them
   LeftOver* left_over;
