@@ -2,6 +2,7 @@
 """Compares a network's forward convolutions in jitterscope's sequence with PyTorch's training run.
 
     compare_in_sequence.py --jitterscope PATH [--model resnet50] [--batch 64] [--steps 12] [--repeats 1]
+                           [--placements 1]
 
 Sets PyTorch's times, as record_training.py takes them, beside `jitterscope run MODEL --in-sequence`: how long the
 kernels of a convolution run together, on both sides. A row says how first start to last end compare, which in PyTorch
@@ -9,7 +10,9 @@ holds the time that its GPU waits for the host between two kernels. jitterscope 
 and each call when the one before has ended (--queue eager). What counts is the one that is as PyTorch's run was: where
 its GPU waited for the host before most of the convolutions, the latter. With --repeats,
 PyTorch trains in so many processes, its time is the median of theirs, and a row says how far one process is from the
-others, which is what the errors of jitterscope are to be seen against. Prints Markdown. Exit status 1 where the median
+others, which is what the errors of jitterscope are to be seen against. With --placements, what counts runs so many
+times, each time with the operands in other memory (jitterscope run --placement), and has a row of errors for each.
+Prints Markdown. Exit status 1 where the median
 size of an error is over 1 % or the 90th percentile over 2 %, 3 where PyTorch, torchvision or jitterscope could not run.
 """
 
@@ -25,6 +28,9 @@ from jitterscope_run import give_up, positive, run_json
 RECORDER = str(pathlib.Path(__file__).with_name("record_training.py"))
 STATES = ("warm", "cold", "dirty", "produced")
 FULL, EAGER = "in sequence, on a full queue", "in sequence, each call when the one before has ended"
+# Without the times alone.
+FLAGS = {FULL: ["--cache", "warm", "--time-limit", "0.001"],
+         EAGER: ["--queue", "eager", "--cache", "warm", "--time-limit", "0.001"]}
 WAITED = 5.0  # microseconds: from one kernel to the next in a full queue takes 1 or 2
 
 
@@ -38,7 +44,7 @@ class Here(typing.NamedTuple):
 
 
 def sequence_there(options):
-    """PyTorch's version, and microseconds of each forward convolution, kernels, spans and waits: a list for each process."""
+    """PyTorch's version, and microseconds of each forward convolution, kernels, spans, waits: lists for each process."""
     command = [sys.executable, RECORDER, "--model", options.model, "--batch", str(options.batch)]
     command += ["--steps", str(options.steps), "--device", options.device]
     # A process of its own for each: where memory lies differs from process to process, and times with it.
@@ -55,11 +61,11 @@ def against_itself(processes):
     return errors
 
 
-def sequence_here(options, flags):
+def sequence_here(options, flags, placement=0):
     target = f"{options.model}:batch={options.batch},dtype=f16,layout=nhwc"
     command = [options.jitterscope, "run", target, "--in-sequence", "--device", options.device, *flags, "--no-ceilings",
                "--json", "-"]
-    document = run_json(command, (0, 4))
+    document = run_json([*command, "--placement", str(placement)] if placement else command, (0, 4))
     results = document["results"]
     calls = []
     for call in document["sequence"]["calls"]:
@@ -103,19 +109,27 @@ def print_errors(rows):
         print(f"| {name} | {statistics.median(values):+.2%} | {statistics.median(sizes):.2%} | {quantile(sizes, 0.9):.2%} |")
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jitterscope", required=True)
     record_training.add_options(parser)
     parser.add_argument("--repeats", type=positive, default=1, help="processes in which PyTorch trains (default 1)")
-    options = parser.parse_args()
+    parser.add_argument("--placements", type=positive, default=1, help="runs, each with the operands in other memory")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
     version, processes, spans, waits = sequence_there(options)
     there = medians(processes)
     full, clock = sequence_here(options, ["--time-limit", "0.3"])
-    eager, eager_clock = sequence_here(options, ["--queue", "eager", "--cache", "warm", "--time-limit", "0.001"])
+    eager, eager_clock = sequence_here(options, FLAGS[EAGER])
     rows = {FULL: errors_of(full, there), EAGER: errors_of(eager, there)}
     waited = sum(wait > WAITED for wait in medians(waits))
     counts = EAGER if 2 * waited > len(there) else FULL
+    for placement in range(1, options.placements):
+        moved, _ = sequence_here(options, FLAGS[counts], placement)
+        rows[f"{counts}, in placement {placement}"] = errors_of(moved, there)
     print(f"{options.model}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here {clock / 1e6:.0f} MHz, "
           f"eager {eager_clock / 1e6:.0f} MHz\n")
     print(f"PyTorch's GPU waited for its host before {waited} of {len(there)} of them, so what counts is: {counts}.\n")

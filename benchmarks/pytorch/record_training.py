@@ -86,7 +86,8 @@ def span(kernels):
 
 def waits_of(events):
     """Microseconds from the end of the GPU's work before to the start of the kernel that starts at each time."""
-    work = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e.get("cat") in ("kernel", "gpu_memset", "gpu_memcpy"))
+    kinds = ("kernel", "gpu_memset", "gpu_memcpy")
+    work = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e.get("cat") in kinds)
     waits, end = {}, None
     for start, stop in work:
         waits[start] = 0.0 if end is None else max(0.0, start - end)

@@ -7,8 +7,8 @@ This is what the numbers of compare_kernels.py are to be seen against. Each proc
 PyTorch, as record_kernels.py does; each is compared with the file, and with each other one, by the rules of
 compare_kernels.py. Prints Markdown: the comparisons, and the kernels that are further off in any of them. --output
 keeps the first process's times, for compare_kernels.py. --reverse adds a process that runs the cases in reverse
-order, in other memory: what differs there but not between the others hangs on where tensors lie. Exit status 1 where a case ran other kernels, 3 where PyTorch
-or a GPU is missing.
+order, in other memory: what differs there but not between the others hangs on where tensors lie. Exit status 1 where
+a case ran other kernels, 3 where PyTorch or a GPU is missing.
 """
 
 import argparse

@@ -42,8 +42,8 @@ bool names_virtual_device(std::string_view name) {
 
 void Device::choose_placement(std::int64_t) {
   throw UsageError(describe().id +
-                   " takes its memory from the operating system, which chooses the pages: start the program "
-                   "several times to see what other pages do");
+                   ": no placement can be chosen where the operating system gives out the pages; leave "
+                   "--placement out, and start the program several times to see what other pages do");
 }
 
 std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {

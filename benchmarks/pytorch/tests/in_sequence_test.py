@@ -25,6 +25,13 @@ class InSequence(unittest.TestCase):
         self.assertIn("waited for its host before 0 of 3 of them, so what counts is: in sequence, on a full", printed)
         self.assertEqual(runs.table_rows(printed)["layer1"][:3], ["20.00", "22.44", "+12.2%"])
 
+    def test_each_placement_has_a_row_of_errors(self):
+        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--placements", 2)
+        rows = runs.table_rows(printed)
+        self.assertEqual(rows["in sequence, each call when the one before has ended"], ["+1.00%", "2.00%", "2.00%"])
+        self.assertEqual(rows["in sequence, each call when the one before has ended, in placement 1"],
+                         ["-3.04%", "3.04%", "5.92%"])
+
     def test_of_several_processes_the_median_counts_and_their_spread_is_told(self):
         _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--repeats", 3,
                                  STAND_IN_STEP="0.02")
