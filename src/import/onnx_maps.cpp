@@ -12,8 +12,9 @@ std::string batch_normalization(Import& import, const OnnxNode& node) {
   if (!x) return kUnknownShape;
   if (x->size() < 2 || x->size() > 4) return "its input has not two to four dimensions";
   BatchNorm norm{(*x)[0], (*x)[1]};
-  norm.h = x->size() > 3 ? (*x)[2] : 1;
-  norm.w = x->size() > 2 ? x->back() : 1;
+  // As PyTorch pads what it describes to cuDNN: sizes of one come last.
+  norm.h = x->size() > 2 ? (*x)[2] : 1;
+  norm.w = x->size() > 3 ? (*x)[3] : 1;
   norm.dtype = import.types().other;
   norm.weights = kinds::converted_weights_type(norm.dtype);
   norm.layout = import.layout();

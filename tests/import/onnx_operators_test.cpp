@@ -153,6 +153,14 @@ TEST(OnnxOperators, BatchNormsAreThoseOfInferenceUnlessTrained) {
               ElementsAre(EndsWith("layout=nchw"), EndsWith("pass=backward")));
 }
 
+// As a trace of PyTorch has it, so that both files name one operation.
+TEST(OnnxOperators, BatchNormsOfSequencesArePaddedAtTheEnd) {
+  OnnxGraph graph = OnnxGraph().input("x", {2, 6, 9});
+  for (const char* name : {"s", "b", "m", "v"}) graph.weight(name, {6});
+  graph.node("BatchNormalization", {"x", "s", "b", "m", "v"}, "y").output("y");
+  EXPECT_THAT(works(graph), ElementsAre(HasSubstr("n=2,c=6,h=9,w=1,")));
+}
+
 TEST(OnnxOperators, Pools) {
   OnnxGraph graph = maps();
   graph.node("MaxPool", {"x"}, "m").integers("kernel_shape", {3, 2}).integers("strides", {2, 2});
