@@ -40,12 +40,6 @@ bool names_virtual_device(std::string_view name) {
   return name == "virtual" || name.starts_with("virtual:") || name.starts_with("virtual,");
 }
 
-void Device::choose_placement(std::int64_t) {
-  throw UsageError(describe().id +
-                   ": no placement can be chosen where the operating system gives out the pages; leave "
-                   "--placement out, and start the program several times to see what other pages do");
-}
-
 std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
   if (name == "cpu") return open_cpu_device();
   if (name == "auto") {
