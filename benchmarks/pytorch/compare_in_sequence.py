@@ -8,12 +8,12 @@ Sets PyTorch's times, as record_training.py takes them, beside `jitterscope run 
 kernels of a convolution run together, on both sides. A row says how first start to last end compare, which in PyTorch
 holds the time that its GPU waits for the host between two kernels. jitterscope runs the sequence twice: on a full queue,
 and each call when the one before has ended (--queue eager). What counts is the one that is as PyTorch's run was: where
-its GPU waited for the host before most of the convolutions, the latter. With --repeats,
-PyTorch trains in so many processes, its time is the median of theirs, and a row says how far one process is from the
-others, which is what the errors of jitterscope are to be seen against. With --placements, what counts runs so many
-times, each time with the operands in other memory (jitterscope run --placement), and has a row of errors for each.
-Prints Markdown. Exit status 1 where the median
-size of an error is over 1 % or the 90th percentile over 2 %, 3 where PyTorch, torchvision or jitterscope could not run.
+its GPU waited for the host before most of the convolutions, the latter. With --repeats, PyTorch trains in so many
+processes, its time is the median of theirs, and a row says how far one process is from the others, which is what the
+errors of jitterscope are to be seen against. With --placements, what counts runs so many times, each time with the
+operands in other memory (jitterscope run --placement), and has a row of errors for each. Prints Markdown. Exit status 1
+where the median size of an error is over 1 % or the 90th percentile over 2 %, 3 where PyTorch, torchvision or
+jitterscope could not run.
 """
 
 import argparse
@@ -28,9 +28,8 @@ from jitterscope_run import give_up, positive, run_json
 RECORDER = str(pathlib.Path(__file__).with_name("record_training.py"))
 STATES = ("warm", "cold", "dirty", "produced")
 FULL, EAGER = "in sequence, on a full queue", "in sequence, each call when the one before has ended"
-# Without the times alone.
-FLAGS = {FULL: ["--cache", "warm", "--time-limit", "0.001"],
-         EAGER: ["--queue", "eager", "--cache", "warm", "--time-limit", "0.001"]}
+QUEUES = {FULL: "saturated", EAGER: "eager"}
+WITHOUT_TIMES_ALONE = ["--cache", "warm", "--time-limit", "0.001"]
 WAITED = 5.0  # microseconds: from one kernel to the next in a full queue takes 1 or 2
 
 
@@ -61,11 +60,11 @@ def against_itself(processes):
     return errors
 
 
-def sequence_here(options, flags, placement=0):
+def sequence_here(options, queue, flags, placement=0):
     target = f"{options.model}:batch={options.batch},dtype=f16,layout=nhwc"
-    command = [options.jitterscope, "run", target, "--in-sequence", "--device", options.device, *flags, "--no-ceilings",
-               "--json", "-"]
-    document = run_json([*command, "--placement", str(placement)] if placement else command, (0, 4))
+    command = [options.jitterscope, "run", target, "--in-sequence", "--device", options.device, "--queue", QUEUES[queue],
+               *flags, "--placement", str(placement), "--no-ceilings", "--json", "-"]
+    document = run_json(command, (0, 4))
     results = document["results"]
     calls = []
     for call in document["sequence"]["calls"]:
@@ -122,13 +121,13 @@ def main():
     options = parse()
     version, processes, spans, waits = sequence_there(options)
     there = medians(processes)
-    full, clock = sequence_here(options, ["--time-limit", "0.3"])
-    eager, eager_clock = sequence_here(options, FLAGS[EAGER])
+    full, clock = sequence_here(options, FULL, ["--time-limit", "0.3"])
+    eager, eager_clock = sequence_here(options, EAGER, WITHOUT_TIMES_ALONE)
     rows = {FULL: errors_of(full, there), EAGER: errors_of(eager, there)}
     waited = sum(wait > WAITED for wait in medians(waits))
     counts = EAGER if 2 * waited > len(there) else FULL
     for placement in range(1, options.placements):
-        moved, _ = sequence_here(options, FLAGS[counts], placement)
+        moved, _ = sequence_here(options, counts, WITHOUT_TIMES_ALONE, placement)
         rows[f"{counts}, in placement {placement}"] = errors_of(moved, there)
     print(f"{options.model}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here {clock / 1e6:.0f} MHz, "
           f"eager {eager_clock / 1e6:.0f} MHz\n")

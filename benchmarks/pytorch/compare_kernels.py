@@ -24,14 +24,14 @@ from typing import NamedTuple
 
 import reference_cases
 from jitterscope_run import give_up, kernel_identities, positive, run_json
-from kernel_times import TICK, TOLERANCE, Kernel, compare, judge, kernels_there, label
+from kernel_times import TICK, TOLERANCE, Kernel, compare, judge, judge_all, judged_cells, kernels_there, label
 
 DIRECTIONS = ("fprop", "dgrad", "wgrad")
 TYPES = {("torch.float32", True): "tf32", ("torch.float32", False): "f32", ("torch.float16", True): "f16",
          ("torch.float16", False): "f16", ("torch.bfloat16", True): "bf16", ("torch.bfloat16", False): "bf16"}
+PASSES = 12  # as many as the reference has repetitions, or more until the pass is precise
 # Forward and both gradients in turn, on the operands that they share, as PyTorch ran them: its host is slower than
 # most of these kernels, so that the GPU waits before each of the three.
-PASSES = 12  # as many as the reference has repetitions, or more until the pass is precise
 FLAGS = ["--in-sequence", "--queue", "eager", "--load", "burst", "--cache", "warm", "--min-rounds", str(PASSES),
          "--time-limit", "0.001", "--sustained-time-limit", "0.2", "--idle", "1,5", "--no-ceilings"]
 
@@ -61,8 +61,8 @@ def difference_text(name, ours, theirs):
 
 def run_case(options, case, placement):
     """(kernels by their identity, lines about calls that failed, the clock in megahertz)"""
-    command = [options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS, "--json", "-"]
-    document = run_json([*command, "--placement", str(placement)] if placement else command)
+    document = run_json([options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS,
+                         "--placement", str(placement), "--json", "-"])
     sequence = document["sequence"]
     if sequence["iteration"]["rounds"] < PASSES:
         give_up(f"{label(case)}: {sequence['iteration']['rounds']} of {PASSES} passes ran within the time limit")
@@ -82,10 +82,8 @@ def print_repeats(placements):
     for there, here in itertools.combinations(range(len(placements)), 2):
         judged = collections.Counter()
         for (ours, *_), (theirs, *_) in zip(placements[here], placements[there]):
-            judged.update(judge(mine, other) for mine, other, _ in compare(ours, theirs)[1])
-        total = judged.total()
-        print(f"| placement {here} against {there} | {judged['near']} of {total} "
-              f"({judged['near'] / max(1, total):.1%}) | {judged['tick']} | {judged['off']} |")
+            judged.update(judge_all(compare(ours, theirs)[1]))
+        print(f"| placement {here} against {there} | {judged_cells(judged)} |")
     print()
 
 
@@ -95,7 +93,7 @@ class Time(NamedTuple):
     theirs: float
     name: str
     case: dict
-    elsewhere: list  # ours in each placement
+    placed: list  # ours in each placement
     clocks: str
 
     def judgement(self):
@@ -103,10 +101,10 @@ class Time(NamedTuple):
 
     def is_reached(self):
         """Whether the reference's time lies between ours in all placements, 2 % more or less."""
-        return min(self.elsewhere) * (1 - TOLERANCE) <= self.theirs <= max(self.elsewhere) * (1 + TOLERANCE)
+        return min(self.placed) * (1 - TOLERANCE) <= self.theirs <= max(self.placed) * (1 + TOLERANCE)
 
     def row(self):
-        between = f" {min(self.elsewhere):.2f} to {max(self.elsewhere):.2f} |" if len(self.elsewhere) > 1 else ""
+        between = f" {min(self.placed):.2f} to {max(self.placed):.2f} |" if len(self.placed) > 1 else ""
         return (f"| {self.name[:70]} | {label(self.case)} | {self.ours:.2f} |{between} {self.theirs:.2f} "
                 f"| {self.ours / self.theirs:.3f} | {self.clocks} |")
 
@@ -117,17 +115,16 @@ def compare_case(case, runs):
     there = kernels_there(case)
     differences, times = compare(here, there)
     clocks = f"{clock_text(clock)} | {clock_text(case.get('clock_mhz'))}"
-    identities = {kernel.name: identity for identity, kernel in there.items()}
     found = []
-    for ours, theirs, name in times:
-        elsewhere = [run[0][identities[name]].microseconds for run in runs if identities[name] in run[0]]
-        found.append(Time(ours, theirs, name, case, elsewhere, clocks))
+    for ours, theirs, identity in times:
+        placed = [kernels[identity].microseconds for kernels, *_ in runs if identity in kernels]
+        found.append(Time(ours, theirs, there[identity].name, case, placed, clocks))
     return found, [f"- {case['conv']} {case['dtype']}: {text}"
                    for text in [*(difference_text(*each) for each in differences), *failures]]
 
 
 def print_summary(times, equal, cases, placements):
-    judged = collections.Counter(time.judgement() for time in times)
+    judged = judge_all(times)
     print("| what | equal | of |\n| --- | --: | --: |")
     print(f"| cases with the same kernels | {equal} | {cases} |")
     print(f"| kernels within 2 % of the reference | {judged['near']} ({judged['near'] / max(1, len(times)):.1%}) "

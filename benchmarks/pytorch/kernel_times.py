@@ -1,5 +1,6 @@
 """Kernels of a convolution and their times, and when two records of them agree; shared by what compares them."""
 
+import collections
 import statistics
 from typing import NamedTuple
 
@@ -31,14 +32,14 @@ def summary(times):
 
 
 def compare(here, there):
-    """([(name, launches here, launches there)] of those that differ, [(ours, theirs, name)] of the others)"""
+    """([(name, launches here, launches there)] of those that differ, [(ours, theirs, identity)] of the others)"""
     differences, times = [], []
     for identity, theirs in there.items():
         ours = here.get(identity, Kernel(theirs.name, 0, 0.0))
         if ours.launches != theirs.launches:
             differences.append((theirs.name, ours.launches, theirs.launches))
         else:
-            times.append((ours.microseconds, theirs.microseconds, theirs.name))
+            times.append((ours.microseconds, theirs.microseconds, identity))
     differences += [(here[identity].name, here[identity].launches, 0) for identity in here if identity not in there]
     return differences, times
 
@@ -48,6 +49,17 @@ def judge(ours, theirs):
     if abs(ours / theirs - 1) <= TOLERANCE:
         return "near"
     return "tick" if abs(ours - theirs) <= TICK else "off"
+
+
+def judge_all(times):
+    """How many were judged what, of tuples that begin with our time and theirs."""
+    return collections.Counter(judge(ours, theirs) for ours, theirs, *_ in times)
+
+
+def judged_cells(judged):
+    """Of a row: those that are near of all, those a tick apart, the others."""
+    total = judged.total()
+    return f"{judged['near']} of {total} ({judged['near'] / max(1, total):.1%}) | {judged['tick']} | {judged['off']}"
 
 
 def label(case):

@@ -7,8 +7,7 @@ Trains torchvision's network in f16, channels_last, and takes each forward convo
 (CUPTI). Prints JSON: the version of PyTorch, and in microseconds by the place in a step the medians of "kernels", how
 long they run together, of "spans", first start to last end, and of "waits", from the end of the GPU's work before to
 the first start. A span also holds the time that the GPU waits for the host between two kernels: conv1's two took 159 us
-in one process and 202 in another. Exit status 3 where PyTorch,
-torchvision or a GPU is missing.
+in one process and 202 in another. Exit status 3 where PyTorch, torchvision or a GPU is missing.
 """
 
 import argparse

@@ -20,7 +20,7 @@ import sys
 
 import reference_cases
 from jitterscope_run import give_up, positive, run_json
-from kernel_times import TICK, compare, judge, kernels_there, label
+from kernel_times import TICK, compare, judge, judge_all, judged_cells, kernels_there, label
 
 RECORDER = str(pathlib.Path(__file__).with_name("record_kernels.py"))
 FILE = "the file"
@@ -53,7 +53,7 @@ def compare_records(here, there):
     for number, kernels in enumerate(here):
         differences, times = compare(kernels, there[number])
         equal += not differences
-        judged.update(judge(ours, theirs) for ours, theirs, _ in times)
+        judged.update(judge_all(times))
         lines += [f"case {number + 1}: {name[:100]}: {ours:g} launches against {theirs:g}"
                   for name, ours, theirs in differences]
     return equal, judged, lines
@@ -66,9 +66,7 @@ def print_comparisons(records):
     all_lines = []
     for there, here in itertools.combinations(records, 2):
         equal, judged, lines = compare_records(records[here], records[there])
-        total = judged.total()
-        print(f"| {here} against {there} | {equal} of {len(records[here])} | {judged['near']} of {total} "
-              f"({judged['near'] / max(1, total):.1%}) | {judged['tick']} | {judged['off']} |")
+        print(f"| {here} against {there} | {equal} of {len(records[here])} | {judged_cells(judged)} |")
         all_lines += [f"- {here} against {there}: {line}" for line in lines]
     return all_lines
 

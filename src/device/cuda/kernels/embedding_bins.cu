@@ -7,6 +7,8 @@ namespace {
 using jitterscope::cuda::kBin;
 using jitterscope::cuda::SortedEmbedding;
 
+__device__ __forceinline__ std::uint32_t lanes_below() { return (1u << threadIdx.x % 32) - 1; }
+
 // Lanes that name one row count it together: all 524288 indices equal would else be as many atomic adds in
 // one place.
 __device__ __forceinline__ void count_indices(const EmbeddingBins& bins, const std::int64_t* indices,

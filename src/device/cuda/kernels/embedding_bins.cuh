@@ -41,6 +41,4 @@ struct RowBins {
   __device__ std::uint32_t& count(std::uint64_t row) const { return bins[row * jitterscope::cuda::kLanes]; }
 };
 
-__device__ __forceinline__ std::uint32_t lanes_below() { return (1u << threadIdx.x % 32) - 1; }
-
 }  // namespace

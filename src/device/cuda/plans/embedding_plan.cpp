@@ -47,7 +47,7 @@ struct Sums {
   /// `places` rows of sums.
   Sums(KernelPlan& plan, const Embedding& shape, std::int64_t places, std::int64_t groups) {
     sums = plan.workspace(Bytes(places * shape.columns * compute_size(shape.dtype).value()));
-    arrived = plan.workspace(Bytes(places * groups * static_cast<std::int64_t>(sizeof(std::uint32_t))));
+    arrived = numbers(plan, static_cast<std::uint64_t>(places * groups));
   }
 };
 
