@@ -6,18 +6,17 @@
 
 namespace {
 
-/// A thread waits for a quarter of its vectors after the other.
-constexpr int kBatches = 4;
-
 /// Rows of a matrix in shared memory, from a line of 128 bytes on, so that warps read and write whole lines.
-/// A thread takes every Threads-th vector, in each batch `Each` of them, and an element beside them.
-template <class T, int Threads, int Each>
+/// A thread takes every Threads-th vector, in each batch `Each` of them, and an element beside them. It waits
+/// for its batches one after the other.
+template <class T, int Threads, int Each, int Batches>
 struct SharedRow {
   using Row = LongRow<T, Threads, 8>;
   uint4* memory;
   const T* matrix;
-  Compute<T> edge = 0;
+  T edge = T();  ///< as it was read: to convert it at once would be to wait for it
 
+  __device__ Compute<T> edge_value() const { return Number<T>::load(edge); }
   __device__ static std::uint32_t slot(int batch, int k) {
     return threadIdx.x + (batch * Each + k) * Threads;
   }
@@ -29,27 +28,14 @@ struct SharedRow {
     }
   }
   __device__ __forceinline__ void start_edge(const Row& row) {
-    if (row.has_edge) edge = Number<T>::load(matrix[row.edge]);
+    if (row.has_edge) edge = matrix[row.edge];
   }
   __device__ __forceinline__ void start_all(const Row& row) {
     start_edge(row);
 #pragma unroll
-    for (int batch = 0; batch < kBatches; ++batch) {
+    for (int batch = 0; batch < Batches; ++batch) {
       start(row, batch);
       end_copies();
-    }
-  }
-  __device__ __forceinline__ static int present(const Row& row, int batch) {
-    const std::uint32_t first = slot(batch, 0);
-    return first < row.vectors ? row.template present<Each>(first) : 0;
-  }
-  /// Results by the vector's number in the batch.
-  template <class Result>
-  __device__ __forceinline__ static void write(T* to, const Row& row, int batch, int count, Result result) {
-#pragma unroll
-    for (int k = 0; k < Each; ++k) {
-      if (k >= count) break;
-      result(k).store(to + row.at(slot(batch, k)));
     }
   }
   /// How many vectors of the batch there are.
@@ -65,72 +51,100 @@ struct SharedRow {
   }
 };
 
-/// Calls visit for each batch once it has arrived. The first visit starts `More` other batches.
-template <int More, class Visit>
+template <int Number>
+struct Batch {
+  static constexpr int kNumber = Number;
+};
+/// Calls visit(Batch<number>()) for each batch once it has arrived. The visits of the first `Starting`
+/// batches start another one each.
+template <int Batches, int Starting, int Number = 0, class Visit>
 __device__ __forceinline__ void for_each_arriving(Visit visit) {
-  static_assert(kBatches == 4);
-  wait_for_copies<3>();
-  visit(0);
-  wait_for_copies<2 + More>();
-  visit(1);
-  wait_for_copies<1 + More>();
-  visit(2);
-  wait_for_copies<More>();
-  visit(3);
+  if constexpr (Number < Batches) {
+    wait_for_copies<Batches - 1 - Number + (Number < Starting ? Number : Starting)>();
+    visit(Batch<Number>());
+    for_each_arriving<Batches, Starting, Number + 1>(visit);
+  }
 }
 
+/// What registers keep of a thread's vector between both visits to a row.
+template <class T>
+struct KeptVector {
+  using C = Compute<T>;
+  C numbers[kPerVector<T>];  ///< exponentials around `largest`; of the logarithm the elements
+  C largest;                 ///< that the thread had seen
+
+  __device__ __forceinline__ Vector<T> result(const Normalizer<C>& row, bool logarithm) const {
+    const C scale = exponential(largest - row.maximum) * row.factor;
+    C results[kPerVector<T>];
+#pragma unroll
+    for (int j = 0; j < kPerVector<T>; ++j) {
+      results[j] = logarithm ? row.apply(numbers[j], true) : numbers[j] * scale;
+    }
+    return vector_of<T>(results);
+  }
+};
+
 // Once its last batch has arrived, a row needs the sum over all before the first result makes room for the
-// next row, and nothing would be on its way meanwhile. So registers keep the first batch, whose place is the
-// next row's as soon as it has been read.
-template <class T, int Threads, int Each>
+// next row, and nothing would be on its way meanwhile. So registers keep the first `Kept` vectors, whose
+// places are the next row's as soon as they have been read. What few threads do for the elements beside the
+// vectors comes where no other thread waits for them: before the first batch has arrived, and after the last
+// result.
+template <class T, int Threads, int Vectors, int Kept>
 __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y, const T* __restrict__ x,
                                                std::uint64_t rows, std::uint64_t columns, bool logarithm) {
   using C = Compute<T>;
-  using Shared = SharedRow<T, Threads, Each>;
+  using Shared = SharedRow<T, Threads, 1, Vectors>;
   Shared shared{memory, x};
   typename Shared::Row row(blockIdx.x, columns);
   shared.start_all(row);
   for (std::uint64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     const typename Shared::Row next(number + gridDim.x, columns);
     const bool more = number + gridDim.x < rows;
-    Vector<T> kept[Each], values[Each];
-    RunningExponentials<T, Each> running;
-    for_each_arriving<1>([&](int batch) {
-      if (batch == 0) {
-        const int count = shared.load(row, 0, kept);
-        if (more) shared.start(next, 0);
-        end_copies();
-        running.add(kept, count);
-      } else {
-        running.add(values, shared.load(row, batch, values));
-      }
-    });
-    if (row.has_edge) running.add(shared.edge);
-    __syncthreads();  // the last row's have been read
-    const Normalizer<C> normalizer(running.template join<Threads>(), logarithm);
-    if (row.has_edge) y[row.edge] = Number<T>::store(normalizer.apply(shared.edge, logarithm));
-    if (more) shared.start_edge(next);
-    const auto write = [&](int batch, int count, const Vector<T>(&from)[Each]) {
-      Shared::write(y, row, batch, count, [&](int k) { return normalized(from[k], normalizer, logarithm); });
-    };
-    write(0, Shared::present(row, 0), kept);
-#pragma unroll
-    for (int batch = 1; batch < kBatches; ++batch) {
-      const int count = shared.load(row, batch, values);
+    const auto start_next = [&](int batch) {
       if (more) shared.start(next, batch);
       end_copies();
-      write(batch, count, values);
+    };
+    KeptVector<T> kept[Kept];
+    Vector<T> values[1];
+    RunningExponentials<T, 1> running;
+    if (row.has_edge) running.add(shared.edge_value());
+    for_each_arriving<Vectors, Kept>([&](auto arrived) {
+      constexpr int batch = decltype(arrived)::kNumber;
+      const int count = shared.load(row, batch, values);
+      if constexpr (batch < Kept) {
+        start_next(batch);
+        if (count > 0) kept[batch].largest = running.add_keeping(values[0], logarithm, kept[batch].numbers);
+      } else {
+        running.add(values, count);
+      }
+    });
+    __syncthreads();  // the last row's have been read
+    const Normalizer<C> normalizer(running.template join<Threads>(), logarithm);
+    const C edge = shared.edge_value();
+    if (more) shared.start_edge(next);
+#pragma unroll
+    for (int batch = 0; batch < Kept; ++batch) {
+      const std::uint32_t slot = Shared::slot(batch, 0);
+      if (slot < row.vectors) kept[batch].result(normalizer, logarithm).store(y + row.at(slot));
     }
+#pragma unroll
+    for (int batch = Kept; batch < Vectors; ++batch) {
+      const int count = shared.load(row, batch, values);
+      start_next(batch);
+      if (count > 0) normalized(values[0], normalizer, logarithm).store(y + row.at(Shared::slot(batch, 0)));
+    }
+    if (row.has_edge) y[row.edge] = Number<T>::store(normalizer.apply(edge, logarithm));
     row = next;
   }
 }
 
-template <class T, int Threads, int Each>
+template <class T, int Threads, int Vectors>
 __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ dx, const T* __restrict__ dy,
                                                 const T* __restrict__ y, std::uint64_t rows,
                                                 std::uint64_t columns, bool logarithm) {
   using C = Compute<T>;
-  using Shared = SharedRow<T, Threads, Each>;
+  constexpr int kBatches = 4, Each = Vectors / kBatches;
+  using Shared = SharedRow<T, Threads, Each, kBatches>;
   Shared outer{memory, dy}, result{memory + columns / kPerVector<T>, y};
   typename Shared::Row row(blockIdx.x, columns);
   const auto start = [&](const typename Shared::Row& from, int batch, bool exists) {
@@ -146,8 +160,9 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
   for (int batch = 0; batch < kBatches; ++batch) start(row, batch, true);
   for (std::uint64_t number = blockIdx.x; number < rows; number += gridDim.x) {
     Vector<T> outers[Each], results[Each];
-    C sum = row.has_edge ? term(outer.edge, result.edge, logarithm) : C(0);
-    for_each_arriving<0>([&](int batch) {
+    C sum = row.has_edge ? term(outer.edge_value(), result.edge_value(), logarithm) : C(0);
+    for_each_arriving<kBatches, 0>([&](auto arrived) {
+      constexpr int batch = decltype(arrived)::kNumber;
       const int count = outer.load(row, batch, outers);
       result.load(row, batch, results);
 #pragma unroll
@@ -157,7 +172,8 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
       }
     });
     sum = reduce_group<Threads, Sum>(sum);
-    if (row.has_edge) dx[row.edge] = Number<T>::store(gradient(outer.edge, result.edge, sum, logarithm));
+    if (row.has_edge)
+      dx[row.edge] = Number<T>::store(gradient(outer.edge_value(), result.edge_value(), sum, logarithm));
     const typename Shared::Row next(number + gridDim.x, columns);
     const bool more = number + gridDim.x < rows;
     if (more) {
@@ -181,27 +197,29 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
 
 }  // namespace
 
-#define JITTERSCOPE_FORWARD(T, suffix, Threads, Each, together)                                            \
-  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_shared_##Threads##x##Each##_##suffix,          \
+#define JITTERSCOPE_FORWARD(T, suffix, Threads, Vectors, Kept, together)                                   \
+  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_shared_##Threads##x##Vectors##_##suffix,       \
                          (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), { \
                            JITTERSCOPE_SHARED_MEMORY(memory);                                              \
-                           forward_shared<T, Threads, Each>(memory, y, x, rows, columns, logarithm);       \
+                           forward_shared<T, Threads, Vectors, Kept>(memory, y, x, rows, columns,          \
+                                                                     logarithm);                           \
                          })
-#define JITTERSCOPE_BACKWARD(T, suffix, Threads, Each, together)                                      \
+#define JITTERSCOPE_BACKWARD(T, suffix, Threads, Vectors, together)                                   \
   JITTERSCOPE_ROOM_ENTRY(                                                                             \
-      Threads, together, softmax_backward_shared_##Threads##x##Each##_##suffix,                       \
+      Threads, together, softmax_backward_shared_##Threads##x##Vectors##_##suffix,                    \
       (T * dx, const T* dy, const T* y, std::uint64_t rows, std::uint64_t columns, bool logarithm), { \
         JITTERSCOPE_SHARED_MEMORY(memory);                                                            \
-        backward_shared<T, Threads, Each>(memory, dx, dy, y, rows, columns, logarithm);               \
+        backward_shared<T, Threads, Vectors>(memory, dx, dy, y, rows, columns, logarithm);            \
       })
-// 8192 rows of 50257 columns, forward: 866 us in f32 and 440 us in f16, where clusters of blocks take 926 and
-// 529 us; backward in f16 606 us for 685 us (H200). The last 8 rows are a round of their own; clusters that
-// take them before the others made it 868 and 444 us. The elements beside whole lines have loads and stores
-// of their own: in those of the vectors they made the code so long that forward took 508 us in f16.
-#define JITTERSCOPE_KERNELS(T, suffix)       \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 2, 2)  \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 4, 2)  \
-  JITTERSCOPE_FORWARD(T, suffix, 1024, 4, 1) \
-  JITTERSCOPE_BACKWARD(T, suffix, 512, 2, 2) \
-  JITTERSCOPE_BACKWARD(T, suffix, 1024, 2, 1)
+// 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for some 856
+// and 432 us; backward in f16 685 us for 606 (H200). With four batches of vectors each, one of them kept as
+// it was read, forward took 866 and 440 us. The last 8 rows are a round of their own; clusters that take them
+// before the others did not make it shorter. The elements beside whole lines have loads and stores of their
+// own: in those of the vectors they made the code so long that forward took 508 us in f16.
+#define JITTERSCOPE_KERNELS(T, suffix)           \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 8, 3, 2)   \
+  JITTERSCOPE_FORWARD(T, suffix, 1024, 7, 3, 1)  \
+  JITTERSCOPE_FORWARD(T, suffix, 1024, 14, 4, 1) \
+  JITTERSCOPE_BACKWARD(T, suffix, 512, 8, 2)     \
+  JITTERSCOPE_BACKWARD(T, suffix, 1024, 8, 1)
 JITTERSCOPE_FOR_EACH_SHORT_TYPE(JITTERSCOPE_KERNELS)

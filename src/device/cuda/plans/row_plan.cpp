@@ -69,16 +69,16 @@ bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape,
   return true;
 }
 
-/// Blocks that keep a row in shared memory: each thread 4 times `each` vectors of it. `together`: so many of
-/// them are to find room on an SM.
+/// Blocks that keep a row in shared memory, of which each thread takes so many vectors. `together`: so many
+/// of the blocks are to find room on an SM.
 struct SharedKernel {
-  unsigned threads, each, together;
-  std::string name() const { return fmt::format("{}x{}", threads, each); }
-  std::int64_t slots() const { return std::int64_t{4} * each * threads; }
+  unsigned threads, vectors, together;
+  std::string name() const { return fmt::format("{}x{}", threads, vectors); }
+  std::int64_t slots() const { return std::int64_t{vectors} * threads; }
 };
-constexpr std::array kSharedForward = {SharedKernel{512, 2, 2}, SharedKernel{512, 4, 2},
-                                       SharedKernel{1024, 4, 1}};
-constexpr std::array kSharedBackward = {SharedKernel{512, 2, 2}, SharedKernel{1024, 2, 1}};
+constexpr std::array kSharedForward = {SharedKernel{512, 8, 2}, SharedKernel{1024, 7, 1},
+                                       SharedKernel{1024, 14, 1}};
+constexpr std::array kSharedBackward = {SharedKernel{512, 8, 2}, SharedKernel{1024, 8, 1}};
 /// What an SM takes of its shared memory for each block.
 constexpr std::int64_t kSharedOverhead = 2048;
 
