@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Records how long each forward convolution takes while PyTorch trains a network, by torch.profiler.
+"""Records how long each convolution takes while PyTorch trains a network, by torch.profiler.
 
-    record_training.py [--model resnet50] [--batch 64] [--steps 12] [--device cuda]
+    record_training.py [--model resnet50] [--batch 64] [--steps 12] [--pass forward] [--device cuda]
 
-Trains torchvision's network in f16, channels_last, and takes each forward convolution's kernels of every step
-(CUPTI). Prints JSON: the version of PyTorch, and in microseconds by the place in a step the medians of "kernels", how
-long they run together, of "spans", first start to last end, and of "waits", from the end of the GPU's work before to
-the first start. A span also holds the time that the GPU waits for the host between two kernels: conv1's two took 159 us
+Trains torchvision's network in f16, channels_last, and takes each convolution's kernels of every step (CUPTI): the
+forward ones, or with --pass backward those of both gradients together, in the order in which they run. Prints JSON: the
+version of PyTorch, and in microseconds by the place in a step the medians of "kernels", how long they run together, of
+"spans", first start to last end, and of "waits", from the end of the GPU's work before to the first start. A span also
+holds the time that the GPU waits for the host between two kernels: conv1's two took 159 us
 in one process and 202 in another. Exit status 3 where PyTorch, torchvision or a GPU is missing.
 """
 
@@ -17,6 +18,10 @@ import statistics
 import tempfile
 
 from jitterscope_run import give_up, import_torch, positive
+
+
+# What runs the convolutions of a pass.
+OPERATORS = {"forward": "aten::cudnn_convolution", "backward": "aten::convolution_backward"}
 
 
 def train(options, path):
@@ -52,10 +57,9 @@ def read_events(path):
         return json.load(file)["traceEvents"]
 
 
-def forward_convolutions(events, steps):
-    """Kernels of each forward convolution by its place in a step, as (start, end): one list for each step."""
-    calls = sorted((e for e in events if e.get("cat") == "cpu_op" and e["name"] == "aten::cudnn_convolution"),
-                   key=lambda e: e["ts"])
+def convolutions(events, operator, steps):
+    """Kernels of each call of the operator by its place in a step, as (start, end): one list for each step."""
+    calls = sorted((e for e in events if e.get("cat") == "cpu_op" and e["name"] == operator), key=lambda e: e["ts"])
     launches = {e["args"]["correlation"]: e for e in events
                 if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})}
     kernels_of = collections.defaultdict(list)
@@ -100,6 +104,7 @@ def add_options(parser):
     parser.add_argument("--model", default="resnet50")
     parser.add_argument("--batch", type=positive, default=64)
     parser.add_argument("--steps", type=positive, default=12)
+    parser.add_argument("--pass", dest="one_pass", choices=OPERATORS, default="forward")
 
 
 def main():
@@ -109,7 +114,7 @@ def main():
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         version = train(options, file.name)
         events = read_events(file.name)
-    places, waits = forward_convolutions(events, options.steps), waits_of(events)
+    places, waits = convolutions(events, OPERATORS[options.one_pass], options.steps), waits_of(events)
 
     def wait(kernels):
         return waits[min(start for start, _ in kernels)]

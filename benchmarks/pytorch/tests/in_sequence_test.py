@@ -12,18 +12,36 @@ class InSequence(unittest.TestCase):
         status, printed, said = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE)
         self.assertEqual((status, said), (1, ""))
         rows = runs.table_rows(printed)
-        self.assertEqual(rows["layer1"], ["20.00", "20.40", "+2.0%", "19.40", "19.40", "19.40", "19.40"])
+        self.assertEqual(rows["layer1.fprop"], ["20.00", "yes", "20.40", "+2.0%", "19.40", "19.40", "19.40", "19.40"])
         self.assertEqual(rows["in sequence, each call when the one before has ended"], ["+1.00%", "2.00%", "2.00%"])
         self.assertEqual(rows["in sequence, on a full queue"], ["+11.10%", "11.10%", "12.20%"])
         # The stand-in's spans are half a microsecond longer here, and as long as its kernels there.
         self.assertEqual(rows["first start to last end"], ["+3.00%", "3.00%", "4.50%"])
-        self.assertIn("waited for its host before 3 of 3 of them, so what counts is: in sequence, each call", printed)
+        self.assertEqual(rows["in sequence, each as in PyTorch's run"], ["+1.00%", "2.00%", "2.00%"])
+        self.assertIn("waited for its host before 3 of 3 of them.", printed)
         self.assertNotIn("against itself", printed.lower())
 
     def test_what_counts_is_the_queue_of_pytorchs_run(self):
         _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, STAND_IN_QUEUE="full")
-        self.assertIn("waited for its host before 0 of 3 of them, so what counts is: in sequence, on a full", printed)
-        self.assertEqual(runs.table_rows(printed)["layer1"][:3], ["20.00", "22.44", "+12.2%"])
+        rows = runs.table_rows(printed)
+        self.assertIn("waited for its host before 0 of 3 of them.", printed)
+        self.assertEqual(rows["layer1.fprop"][:4], ["20.00", "no", "22.44", "+12.2%"])
+        self.assertEqual(rows["in sequence, each as in PyTorch's run"], rows["in sequence, on a full queue"])
+
+    def test_what_counts_of_each_convolution_is_the_queue_that_it_had(self):
+        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, STAND_IN_QUEUE="first")
+        rows = runs.table_rows(printed)
+        self.assertIn("waited for its host before 1 of 3 of them.", printed)
+        self.assertEqual(rows["layer0.fprop"][1:4], ["yes", "30.30", "+1.0%"])
+        self.assertEqual(rows["layer1.fprop"][1:4], ["no", "22.44", "+12.2%"])
+
+    def test_backward_compares_both_gradients_of_a_convolution_together(self):
+        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--pass", "backward")
+        rows = runs.table_rows(printed)
+        self.assertIn("backward, batch 64", printed)
+        self.assertEqual([name for name in rows if name.startswith("layer")],
+                         ["layer2.dgrad, wgrad", "layer1.dgrad, wgrad", "layer0.dgrad, wgrad"])
+        self.assertEqual(rows["layer1.dgrad, wgrad"], ["60.00", "yes", "61.20", "+2.0%", *["59.20"] * 4])
 
     def test_each_placement_has_a_row_of_errors(self):
         _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--placements", 2)
@@ -31,12 +49,13 @@ class InSequence(unittest.TestCase):
         self.assertEqual(rows["in sequence, each call when the one before has ended"], ["+1.00%", "2.00%", "2.00%"])
         self.assertEqual(rows["in sequence, each call when the one before has ended, in placement 1"],
                          ["-3.04%", "3.04%", "5.92%"])
+        self.assertEqual(rows["in sequence, each as in PyTorch's run, in placement 1"], ["-3.04%", "3.04%", "5.92%"])
 
     def test_of_several_processes_the_median_counts_and_their_spread_is_told(self):
         _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--repeats", 3,
                                  STAND_IN_STEP="0.02")
         rows = runs.table_rows(printed)
-        self.assertEqual(rows["layer1"][:3], ["20.40 (20.00 to 20.80)", "20.40", "+0.0%"])
+        self.assertEqual(rows["layer1.fprop"][:3], ["20.40 (20.00 to 20.80)", "yes", "20.40"])
         # 1 / 1.03, 1.02 / 1.02 and 1.04 / 1.01, three times each.
         self.assertEqual(rows["PyTorch against itself"], ["+0.00%", "2.91%", "2.97%"])
 

@@ -19,16 +19,24 @@ def call_of(operation, factor):
 
 
 def network(factor):
-    results, calls = [], []
-    for number, alone in enumerate(FORWARD):
-        time = alone * factor
-        for direction in ("fprop", "dgrad"):
-            calls.append({"name": f"layer{number}", "result": len(results), "time": {"median_seconds": (time + 0.5) * 1e-6},
-                          "kernels": [{"name": "gemm", "median_seconds": time * 1e-6}]})
-            results.append({"operation": f"conv2d:n=1,direction={direction}", "measurements": [
-                {"conditions": {"cache": cache}, "time": {"median_seconds": (alone - 1) * 1e-6}}
-                for cache in ("warm", "cold", "dirty", "produced")]})
-    return {"results": results, "sequence": {"calls": calls, "clock_hertz": 1.9e9}}
+    calls = [(number, "fprop", alone) for number, alone in enumerate(FORWARD)]
+    for number, alone in reversed(list(enumerate(FORWARD))):
+        calls += [(number, "dgrad", 2 * alone), (number, "wgrad", alone)]
+    return {"results": [result_of(direction, alone) for _, direction, alone in calls],
+            "sequence": {"calls": [timed_call(place, *call, factor) for place, call in enumerate(calls)],
+                         "clock_hertz": 1.9e9}}
+
+
+def result_of(direction, alone):
+    return {"operation": f"conv2d:n=1,direction={direction}", "measurements": [
+        {"conditions": {"cache": cache}, "time": {"median_seconds": (alone - 1) * 1e-6}}
+        for cache in ("warm", "cold", "dirty", "produced")]}
+
+
+def timed_call(place, number, direction, alone, factor):
+    time = alone * factor
+    return {"name": f"layer{number}.{direction}", "result": place, "time": {"median_seconds": (time + 0.5) * 1e-6},
+            "kernels": [{"name": "gemm", "median_seconds": time * 1e-6}]}
 
 
 def main():

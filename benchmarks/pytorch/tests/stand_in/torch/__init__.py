@@ -2,7 +2,7 @@
 
 STAND_IN_LACKS: "torch" or "gpu", which then is missing. STAND_IN_PROCESSES: a file that counts the processes, so that
 each has times of its own: those of process N are longer by N times STAND_IN_STEP (a share, default 0). With
-STAND_IN_QUEUE=full the GPU never waits for the host.
+STAND_IN_QUEUE=full the GPU never waits for the host, with STAND_IN_QUEUE=first before a network's first convolution.
 """
 
 import json
@@ -35,8 +35,9 @@ def process_number():
 factor = 1 + process_number() * float(os.environ.get("STAND_IN_STEP", "0"))
 
 
-def launch(call, kernels):
+def launch(call, kernels, is_first=False):
     """An operator's call, and for each kernel what starts it and itself, as kineto writes them."""
+    waiting = {"full": False, "first": is_first}.get(os.environ.get("STAND_IN_QUEUE"), True)
     start = len(events) * 1000.0
     events.append({"ph": "X", "cat": "cpu_op", "name": call, "ts": start, "dur": 900.0, "tid": 1})
     for number, (name, time) in enumerate(kernels):
@@ -44,7 +45,7 @@ def launch(call, kernels):
         events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start + 1 + number,
                        "dur": 1.0, "tid": 1, "args": {"correlation": correlation}})
         began = start + 500 + 100 * number
-        if os.environ.get("STAND_IN_QUEUE") == "full":
+        if not waiting:
             began = max([event["ts"] + event["dur"] for event in events if event["tid"] == 7], default=began) + 1
         events.append({"ph": "X", "cat": CATEGORIES.get(name, "kernel"), "name": name, "ts": began, "dur": time * factor,
                        "tid": 7, "args": {"correlation": correlation}})
@@ -77,9 +78,15 @@ class Convolution(Tensor):
 
 class Network(Convolution):
     def __call__(self, _):
-        for time in FORWARD:
-            launch("aten::cudnn_convolution", [("convolution", time)])
-        return Tensor(("wgrad",))
+        for number, time in enumerate(FORWARD):
+            launch("aten::cudnn_convolution", [("convolution", time)], is_first=number == 0)
+        return Loss()
+
+
+class Loss(Tensor):
+    def backward(self):
+        for time in reversed(FORWARD):
+            launch("aten::convolution_backward", [("dgrad", 2 * time), ("wgrad", time)])
 
 
 class Profile:
