@@ -5,57 +5,81 @@
                            [--repeats 1] [--placements 1]
 
 Sets PyTorch's times, as record_training.py takes them, beside `jitterscope run MODEL --in-sequence`: how long the
-kernels of a convolution run together, on both sides; with --pass backward those of both its gradients. A row says how first start to last end compare, which in PyTorch
-holds the time that its GPU waits for the host between two kernels. jitterscope runs the sequence twice: on a full queue,
-and each call when the one before has ended (--queue eager). What counts is, of each convolution, the one that is as
-PyTorch's run was: the latter where its GPU had waited for the host before that convolution. With --repeats, PyTorch
-trains in so many processes, its time is the median of theirs, and a row says how far one process is from the others,
-which is what the errors of jitterscope are to be seen against. With --placements, jitterscope runs both so many times,
-each time with the operands in other memory (jitterscope run --placement), and has rows of errors for each. Prints
-Markdown. Exit status 1 where the median size of an error is over 1 % or the 90th percentile over 2 %, 3 where PyTorch,
-torchvision or jitterscope could not run.
+kernels of a convolution run together, on both sides; with --pass backward those of each of its gradients. A row says
+how first start to last end compare, which in PyTorch holds the time that its GPU waits for the host between two kernels.
+jitterscope runs the sequence twice: on a full queue, and each call when the one before has ended (--queue eager). What
+counts is, of each call, the one that is as PyTorch's run was: the latter where its GPU had waited for the host before
+that. With --repeats, PyTorch trains in so many processes, its time is the median of theirs, and a row says how far one
+process is from the others, which is what the errors of jitterscope are to be seen against. With --placements,
+jitterscope runs both so many times, each time with the operands in other memory (jitterscope run --placement), and has
+rows of errors for each. Prints Markdown. Exit status 1 where the median size of an error is over 1 % or the 90th
+percentile over 2 %, 3 where PyTorch, torchvision or jitterscope could not run.
 """
 
 import argparse
+import itertools
 import pathlib
 import statistics
 import sys
 import typing
 
 import record_training
-from jitterscope_run import give_up, positive, run_json
+from jitterscope_run import give_up, kernel_identities, positive, run_json
 
 RECORDER = str(pathlib.Path(__file__).with_name("record_training.py"))
 STATES = ("warm", "cold", "dirty", "produced")
 FULL, EAGER = "in sequence, on a full queue", "in sequence, each call when the one before has ended"
-DIRECTIONS = {"forward": ("fprop",), "backward": ("dgrad", "wgrad")}
+DIRECTIONS = {"forward": (".fprop",), "backward": (".dgrad", ".wgrad")}
 QUEUES = {FULL: "saturated", EAGER: "eager"}
 AS_THERE = "in sequence, each as in PyTorch's run"
 WITHOUT_TIMES_ALONE = ["--cache", "warm", "--time-limit", "0.001"]
+FAR = 0.02
+SHOWN = 110  # characters of a kernel's name
 WAITED = 5.0  # microseconds: from one kernel to the next in a full queue takes 1 or 2
 
 
 class Here(typing.NamedTuple):
-    """A convolution in jitterscope, in microseconds."""
+    """A convolution, or a gradient of one, in jitterscope, in microseconds."""
 
     name: str
-    kernels: float
     span: float
     alone: dict  # cache state: time
+    parts: list  # name and time of each kernel
 
-    def and_then(self, other):
-        alone = {state: time + other.alone[state] for state, time in self.alone.items() if state in other.alone}
-        return Here(f"{self.name}, {other.name.rpartition('.')[2]}", self.kernels + other.kernels,
-                    self.span + other.span, alone)
+    def kernels(self):
+        return sum(time for _, time in self.parts)
 
 
-def sequence_there(options):
-    """PyTorch's version, and microseconds of each forward convolution, kernels, spans, waits: lists for each process."""
+class There(typing.NamedTuple):
+    """The same in PyTorch: name, time and wait before of each kernel."""
+
+    parts: list
+
+    def kernels(self):
+        return sum(time for _, time, _ in self.parts)
+
+    def wait(self):
+        return self.parts[0][2]
+
+    def span(self):
+        return self.kernels() + sum(wait for _, _, wait in self.parts[1:])
+
+
+def records_there(options):
+    """PyTorch's version, and the kernels of all convolutions in their order: a list for each process."""
     command = [sys.executable, RECORDER, "--model", options.model, "--batch", str(options.batch)]
     command += ["--steps", str(options.steps), "--pass", options.one_pass, "--device", options.device]
     # A process of its own for each: where memory lies differs from process to process, and times with it.
     records = [run_json(command, (0,)) for _ in range(options.repeats)]
-    return records[0]["torch"], *([record[what] for record in records] for what in ("kernels", "spans", "waits"))
+    return records[0]["torch"], [[kernel for each in record["convolutions"] for kernel in each] for record in records]
+
+
+def split_as(here, kernels):
+    """PyTorch's kernels as they belong to jitterscope's calls: there both gradients are one call."""
+    if sum(len(each.parts) for each in here) != len(kernels):
+        give_up(f"PyTorch runs {len(kernels)} kernels in a pass, jitterscope {sum(len(each.parts) for each in here)}")
+    left = iter(kernels)
+    return [There(list(itertools.islice(left, len(each.parts)))) for each in here]
 
 
 def against_itself(processes):
@@ -76,24 +100,20 @@ def sequence_here(options, queue, flags, placement=0):
 
 
 def convolutions_here(document, one_pass):
-    """Those of a pass, in their order; of backward both gradients of a convolution are one."""
-    results, found = document["results"], {}
+    """Those of a pass, in their order."""
+    found = []
     for call in document["sequence"]["calls"]:
-        layer, _, direction = call["name"].rpartition(".")
-        operation = results[call["result"]]["operation"]
-        if operation.startswith("conv2d:") and direction in DIRECTIONS[one_pass] and "time" in call:
-            alone = {m["conditions"]["cache"]: m["time"]["median_seconds"] * 1e6
-                     for m in results[call["result"]]["measurements"]}
-            kernels = sum(kernel["median_seconds"] for kernel in call["kernels"]) * 1e6
-            each = Here(call["name"], kernels, call["time"]["median_seconds"] * 1e6, alone)
-            found[layer] = found[layer].and_then(each) if layer in found else each
-    return list(found.values())
+        result = document["results"][call["result"]]
+        is_wanted = result["operation"].startswith("conv2d:") and call["name"].endswith(DIRECTIONS[one_pass])
+        if is_wanted and "time" in call:
+            alone = {m["conditions"]["cache"]: m["time"]["median_seconds"] * 1e6 for m in result["measurements"]}
+            parts = [(kernel["name"], kernel["median_seconds"] * 1e6) for kernel in call["kernels"]]
+            found.append(Here(call["name"], call["time"]["median_seconds"] * 1e6, alone, parts))
+    return found
 
 
 def errors_of(here, there):
-    if len(here) != len(there):
-        give_up(f"PyTorch runs {len(there)} convolutions in a pass, jitterscope {len(here)}")
-    return [ours.kernels / theirs - 1 for ours, theirs in zip(here, there)]
+    return [ours.kernels() / theirs - 1 for ours, theirs in zip(here, there, strict=True)]
 
 
 def quantile(values, share):
@@ -108,8 +128,20 @@ def print_convolutions(here, processes, there, waited):
     for ours, theirs, times, has_waited in zip(here, there, zip(*processes), waited):
         span = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
         states = " | ".join(f"{ours.alone.get(state, float('nan')):.2f}" for state in STATES)
-        print(f"| {ours.name} | {theirs:.2f}{span} | {'yes' if has_waited else 'no'} | {ours.kernels:.2f} "
-              f"| {ours.kernels / theirs - 1:+.1%} | {states} |")
+        print(f"| {ours.name} | {theirs:.2f}{span} | {'yes' if has_waited else 'no'} | {ours.kernels():.2f} "
+              f"| {ours.kernels() / theirs - 1:+.1%} | {states} |")
+
+
+def print_parts(here, there, errors):
+    """The kernels of what is off by more than 2 %."""
+    print(f"\n| kernels of those off by more than {FAR:.0%} | | PyTorch, µs | in sequence, µs |\n| --- | --- | --: | --: |")
+    for ours, theirs, error in zip(here, there, errors):
+        if abs(error) <= FAR:
+            continue
+        for (name, time), *same in zip(ours.parts, *(process.parts for process in theirs)):
+            names = kernel_identities([name, same[0][0]])
+            shown = names[0] if names[0] == names[1] else f"{names[0]}; PyTorch: {names[1]}"
+            print(f"| {shown[:SHOWN]} | {ours.name} | {statistics.median(time for _, time, _ in same):.2f} | {time:.2f} |")
 
 
 def medians(processes):
@@ -132,40 +164,49 @@ def parse():
     return parser.parse_args()
 
 
-def run_placement(options, placement, waited):
-    """{row: its convolutions} of both queues and of what is as in PyTorch, and the clocks."""
+def run_placement(options, placement):
+    """The convolutions of both queues, and their clocks."""
     # The times alone are those of the first run.
     alone = ["--time-limit", "0.3"] if placement == 0 else WITHOUT_TIMES_ALONE
     full, clock = sequence_here(options, FULL, alone, placement)
     eager, eager_clock = sequence_here(options, EAGER, WITHOUT_TIMES_ALONE, placement)
-    matching = [(late if has_waited else early)._replace(alone=early.alone)
-                for early, late, has_waited in zip(full, eager, waited)]
-    return {FULL: full, EAGER: eager, AS_THERE: matching}, (clock, eager_clock)
+    return {FULL: full, EAGER: eager}, (clock, eager_clock)
+
+
+def as_there(runs, waited):
+    """Of each convolution the run whose queue was as PyTorch's."""
+    return [(eager if has_waited else full)._replace(alone=full.alone)
+            for full, eager, has_waited in zip(runs[FULL], runs[EAGER], waited, strict=True)]
 
 
 def main():
     options = parse()
-    version, processes, spans, waits = sequence_there(options)
-    there = medians(processes)
-    waited = [wait > WAITED for wait in medians(waits)]
-    runs, clocks = run_placement(options, 0, waited)
-    here = runs[AS_THERE]
+    version, records = records_there(options)
+    runs, clocks = run_placement(options, 0)
+    processes = [split_as(runs[FULL], kernels) for kernels in records]
+    times = [[each.kernels() for each in process] for process in processes]
+    spans = [[each.span() for each in process] for process in processes]
+    there = medians(times)
+    waited = [wait > WAITED for wait in medians([[each.wait() for each in process] for process in processes])]
+    here = runs[AS_THERE] = as_there(runs, waited)
     rows = {name: errors_of(calls, there) for name, calls in runs.items()}
     for placement in range(1, options.placements):
-        moved, _ = run_placement(options, placement, waited)
+        moved, _ = run_placement(options, placement)
+        moved[AS_THERE] = as_there(moved, waited)
         rows |= {f"{name}, in placement {placement}": errors_of(calls, there) for name, calls in moved.items()}
-    print(f"{options.model}, {options.one_pass}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here {clocks[0] / 1e6:.0f} MHz, "
-          f"eager {clocks[1] / 1e6:.0f} MHz\n")
+    print(f"{options.model}, {options.one_pass}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here "
+          f"{clocks[0] / 1e6:.0f} MHz, eager {clocks[1] / 1e6:.0f} MHz\n")
     print(f"PyTorch's GPU waited for its host before {sum(waited)} of {len(there)} of them. What counts is those as "
           "launched when the call before has ended, and the others on a full queue.\n")
-    print_convolutions(here, processes, there, waited)
+    print_convolutions(here, times, there, waited)
     rows["first start to last end"] = [o.span / t - 1 for o, t in zip(here, medians(spans))]
     for state in STATES:
         rows[f"alone, {state}"] = [o.alone.get(state, float("nan")) / t - 1 for o, t in zip(here, there)]
     if len(processes) > 1:
-        rows["PyTorch against itself"] = against_itself(processes)
+        rows["PyTorch against itself"] = against_itself(times)
         rows["PyTorch against itself, first start to last end"] = against_itself(spans)
     print_errors(rows)
+    print_parts(here, list(zip(*processes)), rows[AS_THERE])
     if len(processes) > 1:
         print(f"\nPyTorch's time is the median of {len(processes)} processes' (shortest to longest). Against itself: each "
               f"process against the median of the other{'s' if len(processes) > 2 else ''}, all of them together.")

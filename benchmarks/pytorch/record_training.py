@@ -4,11 +4,11 @@
     record_training.py [--model resnet50] [--batch 64] [--steps 12] [--pass forward] [--device cuda]
 
 Trains torchvision's network in f16, channels_last, and takes each convolution's kernels of every step (CUPTI): the
-forward ones, or with --pass backward those of both gradients together, in the order in which they run. Prints JSON: the
-version of PyTorch, and in microseconds by the place in a step the medians of "kernels", how long they run together, of
-"spans", first start to last end, and of "waits", from the end of the GPU's work before to the first start. A span also
-holds the time that the GPU waits for the host between two kernels: conv1's two took 159 us
-in one process and 202 in another. Exit status 3 where PyTorch, torchvision or a GPU is missing.
+forward ones, or with --pass backward those of both gradients, in the order in which they run. Prints JSON: the version of
+PyTorch, and as "convolutions", by the place in a step, of each kernel the name and in microseconds the medians of how
+long it takes and of how long the GPU had done nothing before. So waits of a convolution can be told from its work: in one
+process the two kernels of conv1 took 159 us from the first start to the last end, and in another 202. Exit status 3
+where PyTorch, torchvision or a GPU is missing.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def read_events(path):
 
 
 def convolutions(events, operator, steps):
-    """Kernels of each call of the operator by its place in a step, as (start, end): one list for each step."""
+    """Kernels of each call of the operator by its place in a step, in their order: one list for each step."""
     calls = sorted((e for e in events if e.get("cat") == "cpu_op" and e["name"] == operator), key=lambda e: e["ts"])
     launches = {e["args"]["correlation"]: e for e in events
                 if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e.get("args", {})}
@@ -70,21 +70,13 @@ def convolutions(events, operator, steps):
         for number, call in enumerate(calls):
             inside = call["tid"] == launch["tid"] and call["ts"] <= launch["ts"] <= call["ts"] + call["dur"]
             if inside:
-                kernels_of[number].append((kernel["ts"], kernel["ts"] + kernel["dur"]))
+                kernels_of[number].append(kernel)
                 break
     per_step = len(calls) // steps
     places = [[] for _ in range(per_step)]
     for number, kernels in kernels_of.items():
-        places[number % per_step].append(kernels)
+        places[number % per_step].append(sorted(kernels, key=lambda kernel: kernel["ts"]))
     return places
-
-
-def together(kernels):
-    return sum(end - start for start, end in kernels)
-
-
-def span(kernels):
-    return max(end for _, end in kernels) - min(start for start, _ in kernels)
 
 
 def waits_of(events):
@@ -96,6 +88,12 @@ def waits_of(events):
         waits[start] = 0.0 if end is None else max(0.0, start - end)
         end = stop if end is None else max(end, stop)
     return waits
+
+
+def medians_of(steps, waits):
+    """[name, time, wait] of each kernel of a convolution."""
+    return [[same[0]["name"], statistics.median(kernel["dur"] for kernel in same),
+             statistics.median(waits[kernel["ts"]] for kernel in same)] for same in zip(*steps)]
 
 
 def add_options(parser):
@@ -115,13 +113,7 @@ def main():
         version = train(options, file.name)
         events = read_events(file.name)
     places, waits = convolutions(events, OPERATORS[options.one_pass], options.steps), waits_of(events)
-
-    def wait(kernels):
-        return waits[min(start for start, _ in kernels)]
-
-    record = {name: [statistics.median(map(measure, steps)) for steps in places]
-              for name, measure in (("kernels", together), ("spans", span), ("waits", wait))}
-    print(json.dumps({"torch": version} | record))
+    print(json.dumps({"torch": version, "convolutions": [medians_of(steps, waits) for steps in places]}))
 
 
 if __name__ == "__main__":

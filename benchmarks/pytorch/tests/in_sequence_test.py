@@ -35,13 +35,16 @@ class InSequence(unittest.TestCase):
         self.assertEqual(rows["layer0.fprop"][1:4], ["yes", "30.30", "+1.0%"])
         self.assertEqual(rows["layer1.fprop"][1:4], ["no", "22.44", "+12.2%"])
 
-    def test_backward_compares_both_gradients_of_a_convolution_together(self):
-        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--pass", "backward")
+    def test_backward_compares_each_gradient(self):
+        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--pass", "backward",
+                                 STAND_IN_QUEUE="op")
         rows = runs.table_rows(printed)
         self.assertIn("backward, batch 64", printed)
         self.assertEqual([name for name in rows if name.startswith("layer")],
-                         ["layer2.dgrad, wgrad", "layer1.dgrad, wgrad", "layer0.dgrad, wgrad"])
-        self.assertEqual(rows["layer1.dgrad, wgrad"], ["60.00", "yes", "61.20", "+2.0%", *["59.20"] * 4])
+                         [f"layer{number}.{gradient}" for number in (2, 1, 0) for gradient in ("dgrad", "wgrad")])
+        # PyTorch's host launches both gradients at once, so that the GPU waits before the first alone.
+        self.assertEqual(rows["layer1.dgrad"][:4], ["40.00", "yes", "40.80", "+2.0%"])
+        self.assertEqual(rows["layer1.wgrad"][:4], ["20.00", "no", "22.44", "+12.2%"])
 
     def test_each_placement_has_a_row_of_errors(self):
         _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--placements", 2)
@@ -65,9 +68,32 @@ class InSequence(unittest.TestCase):
             self.assertAlmostEqual(error, expected - 1)
 
     def test_a_span_holds_what_is_between_the_kernels(self):
-        kernels = [(100.0, 110.0), (125.0, 130.0)]
-        self.assertEqual(record_training.together(kernels), 15.0)
-        self.assertEqual(record_training.span(kernels), 30.0)
+        there = compare_in_sequence.There([("pad", 10.0, 7.0), ("gemm", 5.0, 15.0)])
+        self.assertEqual((there.kernels(), there.span(), there.wait()), (15.0, 30.0, 7.0))
+
+    def test_both_gradients_are_one_call_in_pytorch_and_two_here(self):
+        here = [compare_in_sequence.Here("a", 0.0, {}, [("pad", 1.0), ("gemm", 1.0)]),
+                compare_in_sequence.Here("b", 0.0, {}, [("gemm", 1.0)])]
+        kernels = [("pad", 1.0, 9.0), ("gemm", 2.0, 1.0), ("gemm", 4.0, 8.0)]
+        split = compare_in_sequence.split_as(here, kernels)
+        self.assertEqual([(each.kernels(), each.wait()) for each in split], [(3.0, 9.0), (4.0, 8.0)])
+        with self.assertRaises(SystemExit):
+            compare_in_sequence.split_as(here, kernels[1:])
+
+    def test_the_kernels_of_what_is_far_off_are_set_side_by_side(self):
+        _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, STAND_IN_QUEUE="first")
+        shown = printed[printed.index("| kernels of those"):].splitlines()[2:4]
+        self.assertEqual(shown, ["| gemm; PyTorch: convolution | layer1.fprop | 20.00 | 22.44 |",
+                                 "| gemm; PyTorch: convolution | layer2.fprop | 10.00 | 10.78 |"])
+
+    def test_kernels_are_the_medians_over_the_steps(self):
+        def kernel(name, start, time):
+            return {"name": name, "ts": start, "dur": time}
+        steps = [[kernel("pad", 10.0, 1.0), kernel("gemm", 20.0, 3.0)],
+                 [kernel("pad", 30.0, 1.4), kernel("gemm", 40.0, 5.0)]]
+        waits = {10.0: 4.0, 20.0: 9.0, 30.0: 6.0, 40.0: 8.0}
+        self.assertEqual([(name, round(time, 3), wait) for name, time, wait in record_training.medians_of(steps, waits)],
+                         [("pad", 1.2, 5.0), ("gemm", 4.0, 8.5)])
 
     def test_without_pytorch_or_a_gpu_nothing_is_compared(self):
         for lacks, reason in (("torch", "pip install torch"), ("gpu", "PyTorch sees no GPU")):

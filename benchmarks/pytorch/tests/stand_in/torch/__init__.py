@@ -2,7 +2,8 @@
 
 STAND_IN_LACKS: "torch" or "gpu", which then is missing. STAND_IN_PROCESSES: a file that counts the processes, so that
 each has times of its own: those of process N are longer by N times STAND_IN_STEP (a share, default 0). With
-STAND_IN_QUEUE=full the GPU never waits for the host, with STAND_IN_QUEUE=first before a network's first convolution.
+STAND_IN_QUEUE=full the GPU never waits for the host, with STAND_IN_QUEUE=first before a network's first convolution,
+with STAND_IN_QUEUE=op before the first kernel of each call.
 """
 
 import json
@@ -45,7 +46,7 @@ def launch(call, kernels, is_first=False):
         events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start + 1 + number,
                        "dur": 1.0, "tid": 1, "args": {"correlation": correlation}})
         began = start + 500 + 100 * number
-        if not waiting:
+        if not waiting or (number > 0 and os.environ.get("STAND_IN_QUEUE") == "op"):
             began = max([event["ts"] + event["dur"] for event in events if event["tid"] == 7], default=began) + 1
         events.append({"ph": "X", "cat": CATEGORIES.get(name, "kernel"), "name": name, "ts": began, "dur": time * factor,
                        "tid": 7, "args": {"correlation": correlation}})
