@@ -11,8 +11,8 @@ jitterscope runs the sequence twice: on a full queue, and each call when the one
 counts is, of each call, the one that is as PyTorch's run was: the latter where its GPU had waited for the host before
 that. With --repeats, PyTorch trains in so many processes, its time is the median of theirs, and a row says how far one
 process is from the others, which is what the errors of jitterscope are to be seen against. With --placements,
-jitterscope runs both so many times, each time with the operands in other memory (jitterscope run --placement), and has
-rows of errors for each. Prints Markdown. Exit status 1 where the median size of an error is over 1 % or the 90th
+jitterscope runs both so many times, each time with the operands in other memory (jitterscope run --placement), has
+rows of errors for each, and what counts is the median of their times. Prints Markdown. Exit status 1 where the median size of an error is over 1 % or the 90th
 percentile over 2 %, 3 where PyTorch, torchvision or jitterscope could not run.
 """
 
@@ -179,6 +179,35 @@ def as_there(runs, waited):
             for full, eager, has_waited in zip(runs[FULL], runs[EAGER], waited, strict=True)]
 
 
+def median_of(placements):
+    """Of each convolution the times of its kernels in the middle of all placements."""
+    return [same[0]._replace(parts=[(kernels[0][0], statistics.median(time for _, time in kernels))
+                                    for kernels in zip(*(each.parts for each in same))],
+                             span=statistics.median(each.span for each in same))
+            for same in zip(*placements)]
+
+
+def run_placements(options, runs, waited):
+    """{row: its convolutions}, of which the last counts."""
+    runs[AS_THERE] = as_there(runs, waited)
+    placed = [runs[AS_THERE]]
+    for placement in range(1, options.placements):
+        moved, _ = run_placement(options, placement)
+        moved[AS_THERE] = as_there(moved, waited)
+        placed.append(moved[AS_THERE])
+        runs |= {f"{name}, in placement {placement}": calls for name, calls in moved.items()}
+    if options.placements > 1:
+        runs[f"{AS_THERE}, median of {options.placements} placements"] = median_of(placed)
+    return runs
+
+
+def print_head(options, version, clocks, waited):
+    print(f"{options.model}, {options.one_pass}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here "
+          f"{clocks[0] / 1e6:.0f} MHz, eager {clocks[1] / 1e6:.0f} MHz\n")
+    print(f"PyTorch's GPU waited for its host before {sum(waited)} of {len(waited)} of them. What counts is those as "
+          "launched when the call before has ended, and the others on a full queue.\n")
+
+
 def main():
     options = parse()
     version, records = records_there(options)
@@ -188,16 +217,10 @@ def main():
     spans = [[each.span() for each in process] for process in processes]
     there = medians(times)
     waited = [wait > WAITED for wait in medians([[each.wait() for each in process] for process in processes])]
-    here = runs[AS_THERE] = as_there(runs, waited)
+    runs = run_placements(options, runs, waited)
     rows = {name: errors_of(calls, there) for name, calls in runs.items()}
-    for placement in range(1, options.placements):
-        moved, _ = run_placement(options, placement)
-        moved[AS_THERE] = as_there(moved, waited)
-        rows |= {f"{name}, in placement {placement}": errors_of(calls, there) for name, calls in moved.items()}
-    print(f"{options.model}, {options.one_pass}, batch {options.batch}, f16, NHWC; PyTorch {version}; clock here "
-          f"{clocks[0] / 1e6:.0f} MHz, eager {clocks[1] / 1e6:.0f} MHz\n")
-    print(f"PyTorch's GPU waited for its host before {sum(waited)} of {len(there)} of them. What counts is those as "
-          "launched when the call before has ended, and the others on a full queue.\n")
+    counted, here = list(runs.items())[-1]
+    print_head(options, version, clocks, waited)
     print_convolutions(here, times, there, waited)
     rows["first start to last end"] = [o.span / t - 1 for o, t in zip(here, medians(spans))]
     for state in STATES:
@@ -206,11 +229,11 @@ def main():
         rows["PyTorch against itself"] = against_itself(times)
         rows["PyTorch against itself, first start to last end"] = against_itself(spans)
     print_errors(rows)
-    print_parts(here, list(zip(*processes)), rows[AS_THERE])
+    print_parts(here, list(zip(*processes)), rows[counted])
     if len(processes) > 1:
         print(f"\nPyTorch's time is the median of {len(processes)} processes' (shortest to longest). Against itself: each "
               f"process against the median of the other{'s' if len(processes) > 2 else ''}, all of them together.")
-    sizes = [abs(error) for error in rows[AS_THERE]]
+    sizes = [abs(error) for error in rows[counted]]
     return 0 if statistics.median(sizes) <= 0.01 and quantile(sizes, 0.9) <= 0.02 else 1
 
 

@@ -53,6 +53,10 @@ class InSequence(unittest.TestCase):
         self.assertEqual(rows["in sequence, each call when the one before has ended, in placement 1"],
                          ["-3.04%", "3.04%", "5.92%"])
         self.assertEqual(rows["in sequence, each as in PyTorch's run, in placement 1"], ["-3.04%", "3.04%", "5.92%"])
+        # The middle of two is half-way: 2 % less than in the first.
+        self.assertEqual(rows["layer1.fprop"][:4], ["20.00", "yes", "19.99", "-0.0%"])
+        self.assertEqual(rows["in sequence, each as in PyTorch's run, median of 2 placements"],
+                         ["-1.02%", "1.02%", "3.96%"])
 
     def test_of_several_processes_the_median_counts_and_their_spread_is_told(self):
         _, printed, _ = runs.run("compare_in_sequence.py", "--jitterscope", runs.JITTERSCOPE, "--repeats", 3,

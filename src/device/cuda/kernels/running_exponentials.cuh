@@ -91,20 +91,6 @@ struct RunningExponentials {
       for (int j = 0; j < kPerVector<T>; ++j) seen.sum += exponential_around(element_of(x[k], j), origin);
     }
   }
-  /// Adds a vector and leaves its exponentials around the largest element so far, which it returns; of the
-  /// logarithm, which needs none of them again, the elements.
-  __device__ __forceinline__ C add_keeping(const Vector<T>& x, bool logarithm, C (&kept)[kPerVector<T>]) {
-    const Vector<T> all[1] = {x};
-    rise_to(largest_of(all, 1));
-    const C origin = Exponentials<C>::origin(seen.largest);
-#pragma unroll
-    for (int j = 0; j < kPerVector<T>; ++j) {
-      const C element = element_of(x, j), exponential = exponential_around(element, origin);
-      seen.sum += exponential;
-      kept[j] = logarithm ? element : exponential;
-    }
-    return seen.largest;
-  }
   template <int Threads>
   __device__ __forceinline__ Exponentials<C> join() const {
     Exponentials<C> all{reduce_lanes<32, Maximum>(seen.largest), 0};

@@ -133,27 +133,22 @@ __device__ __forceinline__ Compute<T> element_of(const Vector<T>& x, int j) {
   }
 }
 template <class T>
-__device__ __forceinline__ Vector<T> vector_of(const Compute<T> (&numbers)[kPerVector<T>]) {
+__device__ __forceinline__ Vector<T> normalized(const Vector<T>& x, const Normalizer<Compute<T>>& row,
+                                                bool logarithm) {
   Vector<T> result;
 #ifdef JITTERSCOPE_PAIRS
   if constexpr (Number<T>::kShort) {
-    const auto pair = [&](int j) { return pair_of<T>(numbers[j], numbers[j + 1]); };
+    const auto pair = [&](int j) {
+      return pair_of<T>(row.apply(element_of(x, j), logarithm), row.apply(element_of(x, j + 1), logarithm));
+    };
     result.whole = uint4{pair(0), pair(2), pair(4), pair(6)};
   } else
 #endif
   {
 #pragma unroll
-    for (int j = 0; j < kPerVector<T>; ++j) result.set(j, numbers[j]);
+    for (int j = 0; j < kPerVector<T>; ++j) result.set(j, row.apply(element_of(x, j), logarithm));
   }
   return result;
-}
-template <class T>
-__device__ __forceinline__ Vector<T> normalized(const Vector<T>& x, const Normalizer<Compute<T>>& row,
-                                                bool logarithm) {
-  Compute<T> numbers[kPerVector<T>];
-#pragma unroll
-  for (int j = 0; j < kPerVector<T>; ++j) numbers[j] = row.apply(element_of(x, j), logarithm);
-  return vector_of<T>(numbers);
 }
 
 // dx = y (dy - sum(dy y)), and of the logarithm dy - e^y sum(dy).

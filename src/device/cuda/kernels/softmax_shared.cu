@@ -38,6 +38,10 @@ struct SharedRow {
       end_copies();
     }
   }
+  __device__ __forceinline__ static int present(const Row& row, int batch) {
+    const std::uint32_t first = slot(batch, 0);
+    return first < row.vectors ? row.template present<Each>(first) : 0;
+  }
   /// How many vectors of the batch there are.
   __device__ __forceinline__ int load(const Row& row, int batch, Vector<T> (&to)[Each]) const {
     int count = 0;
@@ -66,34 +70,17 @@ __device__ __forceinline__ void for_each_arriving(Visit visit) {
   }
 }
 
-/// What registers keep of a thread's vector between both visits to a row.
-template <class T>
-struct KeptVector {
-  using C = Compute<T>;
-  C numbers[kPerVector<T>];  ///< exponentials around `largest`; of the logarithm the elements
-  C largest;                 ///< that the thread had seen
-
-  __device__ __forceinline__ Vector<T> result(const Normalizer<C>& row, bool logarithm) const {
-    const C scale = exponential(largest - row.maximum) * row.factor;
-    C results[kPerVector<T>];
-#pragma unroll
-    for (int j = 0; j < kPerVector<T>; ++j) {
-      results[j] = logarithm ? row.apply(numbers[j], true) : numbers[j] * scale;
-    }
-    return vector_of<T>(results);
-  }
-};
-
 // Once its last batch has arrived, a row needs the sum over all before the first result makes room for the
-// next row, and nothing would be on its way meanwhile. So registers keep the first `Kept` vectors, whose
+// next row, and nothing would be on its way meanwhile. So registers keep the first `Kept` batches, whose
 // places are the next row's as soon as they have been read. What few threads do for the elements beside the
 // vectors comes where no other thread waits for them: before the first batch has arrived, and after the last
 // result.
-template <class T, int Threads, int Vectors, int Kept>
+template <class T, int Threads, int Vectors, int Each, int Kept>
 __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y, const T* __restrict__ x,
                                                std::uint64_t rows, std::uint64_t columns, bool logarithm) {
   using C = Compute<T>;
-  using Shared = SharedRow<T, Threads, 1, Vectors>;
+  constexpr int kBatches = Vectors / Each;
+  using Shared = SharedRow<T, Threads, Each, kBatches>;
   Shared shared{memory, x};
   typename Shared::Row row(blockIdx.x, columns);
   shared.start_all(row);
@@ -104,34 +91,37 @@ __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y,
       if (more) shared.start(next, batch);
       end_copies();
     };
-    KeptVector<T> kept[Kept];
-    Vector<T> values[1];
-    RunningExponentials<T, 1> running;
+    Vector<T> kept[Kept][Each], values[Each];
+    RunningExponentials<T, Each> running;
     if (row.has_edge) running.add(shared.edge_value());
-    for_each_arriving<Vectors, Kept>([&](auto arrived) {
+    for_each_arriving<kBatches, Kept>([&](auto arrived) {
       constexpr int batch = decltype(arrived)::kNumber;
-      const int count = shared.load(row, batch, values);
       if constexpr (batch < Kept) {
+        const int count = shared.load(row, batch, kept[batch]);
         start_next(batch);
-        if (count > 0) kept[batch].largest = running.add_keeping(values[0], logarithm, kept[batch].numbers);
+        running.add(kept[batch], count);
       } else {
-        running.add(values, count);
+        running.add(values, shared.load(row, batch, values));
       }
     });
     __syncthreads();  // the last row's have been read
     const Normalizer<C> normalizer(running.template join<Threads>(), logarithm);
     const C edge = shared.edge_value();
     if (more) shared.start_edge(next);
+    const auto write = [&](int batch, int count, const Vector<T>(&from)[Each]) {
 #pragma unroll
-    for (int batch = 0; batch < Kept; ++batch) {
-      const std::uint32_t slot = Shared::slot(batch, 0);
-      if (slot < row.vectors) kept[batch].result(normalizer, logarithm).store(y + row.at(slot));
-    }
+      for (int k = 0; k < Each; ++k) {
+        if (k >= count) break;
+        normalized(from[k], normalizer, logarithm).store(y + row.at(Shared::slot(batch, k)));
+      }
+    };
 #pragma unroll
-    for (int batch = Kept; batch < Vectors; ++batch) {
+    for (int batch = 0; batch < Kept; ++batch) write(batch, Shared::present(row, batch), kept[batch]);
+#pragma unroll
+    for (int batch = Kept; batch < kBatches; ++batch) {
       const int count = shared.load(row, batch, values);
       start_next(batch);
-      if (count > 0) normalized(values[0], normalizer, logarithm).store(y + row.at(Shared::slot(batch, 0)));
+      write(batch, count, values);
     }
     if (row.has_edge) y[row.edge] = Number<T>::store(normalizer.apply(edge, logarithm));
     row = next;
@@ -197,12 +187,12 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
 
 }  // namespace
 
-#define JITTERSCOPE_FORWARD(T, suffix, Threads, Vectors, Kept, together)                                   \
+#define JITTERSCOPE_FORWARD(T, suffix, Threads, Vectors, Each, Kept, together)                             \
   JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_shared_##Threads##x##Vectors##_##suffix,       \
                          (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), { \
                            JITTERSCOPE_SHARED_MEMORY(memory);                                              \
-                           forward_shared<T, Threads, Vectors, Kept>(memory, y, x, rows, columns,          \
-                                                                     logarithm);                           \
+                           forward_shared<T, Threads, Vectors, Each, Kept>(memory, y, x, rows, columns,    \
+                                                                           logarithm);                     \
                          })
 #define JITTERSCOPE_BACKWARD(T, suffix, Threads, Vectors, together)                                   \
   JITTERSCOPE_ROOM_ENTRY(                                                                             \
@@ -211,15 +201,16 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
         JITTERSCOPE_SHARED_MEMORY(memory);                                                            \
         backward_shared<T, Threads, Vectors>(memory, dx, dy, y, rows, columns, logarithm);            \
       })
-// 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for some 856
-// and 432 us; backward in f16 685 us for 606 (H200). With four batches of vectors each, one of them kept as
-// it was read, forward took 866 and 440 us. The last 8 rows are a round of their own; clusters that take them
+// 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for some 852
+// and 433; backward in f16 685 us for 606 (H200). With four batches of vectors, one of them kept, forward
+// took 866 and 440 us; nothing was gained by clusters of two to eight such blocks, by a second row in shared
+// memory, and by keeping exponentials. The last 8 rows are a round of their own; clusters that take them
 // before the others did not make it shorter. The elements beside whole lines have loads and stores of their
 // own: in those of the vectors they made the code so long that forward took 508 us in f16.
-#define JITTERSCOPE_KERNELS(T, suffix)           \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 8, 3, 2)   \
-  JITTERSCOPE_FORWARD(T, suffix, 1024, 7, 3, 1)  \
-  JITTERSCOPE_FORWARD(T, suffix, 1024, 14, 4, 1) \
-  JITTERSCOPE_BACKWARD(T, suffix, 512, 8, 2)     \
+#define JITTERSCOPE_KERNELS(T, suffix)             \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 8, 1, 4, 2)  \
+  JITTERSCOPE_FORWARD(T, suffix, 1024, 7, 1, 5, 1) \
+  JITTERSCOPE_FORWARD(T, suffix, 512, 28, 2, 8, 1) \
+  JITTERSCOPE_BACKWARD(T, suffix, 512, 8, 2)       \
   JITTERSCOPE_BACKWARD(T, suffix, 1024, 8, 1)
 JITTERSCOPE_FOR_EACH_SHORT_TYPE(JITTERSCOPE_KERNELS)

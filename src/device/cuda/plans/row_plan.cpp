@@ -77,7 +77,7 @@ struct SharedKernel {
   std::int64_t slots() const { return std::int64_t{vectors} * threads; }
 };
 constexpr std::array kSharedForward = {SharedKernel{512, 8, 2}, SharedKernel{1024, 7, 1},
-                                       SharedKernel{1024, 14, 1}};
+                                       SharedKernel{512, 28, 1}};
 constexpr std::array kSharedBackward = {SharedKernel{512, 8, 2}, SharedKernel{1024, 8, 1}};
 /// What an SM takes of its shared memory for each block.
 constexpr std::int64_t kSharedOverhead = 2048;
