@@ -11,7 +11,6 @@
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
-#include "measure/output_memory.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -69,7 +68,6 @@ class Sequence {
       : session_(session), model_(model), options_(options), listener_(listener) {}
 
   void prepare(SequenceMeasurement& result) {
-    OutputMemory outputs(model_);
     for (std::size_t i = 0; i < model_.calls.size(); ++i) {
       const Call& call = model_.calls[i];
       result.calls.push_back({call.name, call.layer, {}});
@@ -77,21 +75,18 @@ class Sequence {
       if (interrupted()) continue;
       if (listener_) listener_("preparing " + call.name, i + 1, model_.calls.size());
       try {
-        const Operation& operation = model_.layers[call.layer].operation;
         Sharing sharing = sharing_of(model_, call, prepared_);
-        result.is_connected = result.is_connected || !sharing.shared.empty();
-        outputs.place(i, operation, sharing.shared);
         const InputData data{.kind = options_.data,
                              .seed = options_.seed + i,
                              .shared = std::move(sharing.shared),
                              .scaled_weights = true};
-        prepared_[i] = session_.device().prepare(operation, data);
+        prepared_[i] = session_.device().prepare(model_.layers[call.layer].operation, data);
         result.calls[i].unwritten = sharing.unwritten;
+        result.is_connected = result.is_connected || !data.shared.empty();
         running_.push_back(i);
       } catch (const Error& error) {
         result.calls[i].failure = error.what();
       }
-      outputs.finish(i, prepared_[i].get());
     }
     if (running_.empty() && !interrupted())
       throw FailedError(model_.name + ": none of its calls runs on this device");
