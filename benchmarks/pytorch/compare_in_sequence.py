@@ -25,6 +25,7 @@ import typing
 
 import record_training
 from jitterscope_run import give_up, kernel_identities, positive, run_json
+from kernel_times import WAITED
 
 RECORDER = str(pathlib.Path(__file__).with_name("record_training.py"))
 STATES = ("warm", "cold", "dirty", "produced")
@@ -35,7 +36,6 @@ AS_THERE = "in sequence, each as in PyTorch's run"
 WITHOUT_TIMES_ALONE = ["--cache", "warm", "--time-limit", "0.001"]
 FAR = 0.02
 SHOWN = 110  # characters of a kernel's name
-WAITED = 5.0  # microseconds: from one kernel to the next in a full queue takes 1 or 2
 
 
 class Here(typing.NamedTuple):

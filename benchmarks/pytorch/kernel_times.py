@@ -7,20 +7,27 @@ from typing import NamedTuple
 from jitterscope_run import kernel_identities
 
 REPETITIONS = 12
+GPU_WORK = ("kernel", "gpu_memset", "gpu_memcpy")  # as kineto calls it
 TOLERANCE = 0.02
 TICK = 0.033  # microseconds; CUPTI's times are multiples of 32 ns
+WAITED = 5.0  # microseconds: from one kernel to the next in a full queue takes 1 or 2
 
 
 class Kernel(NamedTuple):
     name: str
     launches: float  # in one forward and backward pass
     microseconds: float  # median of all launches
+    wait: float | None = None  # microseconds that the GPU had done nothing before, where the record says it
+
+    def has_waited(self):
+        return self.wait is None or self.wait > WAITED
 
 
 def kernels_there(case):
     """PyTorch's kernels of a case, by their identity."""
     names = list(case["kernels"])
-    kernels = [Kernel(n, case["kernels"][n]["n"] / REPETITIONS, case["kernels"][n]["med"]) for n in names]
+    kernels = [Kernel(n, facts["n"] / REPETITIONS, facts["med"], facts.get("wait"))
+               for n, facts in case["kernels"].items()]
     return dict(zip(kernel_identities(names), kernels))
 
 
@@ -29,6 +36,16 @@ def summary(times):
     # Over an even number of launches the file's median is the upper one, as where a kernel runs twice in a pass, on
     # tensors of two sizes.
     return {"n": len(times), "med": statistics.median_high(times), "min": min(times), "max": max(times)}
+
+
+def waits_of(events):
+    """Microseconds from the end of the GPU's work before to the start of the work that starts at each time."""
+    work = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e.get("cat") in GPU_WORK)
+    waits, end = {}, None
+    for start, stop in work:
+        waits[start] = 0.0 if end is None else max(0.0, start - end)
+        end = stop if end is None else max(end, stop)
+    return waits
 
 
 def compare(here, there):

@@ -27,17 +27,21 @@ SLEEP = "spin_kernel"  # as torch.cuda._sleep's is called
 SLEEP_CYCLES = 100_000_000  # 50 ms at 2 GHz: launching takes some 5 ms, traced
 CLOCK_CYCLES = (20_000, 60_000)  # 10 and 30 us: CUPTI's clock steps by 32 ns
 LONGEST_SPIN = 1000.0  # microseconds, of a spin that tells the clock: the lowest is some 200 MHz
-GPU_WORK = ("kernel", "gpu_memset", "gpu_memcpy")
 
 
 def kernels_of(trace):
-    """Number and times of each kernel of a trace as kineto writes it, by name, in the order in which they first ran."""
+    """Number, times and wait of each kernel of a trace as kineto writes it, by name, in the order in which they first
+    ran. The wait is the median of how long the GPU had done nothing before."""
     work = [event for event in trace["traceEvents"]
-            if event.get("ph") == "X" and event.get("cat") in GPU_WORK and SLEEP not in event["name"]]
-    times = collections.defaultdict(list)
+            if event.get("ph") == "X" and event.get("cat") in kernel_times.GPU_WORK]
+    all_waits = kernel_times.waits_of(work)
+    times, waits = collections.defaultdict(list), collections.defaultdict(list)
     for event in sorted(work, key=lambda event: event["ts"]):
-        times[event["name"]].append(event["dur"])
-    return {name: kernel_times.summary(durations) for name, durations in times.items()}
+        if SLEEP not in event["name"]:
+            times[event["name"]].append(event["dur"])
+            waits[event["name"]].append(all_waits[event["ts"]])
+    return {name: kernel_times.summary(durations) | {"wait": statistics.median(waits[name])}
+            for name, durations in times.items()}
 
 
 def clock_of(trace):

@@ -18,6 +18,7 @@ import statistics
 import tempfile
 
 from jitterscope_run import give_up, import_torch, positive
+from kernel_times import waits_of
 
 
 # What runs the convolutions of a pass.
@@ -77,17 +78,6 @@ def convolutions(events, operator, steps):
     for number, kernels in kernels_of.items():
         places[number % per_step].append(sorted(kernels, key=lambda kernel: kernel["ts"]))
     return places
-
-
-def waits_of(events):
-    """Microseconds from the end of the GPU's work before to the start of the kernel that starts at each time."""
-    kinds = ("kernel", "gpu_memset", "gpu_memcpy")
-    work = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e.get("cat") in kinds)
-    waits, end = {}, None
-    for start, stop in work:
-        waits[start] = 0.0 if end is None else max(0.0, start - end)
-        end = stop if end is None else max(end, stop)
-    return waits
 
 
 def medians_of(steps, waits):

@@ -1,5 +1,7 @@
 """A network's convolutions in sequence against PyTorch's training, in one process and in several."""
 
+import contextlib
+import io
 import unittest
 
 import runs
@@ -81,7 +83,7 @@ class InSequence(unittest.TestCase):
         kernels = [("pad", 1.0, 9.0), ("gemm", 2.0, 1.0), ("gemm", 4.0, 8.0)]
         split = compare_in_sequence.split_as(here, kernels)
         self.assertEqual([(each.kernels(), each.wait()) for each in split], [(3.0, 9.0), (4.0, 8.0)])
-        with self.assertRaises(SystemExit):
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
             compare_in_sequence.split_as(here, kernels[1:])
 
     def test_the_kernels_of_what_is_far_off_are_set_side_by_side(self):
