@@ -6,14 +6,15 @@
 
 Sets PyTorch's times, as record_training.py takes them, beside `jitterscope run MODEL --in-sequence`: how long the
 kernels of a convolution run together, on both sides; with --pass backward those of each of its gradients. A row says
-how first start to last end compare, which in PyTorch holds the time that its GPU waits for the host between two kernels.
-jitterscope runs the sequence twice: on a full queue, and each call when the one before has ended (--queue eager). What
-counts is, of each call, the one that is as PyTorch's run was: the latter where its GPU had waited for the host before
-that. With --repeats, PyTorch trains in so many processes, its time is the median of theirs, and a row says how far one
-process is from the others, which is what the errors of jitterscope are to be seen against. With --placements,
-jitterscope runs both so many times, each time with the operands in other memory (jitterscope run --placement), has
-rows of errors for each, and what counts is the median of their times. Prints Markdown. Exit status 1 where the median size of an error is over 1 % or the 90th
-percentile over 2 %, 3 where PyTorch, torchvision or jitterscope could not run.
+how first start to last end compare, which in PyTorch holds the time that its GPU waits for the host between two
+kernels. jitterscope runs the sequence twice: on a full queue, and each call when the one before has ended (--queue
+eager). What counts is, of each call, the one that is as PyTorch's run was: the latter where its GPU had waited for the
+host before that. With --repeats, PyTorch trains in so many processes, its time is the median of theirs, and a row says
+how far one process is from the others, which is what the errors of jitterscope are to be seen against. With
+--placements, jitterscope runs both so many times, each time with the operands in other memory (jitterscope run
+--placement), has rows of errors for each, and what counts is the median of their times. Prints Markdown. Exit status 1
+where the median size of an error is over 1 % or the 90th percentile over 2 %, 3 where PyTorch, torchvision or
+jitterscope could not run.
 """
 
 import argparse

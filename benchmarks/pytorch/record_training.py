@@ -4,11 +4,11 @@
     record_training.py [--model resnet50] [--batch 64] [--steps 12] [--pass forward] [--device cuda]
 
 Trains torchvision's network in f16, channels_last, and takes each convolution's kernels of every step (CUPTI): the
-forward ones, or with --pass backward those of both gradients, in the order in which they run. Prints JSON: the version of
-PyTorch, and as "convolutions", by the place in a step, of each kernel the name and in microseconds the medians of how
-long it takes and of how long the GPU had done nothing before. So waits of a convolution can be told from its work: in one
-process the two kernels of conv1 took 159 us from the first start to the last end, and in another 202. Exit status 3
-where PyTorch, torchvision or a GPU is missing.
+forward ones, or with --pass backward those of both gradients, in the order in which they run. Prints JSON: the version
+of PyTorch, and as "convolutions", by the place in a step, of each kernel the name and in microseconds the medians of
+how long it takes and of how long the GPU had done nothing before. So waits of a convolution can be told from its work:
+in one process the two kernels of conv1 took 159 us from the first start to the last end, and in another 202. Exit
+status 3 where PyTorch, torchvision or a GPU is missing.
 """
 
 import argparse

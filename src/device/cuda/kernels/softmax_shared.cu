@@ -201,8 +201,8 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
         JITTERSCOPE_SHARED_MEMORY(memory);                                                            \
         backward_shared<T, Threads, Vectors>(memory, dx, dy, y, rows, columns, logarithm);            \
       })
-// 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for some 852
-// and 433; backward in f16 685 us for 606 (H200). With four batches of vectors, one of them kept, forward
+// 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for 849
+// and 435; backward in f16 685 us for 606 (H200). With four batches of vectors, one of them kept, forward
 // took 866 and 440 us; nothing was gained by clusters of two to eight such blocks, by a second row in shared
 // memory, and by keeping exponentials. The last 8 rows are a round of their own; clusters that take them
 // before the others did not make it shorter. The elements beside whole lines have loads and stores of their
