@@ -26,7 +26,7 @@ import typing
 
 import record_training
 from jitterscope_run import give_up, kernel_identities, positive, run_json
-from kernel_times import WAITED
+from kernel_times import TOLERANCE, WAITED
 
 RECORDER = str(pathlib.Path(__file__).with_name("record_training.py"))
 STATES = ("warm", "cold", "dirty", "produced")
@@ -35,7 +35,6 @@ DIRECTIONS = {"forward": (".fprop",), "backward": (".dgrad", ".wgrad")}
 QUEUES = {FULL: "saturated", EAGER: "eager"}
 AS_THERE = "in sequence, each as in PyTorch's run"
 WITHOUT_TIMES_ALONE = ["--cache", "warm", "--time-limit", "0.001"]
-FAR = 0.02
 SHOWN = 110  # characters of a kernel's name
 
 
@@ -135,9 +134,9 @@ def print_convolutions(here, processes, there, waited):
 
 def print_parts(here, there, errors):
     """The kernels of what is off by more than 2 %."""
-    print(f"\n| kernels of those off by more than {FAR:.0%} | | PyTorch, µs | in sequence, µs |\n| --- | --- | --: | --: |")
+    print(f"\n| kernels of those off by more than {TOLERANCE:.0%} | | PyTorch, µs | in sequence, µs |\n| --- | --- | --: | --: |")
     for ours, theirs, error in zip(here, there, errors):
-        if abs(error) <= FAR:
+        if abs(error) <= TOLERANCE:
             continue
         for (name, time), *same in zip(ours.parts, *(process.parts for process in theirs)):
             names = kernel_identities([name, same[0][0]])

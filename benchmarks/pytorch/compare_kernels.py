@@ -99,14 +99,14 @@ def run_queue(options, case, queue, placement):
 
 def run_case(options, cases, placement):
     """A case, which is given as each of the files has it."""
-    ran_behind = any(not kernel.has_waited() for case in cases for kernel in kernels_there(case).values())
-    documents = {queue: run_queue(options, cases[0], queue, placement)
-                 for queue in ((EAGER, FULL) if ran_behind else (EAGER,))}
-    sequence = documents[EAGER]["sequence"]
+    document = run_queue(options, cases[0], EAGER, placement)
+    sequence = document["sequence"]
     failures = [f"{call['name']}: {call['failure']}" for call in sequence["calls"] if call.get("failure")]
     clock = sequence.get("clock_hertz")
-    return Run({queue: calls_here(document) for queue, document in documents.items()}, failures,
-               clock and clock * 1e-6)
+    run = Run({EAGER: calls_here(document)}, failures, clock and clock * 1e-6)
+    if any(any(run.ran_behind(kernels_there(case))) for case in cases):
+        run.calls[FULL] = calls_here(run_queue(options, cases[0], FULL, placement))
+    return run
 
 
 def clock_text(megahertz):
@@ -158,8 +158,8 @@ def compare_case(case, runs):
     for ours, theirs, identity in times:
         placed = [kernels[identity].microseconds for kernels in here if identity in kernels]
         found.append(Time(ours, theirs, there[identity].name, case, placed, clocks))
-    return found, sum(runs[0].ran_behind(there)), [f"- {case['conv']} {case['dtype']}: {text}"
-                   for text in [*(difference_text(*each) for each in differences), *runs[0].failures]]
+    lines = [*(difference_text(*each) for each in differences), *runs[0].failures]
+    return found, sum(runs[0].ran_behind(there)), [f"- {case['conv']} {case['dtype']}: {line}" for line in lines]
 
 
 def print_summary(times, equal, behind, cases, placements):

@@ -34,14 +34,13 @@ def kernels_of(trace):
     ran. The wait is the median of how long the GPU had done nothing before."""
     work = [event for event in trace["traceEvents"]
             if event.get("ph") == "X" and event.get("cat") in kernel_times.GPU_WORK]
-    all_waits = kernel_times.waits_of(work)
-    times, waits = collections.defaultdict(list), collections.defaultdict(list)
+    waits = kernel_times.waits_of(work)
+    launches = collections.defaultdict(list)
     for event in sorted(work, key=lambda event: event["ts"]):
         if SLEEP not in event["name"]:
-            times[event["name"]].append(event["dur"])
-            waits[event["name"]].append(all_waits[event["ts"]])
-    return {name: kernel_times.summary(durations) | {"wait": statistics.median(waits[name])}
-            for name, durations in times.items()}
+            launches[event["name"]].append(event)
+    return {name: kernel_times.summary([event["dur"] for event in same])
+            | {"wait": statistics.median(waits[event["ts"]] for event in same)} for name, same in launches.items()}
 
 
 def clock_of(trace):

@@ -20,7 +20,6 @@ import tempfile
 from jitterscope_run import give_up, import_torch, positive
 from kernel_times import waits_of
 
-
 # What runs the convolutions of a pass.
 OPERATORS = {"forward": "aten::cudnn_convolution", "backward": "aten::convolution_backward"}
 

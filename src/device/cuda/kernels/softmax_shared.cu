@@ -1,5 +1,7 @@
 // Softmax and its logarithm over rows that fit into the shared memory of a block, not into registers: each is
 // read once, and while its results are written the next one takes its place.
+#include <type_traits>
+
 #include "device/cuda/kernels/async_copy.cuh"
 #include "device/cuda/kernels/long_row.cuh"
 #include "device/cuda/kernels/running_exponentials.cuh"
@@ -55,17 +57,13 @@ struct SharedRow {
   }
 };
 
-template <int Number>
-struct Batch {
-  static constexpr int kNumber = Number;
-};
-/// Calls visit(Batch<number>()) for each batch once it has arrived. The visits of the first `Starting`
-/// batches start another one each.
+/// Calls visit for each batch once it has arrived, with its number as a type. The visits of the first
+/// `Starting` batches start another one each.
 template <int Batches, int Starting, int Number = 0, class Visit>
 __device__ __forceinline__ void for_each_arriving(Visit visit) {
   if constexpr (Number < Batches) {
     wait_for_copies<Batches - 1 - Number + (Number < Starting ? Number : Starting)>();
-    visit(Batch<Number>());
+    visit(std::integral_constant<int, Number>());
     for_each_arriving<Batches, Starting, Number + 1>(visit);
   }
 }
@@ -95,7 +93,7 @@ __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y,
     RunningExponentials<T, Each> running;
     if (row.has_edge) running.add(shared.edge_value());
     for_each_arriving<kBatches, Kept>([&](auto arrived) {
-      constexpr int batch = decltype(arrived)::kNumber;
+      constexpr int batch = decltype(arrived)::value;
       if constexpr (batch < Kept) {
         const int count = shared.load(row, batch, kept[batch]);
         start_next(batch);
@@ -152,7 +150,7 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
     Vector<T> outers[Each], results[Each];
     C sum = row.has_edge ? term(outer.edge_value(), result.edge_value(), logarithm) : C(0);
     for_each_arriving<kBatches, 0>([&](auto arrived) {
-      constexpr int batch = decltype(arrived)::kNumber;
+      constexpr int batch = decltype(arrived)::value;
       const int count = outer.load(row, batch, outers);
       result.load(row, batch, results);
 #pragma unroll
