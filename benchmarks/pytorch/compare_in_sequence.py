@@ -104,8 +104,9 @@ def convolutions_here(document, one_pass):
     found = []
     for call in document["sequence"]["calls"]:
         result = document["results"][call["result"]]
-        is_wanted = result["operation"].startswith("conv2d:") and call["name"].endswith(DIRECTIONS[one_pass])
-        if is_wanted and "time" in call:
+        if result["operation"].startswith("conv2d:") and call["name"].endswith(DIRECTIONS[one_pass]):
+            if "time" not in call:
+                give_up(f"{call['name']} has no time in sequence: {call.get('failure', 'its kernels were not seen')}")
             alone = {m["conditions"]["cache"]: m["time"]["median_seconds"] * 1e6 for m in result["measurements"]}
             parts = [(kernel["name"], kernel["median_seconds"] * 1e6) for kernel in call["kernels"]]
             found.append(Here(call["name"], call["time"]["median_seconds"] * 1e6, alone, parts))

@@ -3,13 +3,11 @@
 
     compare_kernels.py --jitterscope PATH [--device cuda] [--placements 1] conv_reference.json [FILE…]
 
-Each case of a file holds the kernels of a convolution, forward and both gradients, by name, with their number over 12
-repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run the same
-kernels, how many kernels are within 2 % of the reference, and the others, with the SM clock of their case here, and
-there where the file says it (record_kernels.py --clock). Further files must hold the same cases, such as what
-repeat_reference.py --output kept of this hour: they are compared with the same runs here. Where a file says how long
-the GPU had waited before a kernel, as those do, a pass of the convolution that ran right behind the one before is set
-beside that of a full queue here, the others beside those of a run that waits before each of the three.
+Each case of a file holds the kernels of a convolution, forward and both gradients, by name, with their number
+over 12 repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run
+the same kernels, how many kernels are within 2 % of the reference, and the others, with the SM clock of their case
+here, and there where the file says it (record_kernels.py --clock). Further files must hold the same
+cases, such as what repeat_reference.py --output kept of this hour: they are compared with the same runs here.
 
 --placements runs all cases so many times, each time with the operands in other memory (jitterscope run --placement),
 and says how many kernels agree with themselves, how many of the others reach the reference's time in some placement,
@@ -32,10 +30,9 @@ DIRECTIONS = ("fprop", "dgrad", "wgrad")
 TYPES = {("torch.float32", True): "tf32", ("torch.float32", False): "f32", ("torch.float16", True): "f16",
          ("torch.float16", False): "f16", ("torch.bfloat16", True): "bf16", ("torch.bfloat16", False): "bf16"}
 PASSES = 12  # as many as the reference has repetitions, or more until the pass is precise
-# Forward and both gradients in turn, on the operands that they share, as PyTorch ran them. Its host is slower than most
-# of these kernels, so that the GPU waits before each of the three, or before the first of the gradients.
-EAGER, FULL = "eager", "saturated"
-FLAGS = ["--in-sequence", "--load", "burst", "--cache", "warm", "--min-rounds", str(PASSES),
+# Forward and both gradients in turn, on the operands that they share, as PyTorch ran them: its host is slower than
+# most of these kernels, so that the GPU waits before each of the three.
+FLAGS = ["--in-sequence", "--queue", "eager", "--load", "burst", "--cache", "warm", "--min-rounds", str(PASSES),
          "--time-limit", "0.001", "--sustained-time-limit", "0.2", "--idle", "1,5", "--no-ceilings"]
 
 
@@ -47,21 +44,13 @@ def operations_of(case):
     return [f"{shape},direction={direction}" for direction in DIRECTIONS]
 
 
-def calls_here(document):
-    """Of forward and of both gradients the kernels, as (identity, microseconds)."""
-    calls = []
-    for call in document["sequence"]["calls"]:
-        kernels = call.get("kernels", [])
-        identities = kernel_identities([kernel["name"] for kernel in kernels])
-        calls.append([(identity, kernel["median_seconds"] * 1e6) for identity, kernel in zip(identities, kernels)])
-    return calls
-
-
-def kernels_of(calls):
+def kernels_here(document):
     """Kernels of one forward and backward pass, by their identity."""
     found = collections.defaultdict(list)
-    for identity, time in itertools.chain(*calls):
-        found[identity].append(time)
+    for call in document["sequence"]["calls"]:
+        kernels = call.get("kernels", [])
+        for identity, kernel in zip(kernel_identities([k["name"] for k in kernels]), kernels):
+            found[identity].append(kernel["median_seconds"] * 1e6)
     # The upper median, as the file's is.
     return {identity: Kernel(identity, len(times), statistics.median_high(times)) for identity, times in found.items()}
 
@@ -70,43 +59,16 @@ def difference_text(name, ours, theirs):
     return f"{name[:100]}: {ours} launches, PyTorch {theirs:g}" if theirs else f"{name[:100]}: not run by PyTorch"
 
 
-class Run(NamedTuple):
-    """Of a case in one placement."""
-    calls: dict  # forward and both gradients, by the queue
-    failures: list  # lines about calls that failed
-    clock: float | None  # megahertz, of the eager one
-
-    def ran_behind(self, there):
-        """Whether each pass ran right behind the one before in PyTorch, whose kernels are given."""
-        first = [call[0][0] if call else None for call in self.calls[EAGER]]
-        return [identity in there and not there[identity].has_waited() for identity in first]
-
-    def as_there(self, there):
-        """The kernels, each of the queue that its pass had in PyTorch."""
-        full = self.calls.get(FULL, self.calls[EAGER])
-        return kernels_of(behind if is_behind else eager for eager, behind, is_behind
-                          in zip(self.calls[EAGER], full, self.ran_behind(there)))
-
-
-def run_queue(options, case, queue, placement):
+def run_case(options, case, placement):
+    """(kernels by their identity, lines about calls that failed, the clock in megahertz)"""
     document = run_json([options.jitterscope, "run", *operations_of(case), "--device", options.device, *FLAGS,
-                         "--queue", queue, "--placement", str(placement), "--json", "-"])
+                         "--placement", str(placement), "--json", "-"])
     sequence = document["sequence"]
     if sequence["iteration"]["rounds"] < PASSES:
         give_up(f"{label(case)}: {sequence['iteration']['rounds']} of {PASSES} passes ran within the time limit")
-    return document
-
-
-def run_case(options, cases, placement):
-    """A case, which is given as each of the files has it."""
-    document = run_queue(options, cases[0], EAGER, placement)
-    sequence = document["sequence"]
     failures = [f"{call['name']}: {call['failure']}" for call in sequence["calls"] if call.get("failure")]
     clock = sequence.get("clock_hertz")
-    run = Run({EAGER: calls_here(document)}, failures, clock and clock * 1e-6)
-    if any(any(run.ran_behind(kernels_there(case))) for case in cases):
-        run.calls[FULL] = calls_here(run_queue(options, cases[0], FULL, placement))
-    return run
+    return kernels_here(document), failures, clock and clock * 1e-6
 
 
 def clock_text(megahertz):
@@ -119,8 +81,8 @@ def print_repeats(placements):
     print("| --- | --: | --: | --: |")
     for there, here in itertools.combinations(range(len(placements)), 2):
         judged = collections.Counter()
-        for ours, theirs in zip(placements[here], placements[there]):
-            judged.update(judge_all(compare(kernels_of(ours.calls[EAGER]), kernels_of(theirs.calls[EAGER]))[1]))
+        for (ours, *_), (theirs, *_) in zip(placements[here], placements[there]):
+            judged.update(judge_all(compare(ours, theirs)[1]))
         print(f"| placement {here} against {there} | {judged_cells(judged)} |")
     print()
 
@@ -148,21 +110,20 @@ class Time(NamedTuple):
 
 
 def compare_case(case, runs):
-    """([its times], how many of its passes ran right behind another, lines about what differs), of one run in each
-    placement."""
+    """([its times], lines about what differs), of one run in each placement."""
+    here, failures, clock = runs[0]
     there = kernels_there(case)
-    here = [run.as_there(there) for run in runs]
-    differences, times = compare(here[0], there)
-    clocks = f"{clock_text(runs[0].clock)} | {clock_text(case.get('clock_mhz'))}"
+    differences, times = compare(here, there)
+    clocks = f"{clock_text(clock)} | {clock_text(case.get('clock_mhz'))}"
     found = []
     for ours, theirs, identity in times:
-        placed = [kernels[identity].microseconds for kernels in here if identity in kernels]
+        placed = [kernels[identity].microseconds for kernels, *_ in runs if identity in kernels]
         found.append(Time(ours, theirs, there[identity].name, case, placed, clocks))
-    lines = [*(difference_text(*each) for each in differences), *runs[0].failures]
-    return found, sum(runs[0].ran_behind(there)), [f"- {case['conv']} {case['dtype']}: {line}" for line in lines]
+    return found, [f"- {case['conv']} {case['dtype']}: {text}"
+                   for text in [*(difference_text(*each) for each in differences), *failures]]
 
 
-def print_summary(times, equal, behind, cases, placements):
+def print_summary(times, equal, cases, placements):
     judged = judge_all(times)
     print("| what | equal | of |\n| --- | --: | --: |")
     print(f"| cases with the same kernels | {equal} | {cases} |")
@@ -170,8 +131,6 @@ def print_summary(times, equal, behind, cases, placements):
           f"| {len(times)} |")
     print(f"| further off, but by no more than {TICK} µs, one tick of CUPTI's clock | {judged['tick']} "
           f"| {len(times)} |")
-    if behind > 0:
-        print(f"| passes that ran right behind another in PyTorch: of a full queue here | {behind} | {3 * cases} |")
     if placements > 1:
         reached = sum(time.judgement() == "off" and time.is_reached() for time in times)
         print(f"| further off, but reached in one of {placements} placements or between them | {reached} "
@@ -181,16 +140,16 @@ def print_summary(times, equal, behind, cases, placements):
 def print_comparison(cases, placements):
     """Whether all cases ran the same kernels."""
     compared = [compare_case(case, runs) for case, *runs in zip(cases, *placements)]
-    times = [time for found, *_ in compared for time in found]
-    equal = sum(not lines for *_, lines in compared)
-    print_summary(times, equal, sum(behind for _, behind, _ in compared), len(cases), len(placements))
+    times = [time for found, _ in compared for time in found]
+    equal = sum(not lines for _, lines in compared)
+    print_summary(times, equal, len(cases), len(placements))
     between = ["in all placements, µs"] if len(placements) > 1 else []
     columns = ["here, µs", *between, "PyTorch, µs", "ratio", "MHz here", "MHz there"]
     print(f"\n| kernel | case | {' | '.join(columns)} |\n| --- | --- |{' --: |' * len(columns)}")
     for time in sorted(times, key=lambda time: -abs(time.ours / time.theirs - 1)):
         if time.judgement() == "off":
             print(time.row())
-    print("\n".join(line for *_, lines in compared for line in lines))
+    print("\n".join(line for _, lines in compared for line in lines))
     return equal == len(cases)
 
 
@@ -212,8 +171,7 @@ def main():
     parser.add_argument("references", nargs="+", metavar="reference")
     options = parser.parse_args()
     documents = read_references(options.references)
-    placements = [[run_case(options, cases, number) for cases in zip(*documents)]
-                  for number in range(options.placements)]
+    placements = [[run_case(options, case, number) for case in documents[0]] for number in range(options.placements)]
     if options.placements > 1:
         print_repeats(placements)
     equal = []

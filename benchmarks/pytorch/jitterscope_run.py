@@ -3,18 +3,28 @@
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
+import time
 
 # The engine and its kernels are all that is wanted: one short round.
 QUICK = ["--load", "burst", "--cache", "warm", "--min-rounds", "1", "--time-limit", "0.001", "--no-ceilings"]
 PER_CALL = 60
+STARTED = time.monotonic()
 # As of jitterscope itself: 1 says that a comparison was made, and what it found.
 COULD_NOT_RUN = 3
 
 
+def show_progress(text):
+    """In one line of a terminal, which the next call writes over."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text[:shutil.get_terminal_size().columns - 1]}", end="", file=sys.stderr, flush=True)
+
+
 def give_up(reason):
     """Ends the script: nothing was compared."""
+    show_progress("")
     print(f"{sys.argv[0].rpartition('/')[2]}: {reason}", file=sys.stderr)
     sys.exit(COULD_NOT_RUN)
 
@@ -37,10 +47,13 @@ def import_torch():
 
 
 def call(arguments, **options):
+    show_progress(f"{time.monotonic() - STARTED:.0f} s: {' '.join(arguments)}")
     try:
         return subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
     except OSError as error:
         give_up(f"{arguments[0]} cannot be started: {error.strerror}")
+    finally:
+        show_progress("")
 
 
 def run_json(arguments, accepted=(0, 4, 5)):

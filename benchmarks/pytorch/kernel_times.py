@@ -17,17 +17,12 @@ class Kernel(NamedTuple):
     name: str
     launches: float  # in one forward and backward pass
     microseconds: float  # median of all launches
-    wait: float | None = None  # microseconds that the GPU had done nothing before, where the record says it
-
-    def has_waited(self):
-        return self.wait is None or self.wait > WAITED
 
 
 def kernels_there(case):
     """PyTorch's kernels of a case, by their identity."""
     names = list(case["kernels"])
-    kernels = [Kernel(n, facts["n"] / REPETITIONS, facts["med"], facts.get("wait"))
-               for n, facts in case["kernels"].items()]
+    kernels = [Kernel(n, facts["n"] / REPETITIONS, facts["med"]) for n, facts in case["kernels"].items()]
     return dict(zip(kernel_identities(names), kernels))
 
 

@@ -30,17 +30,13 @@ LONGEST_SPIN = 1000.0  # microseconds, of a spin that tells the clock: the lowes
 
 
 def kernels_of(trace):
-    """Number, times and wait of each kernel of a trace as kineto writes it, by name, in the order in which they first
-    ran. The wait is the median of how long the GPU had done nothing before."""
-    work = [event for event in trace["traceEvents"]
-            if event.get("ph") == "X" and event.get("cat") in kernel_times.GPU_WORK]
-    waits = kernel_times.waits_of(work)
-    launches = collections.defaultdict(list)
+    """Number and times of each kernel of a trace as kineto writes it, by name, in the order in which they first ran."""
+    work = [event for event in trace["traceEvents"] if event.get("ph") == "X"
+            and event.get("cat") in kernel_times.GPU_WORK and SLEEP not in event["name"]]
+    times = collections.defaultdict(list)
     for event in sorted(work, key=lambda event: event["ts"]):
-        if SLEEP not in event["name"]:
-            launches[event["name"]].append(event)
-    return {name: kernel_times.summary([event["dur"] for event in same])
-            | {"wait": statistics.median(waits[event["ts"]] for event in same)} for name, same in launches.items()}
+        times[event["name"]].append(event["dur"])
+    return {name: kernel_times.summary(durations) for name, durations in times.items()}
 
 
 def clock_of(trace):

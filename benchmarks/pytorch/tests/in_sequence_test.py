@@ -92,6 +92,14 @@ class InSequence(unittest.TestCase):
         self.assertEqual(shown, ["| gemm; PyTorch: convolution | layer1.fprop | 20.00 | 22.44 |",
                                  "| gemm; PyTorch: convolution | layer2.fprop | 10.00 | 10.78 |"])
 
+    def test_a_convolution_without_a_time_ends_the_comparison(self):
+        document = {"results": [{"operation": "conv2d:n=1,direction=fprop"}],
+                    "sequence": {"calls": [{"name": "layer1.fprop", "result": 0, "failure": "out of memory"}]}}
+        said = io.StringIO()
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(said):
+            compare_in_sequence.convolutions_here(document, "forward")
+        self.assertIn("layer1.fprop has no time in sequence: out of memory", said.getvalue())
+
     def test_kernels_are_the_medians_over_the_steps(self):
         def kernel(name, start, time):
             return {"name": name, "ts": start, "dur": time}

@@ -33,8 +33,8 @@ class KernelTimes(unittest.TestCase):
                   {"ph": "X", "cat": "kernel", "name": "at::cuda::spin_kernel(long)", "ts": 1.0, "dur": 9.0},
                   {"ph": "f", "cat": "ac2g", "name": "ac2g", "ts": 20.0}]
         kernels = record_kernels.kernels_of({"traceEvents": events})
-        self.assertEqual([(name, kernel["med"], kernel["wait"]) for name, kernel in kernels.items()],
-                         [("Memset (Device)", 1.0, 0.0), ("second", 3.0, 9.0)])
+        self.assertEqual([(name, kernel["med"]) for name, kernel in kernels.items()],
+                         [("Memset (Device)", 1.0), ("second", 3.0)])
 
 
 class Comparisons(unittest.TestCase):
@@ -77,8 +77,7 @@ class Comparisons(unittest.TestCase):
         runs.write_reference(self.reference, gemm_fprop=(12, 90.0))
         runs.run("repeat_reference.py", self.reference, "--output", self.output, STAND_IN_STEP="0.5")
         kept, reference = (json.loads(path.read_text(encoding="utf-8")) for path in (self.output, self.reference))
-        self.assertEqual(kept["layers"][0]["kernels"]["gemm_fprop"],
-                         {"n": 12, "med": 100.0, "min": 100.0, "max": 100.0, "wait": 98.0})
+        self.assertEqual(kept["layers"][0]["kernels"]["gemm_fprop"], {"n": 12, "med": 100.0, "min": 100.0, "max": 100.0})
         self.assertEqual(kept["gpu"], "stand-in GPU")
         for document in kept, reference:
             document["layers"][0].pop("kernels")
@@ -120,18 +119,6 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(rows["gemm_dgrad"][1:5], ["53.00", "50.88 to 53.00", "50.00", "1.060"])
         self.assertEqual(rows["gemm_wgrad"][1:4], ["80.00", "76.80 to 80.00", "60.00"])
         self.assertNotIn("placement", runs.run(*command)[1])
-
-    def test_what_ran_right_behind_another_kernel_is_set_beside_a_full_queue(self):
-        command = ["compare_kernels.py", "--jitterscope", runs.JITTERSCOPE, self.output]
-        behind = "passes that ran right behind another in PyTorch: of a full queue here"
-        runs.run("repeat_reference.py", "--processes", 1, self.reference, "--output", self.output, STAND_IN_QUEUE="full")
-        rows = runs.table_rows(runs.run(*command)[1])
-        self.assertEqual((rows[behind], rows["gemm_dgrad"][1]), (["3", "3"], "58.30"))
-        runs.run("repeat_reference.py", "--processes", 1, self.reference, "--output", self.output, STAND_IN_QUEUE="op")
-        printed = runs.run(*command)[1]
-        self.assertNotIn(behind, printed)  # only gemms behind what prepares them
-        self.assertEqual(runs.table_rows(printed)["gemm_dgrad"][1], "53.00")
-        self.assertNotIn(behind, runs.run(*command[:-1], self.reference)[1])
 
     def test_too_few_passes_are_not_compared(self):
         status, printed, said = runs.run("compare_kernels.py", "--jitterscope", runs.JITTERSCOPE, self.reference,
