@@ -25,7 +25,8 @@ class CudaQueueTest : public CudaTest {
   }
 };
 
-// Events carry about 3 us (2.9 and the kernel's own 0.6 on an H200; 4.1 with 1056 blocks).
+// Events carry about 3 us (2.9 and the kernel's own 0.6 on an H200; with 1056 blocks 4.1 on one, 5.2 on
+// another).
 TEST_F(CudaQueueTest, SpinsAsLongAsAsked) {
   for (const int blocks : {1, 132, 1056}) {
     for (const int amount : {2000, 10000, 50000}) {
@@ -33,7 +34,7 @@ TEST_F(CudaQueueTest, SpinsAsLongAsAsked) {
           prepare("spin:ns=" + std::to_string(amount) + ",blocks=" + std::to_string(blocks) + ",threads=32");
       const Nanoseconds over = time_of(*spin) - Nanoseconds(amount);
       EXPECT_GT(over, Nanoseconds(-50)) << blocks << " blocks, " << amount << " ns";
-      EXPECT_LT(over, microseconds(5)) << blocks << " blocks, " << amount << " ns";
+      EXPECT_LT(over, microseconds(8)) << blocks << " blocks, " << amount << " ns";
     }
   }
 }
