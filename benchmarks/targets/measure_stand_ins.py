@@ -40,6 +40,7 @@ LAYERS = (
       for rows, columns in (("512Ki", 768), ("128Ki", 4096)) for one_pass in ("forward", "backward")),
     *(f"bias_add:n=256,c=256,hw=56,layout={layout}" for layout in ("nchw", "nhwc")),
     *(f"embedding:count=512Ki,rows=50257,columns=768,pass={one_pass}" for one_pass in ("forward", "backward")),
+    "embedding:count=512Ki,rows=4Mi,columns=768,pass=forward",  # of which few rows are looked up twice
     *(f"batch_norm:n=256,c=64,hw=112,layout={layout},pass={one_pass}"
       for layout in ("nchw", "nhwc") for one_pass in ("forward", "backward", "inference")),
 )
