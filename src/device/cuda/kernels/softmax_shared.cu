@@ -8,12 +8,13 @@
 
 namespace {
 
-/// Rows of a matrix in shared memory, from a line of 128 bytes on, so that warps read and write whole lines.
-/// A thread takes every Threads-th vector, in each batch `Each` of them, and an element beside them. It waits
+/// Rows of a matrix in shared memory, from a multiple of 256 bytes on: 8192 rows of 50257 columns in 16 bits
+/// take 427 us forward for 432 from one of 128 on (H200), which is as long as rows take that begin there. A
+/// thread takes every Threads-th vector, in each batch `Each` of them, and an element beside them. It waits
 /// for its batches one after the other.
 template <class T, int Threads, int Each, int Batches>
 struct SharedRow {
-  using Row = LongRow<T, Threads, 8>;
+  using Row = LongRow<T, Threads, 256 / sizeof(uint4)>;
   uint4* memory;
   const T* matrix;
   T edge = T();  ///< as it was read: to convert it at once would be to wait for it
@@ -68,12 +69,14 @@ __device__ __forceinline__ void for_each_arriving(Visit visit) {
   }
 }
 
+enum class Way { shared, ahead };
+
 // Once its last batch has arrived, a row needs the sum over all before the first result makes room for the
 // next row, and nothing would be on its way meanwhile. So registers keep the first `Kept` batches, whose
-// places are the next row's as soon as they have been read. What few threads do for the elements beside the
-// vectors comes where no other thread waits for them: before the first batch has arrived, and after the last
-// result.
-template <class T, int Threads, int Vectors, int Each, int Kept>
+// places are the next row's as soon as they have been read; and with `Ahead` the L2 has the others of that
+// row before there is room for them. What few threads do for the elements beside the vectors comes where no
+// other thread waits for them: before the first batch has arrived, and after the last result.
+template <class T, int Threads, int Vectors, int Each, int Kept, Way way>
 __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y, const T* __restrict__ x,
                                                std::uint64_t rows, std::uint64_t columns, bool logarithm) {
   using C = Compute<T>;
@@ -89,6 +92,7 @@ __device__ __forceinline__ void forward_shared(uint4* memory, T* __restrict__ y,
       if (more) shared.start(next, batch);
       end_copies();
     };
+    if (way == Way::ahead && more && threadIdx.x == 0) fetch_ahead(x + next.begin, next.vectors);
     Vector<T> kept[Kept][Each], values[Each];
     RunningExponentials<T, Each> running;
     if (row.has_edge) running.add(shared.edge_value());
@@ -185,12 +189,12 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
 
 }  // namespace
 
-#define JITTERSCOPE_FORWARD(T, suffix, Threads, Vectors, Each, Kept, together)                             \
-  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_shared_##Threads##x##Vectors##_##suffix,       \
+#define JITTERSCOPE_FORWARD(T, suffix, way, Threads, Vectors, Each, Kept, together)                        \
+  JITTERSCOPE_ROOM_ENTRY(Threads, together, softmax_forward_##way##_##Threads##x##Vectors##_##suffix,      \
                          (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), { \
                            JITTERSCOPE_SHARED_MEMORY(memory);                                              \
-                           forward_shared<T, Threads, Vectors, Each, Kept>(memory, y, x, rows, columns,    \
-                                                                           logarithm);                     \
+                           forward_shared<T, Threads, Vectors, Each, Kept, Way::way>(memory, y, x, rows,   \
+                                                                                     columns, logarithm);  \
                          })
 #define JITTERSCOPE_BACKWARD(T, suffix, Threads, Vectors, together)                                   \
   JITTERSCOPE_ROOM_ENTRY(                                                                             \
@@ -199,16 +203,21 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
         JITTERSCOPE_SHARED_MEMORY(memory);                                                            \
         backward_shared<T, Threads, Vectors>(memory, dx, dy, y, rows, columns, logarithm);            \
       })
-// 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for 849
-// and 435; backward in f16 685 us for 606 (H200). With four batches of vectors, one of them kept, forward
-// took 866 and 440 us; nothing was gained by clusters of two to eight such blocks, by a second row in shared
+// 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for 846 and
+// 421; backward in f16 685 us for 606 (H200). Fetching ahead, of one block on an SM: 421 us for 430 in f16,
+// and 250 for 266 with 30522 columns. With two blocks, whose rows are 26 MB, it made 484 of 427; so it does
+// where a row has 200 KB (f32, 867 us for 846, and 869 where the last tenth alone is fetched); and below 40
+// KB two blocks are faster. Nothing was gained by clusters of two to eight blocks, by a second row in shared
 // memory, and by keeping exponentials. The last 8 rows are a round of their own; clusters that take them
-// before the others did not make it shorter. The elements beside whole lines have loads and stores of their
+// before the others did not make it shorter. The elements beside whole vectors have loads and stores of their
 // own: in those of the vectors they made the code so long that forward took 508 us in f16.
-#define JITTERSCOPE_KERNELS(T, suffix)             \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 8, 1, 4, 2)  \
-  JITTERSCOPE_FORWARD(T, suffix, 1024, 7, 1, 5, 1) \
-  JITTERSCOPE_FORWARD(T, suffix, 512, 28, 2, 8, 1) \
-  JITTERSCOPE_BACKWARD(T, suffix, 512, 8, 2)       \
+#define JITTERSCOPE_KERNELS(T, suffix)                     \
+  JITTERSCOPE_FORWARD(T, suffix, ahead, 512, 7, 1, 4, 1)   \
+  JITTERSCOPE_FORWARD(T, suffix, ahead, 1024, 4, 1, 3, 1)  \
+  JITTERSCOPE_FORWARD(T, suffix, ahead, 1024, 7, 1, 5, 1)  \
+  JITTERSCOPE_FORWARD(T, suffix, shared, 512, 8, 1, 4, 2)  \
+  JITTERSCOPE_FORWARD(T, suffix, shared, 512, 13, 1, 4, 2) \
+  JITTERSCOPE_FORWARD(T, suffix, shared, 512, 28, 2, 8, 1) \
+  JITTERSCOPE_BACKWARD(T, suffix, 512, 8, 2)               \
   JITTERSCOPE_BACKWARD(T, suffix, 1024, 8, 1)
 JITTERSCOPE_FOR_EACH_SHORT_TYPE(JITTERSCOPE_KERNELS)

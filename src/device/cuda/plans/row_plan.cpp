@@ -70,17 +70,24 @@ bool add_clusters(KernelPlan& plan, std::string_view base, const Softmax& shape,
 }
 
 /// Blocks that keep a row in shared memory, of which each thread takes so many vectors. `together`: so many
-/// of the blocks are to find room on an SM.
+/// of the blocks are to find room on an SM, and no more. `way`: "ahead" are those that bring their next row
+/// into the L2, which holds one for each SM.
 struct SharedKernel {
+  std::string_view way;
   unsigned threads, vectors, together;
-  std::string name() const { return fmt::format("{}x{}", threads, vectors); }
+  std::string name() const { return fmt::format("{}_{}x{}", way, threads, vectors); }
   std::int64_t slots() const { return std::int64_t{vectors} * threads; }
 };
-constexpr std::array kSharedForward = {SharedKernel{512, 8, 2}, SharedKernel{1024, 7, 1},
-                                       SharedKernel{512, 28, 1}};
-constexpr std::array kSharedBackward = {SharedKernel{512, 8, 2}, SharedKernel{1024, 8, 1}};
+constexpr std::array kSharedForward = {
+    SharedKernel{"ahead", 512, 7, 1},   SharedKernel{"ahead", 1024, 4, 1},
+    SharedKernel{"ahead", 1024, 7, 1},  SharedKernel{"shared", 512, 8, 2},
+    SharedKernel{"shared", 512, 13, 2}, SharedKernel{"shared", 512, 28, 1}};
+constexpr std::array kSharedBackward = {SharedKernel{"shared", 512, 8, 2},
+                                        SharedKernel{"shared", 1024, 8, 1}};
 /// What an SM takes of its shared memory for each block.
 constexpr std::int64_t kSharedOverhead = 2048;
+/// It pays to fetch rows of more vectors ahead, where each block has so many that they come from memory.
+constexpr std::int64_t kShortSlots = 2560, kAheadRounds = 8;
 
 /// Whether blocks took the rows into shared memory: those that no block holds in registers, and it has room
 /// for.
@@ -93,12 +100,13 @@ bool add_shared(KernelPlan& plan, std::string_view base, const Softmax& shape, A
   const Bytes needed(slots * 16 * (backward ? 2 : 1));
   for (const SharedKernel& each :
        backward ? std::span<const SharedKernel>(kSharedBackward) : kSharedForward) {
-    const KernelName kernel(KernelFile::softmax_shared, fmt::format("{}_shared_{}", base, each.name()),
-                            shape.dtype);
-    const Bytes room = plan.largest_shared_memory(kernel) / each.together;
-    if (slots > each.slots() || needed + Bytes(kSharedOverhead) > room) continue;
-    plan.add_sharing(kernel, std::min(shape.rows, plan.resident_blocks(kernel, each.threads, needed)),
-                     each.threads, needed, arguments...);
+    const KernelName kernel(KernelFile::softmax_shared, fmt::format("{}_{}", base, each.name()), shape.dtype);
+    const Bytes room = plan.largest_shared_memory(kernel);
+    if (slots > each.slots() || needed + Bytes(kSharedOverhead) > room / each.together) continue;
+    const Bytes taken = std::max(needed, room / (each.together + 1));
+    const std::int64_t resident = plan.resident_blocks(kernel, each.threads, taken);
+    if (each.way == "ahead" && (slots <= kShortSlots || shape.rows < kAheadRounds * resident)) continue;
+    plan.add_sharing(kernel, std::min(shape.rows, resident), each.threads, taken, arguments...);
     return true;
   }
   return false;

@@ -88,6 +88,27 @@ TEST(LayerKernels, Softmax) {
   }
 }
 
+// Rows that are fetched ahead: many for each block, and of a length for each kernel.
+TEST(LayerKernels, SoftmaxOfManyLongRows) {
+  struct {
+    const char* shape;
+    const char* kernel;
+  } const cases[] = {{"rows=15,columns=30001,dtype=f16", "softmax_forward_shared_512x8_f16"},
+                     {"rows=16,columns=20481,dtype=f16", "softmax_forward_shared_512x8_f16"},
+                     {"rows=16,columns=20489,dtype=f16", "softmax_forward_ahead_512x7_f16"},
+                     {"rows=17,columns=12003,dtype=f32", "softmax_forward_ahead_512x7_f32"},
+                     {"rows=16,columns=30522,dtype=bf16", "softmax_forward_ahead_1024x4_bf16"},
+                     {"rows=19,columns=50257,dtype=f16", "softmax_forward_ahead_1024x7_f16"},
+                     {"rows=16,columns=60001,dtype=bf16", "softmax_forward_shared_512x28_bf16"}};
+  for (const auto& each : cases) {
+    const Operation operation = Operation::parse(fmt::format("softmax:{}", each.shape));
+    emulation::EmulatedPlan plan(operation, kResident);
+    emulation::plan_layer(plan, operation);
+    EXPECT_EQ(plan.steps().front().kernel.name, each.kernel) << each.shape;
+    expect_right(operation);
+  }
+}
+
 // Emulated blocks run one after the other, so that each is its own cluster; the exchange runs on GPUs alone.
 TEST(LayerKernels, SoftmaxByClusters) {
   for (const char* dtype : {"f32", "f16", "bf16"}) {
