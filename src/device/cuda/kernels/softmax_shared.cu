@@ -204,8 +204,8 @@ __device__ __forceinline__ void backward_shared(uint4* memory, T* __restrict__ d
         backward_shared<T, Threads, Vectors>(memory, dx, dy, y, rows, columns, logarithm);            \
       })
 // 8192 rows of 50257 columns, forward: clusters of blocks take 926 us in f32 and 529 us in f16 for 846 and
-// 421; backward in f16 685 us for 606 (H200). Fetching ahead, of one block on an SM: 421 us for 430 in f16,
-// and 250 for 266 with 30522 columns. With two blocks, whose rows are 26 MB, it made 484 of 427; so it does
+// 423; backward in f16 685 us for 606 (H200). Fetching ahead, of one block on an SM: 423 us for 430 in f16,
+// and 250 for 268 with 30522 columns. With two blocks, whose rows are 26 MB, it made 484 of 427; so it does
 // where a row has 200 KB (f32, 867 us for 846, and 869 where the last tenth alone is fetched); and below 40
 // KB two blocks are faster. Nothing was gained by clusters of two to eight blocks, by a second row in shared
 // memory, and by keeping exponentials. The last 8 rows are a round of their own; clusters that take them

@@ -93,13 +93,13 @@ TEST(LayerKernels, SoftmaxOfManyLongRows) {
   struct {
     const char* shape;
     const char* kernel;
-  } const cases[] = {{"rows=15,columns=30001,dtype=f16", "softmax_forward_shared_512x8_f16"},
-                     {"rows=16,columns=20481,dtype=f16", "softmax_forward_shared_512x8_f16"},
-                     {"rows=16,columns=20489,dtype=f16", "softmax_forward_ahead_512x7_f16"},
-                     {"rows=17,columns=12003,dtype=f32", "softmax_forward_ahead_512x7_f32"},
-                     {"rows=16,columns=30522,dtype=bf16", "softmax_forward_ahead_1024x4_bf16"},
-                     {"rows=19,columns=50257,dtype=f16", "softmax_forward_ahead_1024x7_f16"},
-                     {"rows=16,columns=60001,dtype=bf16", "softmax_forward_shared_512x28_bf16"}};
+  } const cases[] = {{"rows=23,columns=30001,dtype=f16", "softmax_forward_shared_512x8_f16"},
+                     {"rows=24,columns=20481,dtype=f16", "softmax_forward_shared_512x8_f16"},
+                     {"rows=24,columns=20489,dtype=f16", "softmax_forward_ahead_512x7_f16"},
+                     {"rows=25,columns=12003,dtype=f32", "softmax_forward_ahead_512x7_f32"},
+                     {"rows=24,columns=30522,dtype=bf16", "softmax_forward_ahead_1024x4_bf16"},
+                     {"rows=27,columns=50257,dtype=f16", "softmax_forward_ahead_1024x7_f16"},
+                     {"rows=24,columns=60001,dtype=bf16", "softmax_forward_shared_512x28_bf16"}};
   for (const auto& each : cases) {
     const Operation operation = Operation::parse(fmt::format("softmax:{}", each.shape));
     emulation::EmulatedPlan plan(operation, kResident);
