@@ -21,7 +21,8 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 // The events of a real trace again and again, each time those of another process with launches of its own.
 std::string repeated_events() {
-  const std::string trace = read_file(JITTERSCOPE_SOURCE_FOLDER "/tests/data/import/resnet18_trace.json.gz");
+  const std::string trace =
+      read_file(JITTERSCOPE_SOURCE_FOLDER "/tests/data/import/resnet18_trace.json.gz").text;
   const std::string key = "\"traceEvents\": [";
   const std::size_t begin = trace.find(key) + key.size(), end = trace.rfind(']');
   std::string result = trace.substr(0, end);

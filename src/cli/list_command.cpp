@@ -24,7 +24,9 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope list providers
   jitterscope list resnet18
   jitterscope list trace.json.gz
-  jitterscope list resnet18 --json -)";
+  jitterscope list resnet18 --json -
+
+Exit codes: 0 done, 2 usage, 5 a part of the file is missing or damaged, and the rest is listed.)";
 
 const std::vector<std::string>& section_names() {
   static const std::vector<std::string> names = {"operations", "devices", "providers", "models"};
@@ -84,7 +86,8 @@ Listing read_sections(const std::string& what) {
   return listing;
 }
 
-void run(const ListFlags& flags) {
+ExitCode run(const ListFlags& flags) {
+  ExitCode result = ExitCode::done;
   std::optional<OutputFile> file;
   if (!flags.json.empty()) file.emplace(flags.json);
   std::string text, json;
@@ -97,14 +100,16 @@ void run(const ListFlags& flags) {
         read_model_target(flags.what, section_names());  // no device is opened: a list is wanted at once
     text = model_text(model);
     json = model_json(model);
+    if (model.is_incomplete) result = ExitCode::failed;
   }
   if (flags.json != "-") fmt::print("{}", text);
   if (file) file->commit(json);
+  return result;
 }
 
 }  // namespace
 
-void add_list_command(CLI::App& app, Invocation&) {
+void add_list_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* command =
       app.add_subcommand("list", "operations, devices, providers, models; the layers of a model");
@@ -114,7 +119,7 @@ void add_list_command(CLI::App& app, Invocation&) {
                       "shown; the first four if left out");
   command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");
   command->footer(kExamples);
-  command->callback([flags] { run(*flags); });
+  command->callback([flags, &invocation] { invocation.exit_code = run(*flags); });
 }
 
 }  // namespace jitterscope::cli

@@ -47,7 +47,7 @@ constexpr const char* kExamples = R"(Examples:
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
 (where only the tracer of --kernels is missing, the times are there), 4 measured but not to
 the precision asked (of a sequence: the pass and nine calls of ten), 5 the operation failed,
-or a call of a sequence, 130 interrupted.)";
+or a call of a sequence, or a part of a file is missing or damaged, 130 interrupted.)";
 
 std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
   constexpr std::int64_t kMost = 1'000'000;

@@ -142,6 +142,7 @@ class RunLoop {
   ExitCode exit_code() const {
     if (record_.interrupted) return ExitCode::interrupted;
     if (failure_ != ExitCode::done) return failure_;
+    if (request_.work.is_incomplete) return ExitCode::failed;
     const auto& results = record_.results;
     const bool wrong = std::any_of(results.begin(), results.end(), [](const Result& result) {
       return result.verification && !result.verification->passed;

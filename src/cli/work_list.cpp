@@ -23,6 +23,7 @@ void add_model(WorkList& work, const std::string& target) {
   }
   work.untimed.insert(work.untimed.end(), model.untimed.begin(), model.untimed.end());
   work.notes.insert(work.notes.end(), model.notes.begin(), model.notes.end());
+  work.is_incomplete |= model.is_incomplete;
   work.recorded_cudnn = model.recorded_cudnn;
   if (model.recorded_gpu_time) {
     work.recorded_gpu_time = work.recorded_gpu_time.value_or(Nanoseconds(0)) + *model.recorded_gpu_time;

@@ -27,7 +27,8 @@ struct WorkList {
   std::vector<Call> calls;
   std::vector<UntimedOperator> untimed;
   std::vector<std::string>
-      notes;  ///< sentences: what was read, what was changed so that this device can run it
+      notes;                   ///< sentences: what was read, what was changed so that this device can run it
+  bool is_incomplete = false;  ///< a part of a file is missing or damaged: notes say which
   std::optional<Nanoseconds> recorded_gpu_time;
   std::string recorded_cudnn;  ///< the version in the record; empty where unknown
 };

@@ -11,8 +11,9 @@ namespace jitterscope {
 
 /// torch.profiler.ExecutionTraceObserver, schema 1.1.1 and older.
 Model import_execution_trace(std::string_view text, std::string_view file_name);
-/// torch.profiler.profile, exported by export_chrome_trace; needs record_shapes=True.
-Model import_profiler_trace(std::string_view text, std::string_view file_name);
+/// torch.profiler.profile, exported by export_chrome_trace; needs record_shapes=True. Of a text that ends
+/// early, and was closed, it is not said that an operator without GPU work had none.
+Model import_profiler_trace(std::string_view text, std::string_view file_name, bool ends_early = false);
 /// CUDNN_FRONTEND_LOG_FILE
 Model import_cudnn_frontend_log(std::string_view text, std::string_view file_name);
 /// CUBLASLT_LOG_FILE

@@ -76,6 +76,7 @@ Model LogModel::finish(std::string_view missing) && {
   if (damaged_ > 0) {
     note(fmt::format("{} damaged record{} left out; the first, {}.", damaged_,
                      damaged_ == 1 ? " is" : "s are", first_damage_));
+    model_.is_incomplete = true;
   }
   return std::move(model_);
 }

@@ -21,7 +21,8 @@ constexpr std::string_view kAten = "aten::";
 
 class Importer {
  public:
-  explicit Importer(const ProfilerEvents& events) : events_(events), work_(events.operators.size()) {
+  Importer(const ProfilerEvents& events, bool ends_early)
+      : events_(events), ends_early_(ends_early), work_(events.operators.size()) {
     for (std::size_t i = 0; i < events.operators.size(); ++i) {
       nodes_.push_back({events.operators[i].name, events.parents[i]});
     }
@@ -116,7 +117,10 @@ class Importer {
       builder_.add_untimed(
           called.name, "It is no operator of PyTorch, but of another library or communication.", work.time);
     } else if (roles_[index] == Role::timed && has_work() && work_[index].empty()) {
-      builder_.add_untimed(called.name, "It launched nothing on the GPU.", std::nullopt);
+      builder_.add_untimed(called.name,
+                           ends_early_ ? "What it launched on the GPU, if anything, is not in the file."
+                                       : "It launched nothing on the GPU.",
+                           std::nullopt);
     } else if (roles_[index] == Role::timed) {
       add(index, work.time);
     }
@@ -239,6 +243,7 @@ class Importer {
   }
 
   const ProfilerEvents& events_;
+  bool ends_early_;
   std::vector<OperatorNode> nodes_;
   std::vector<Role> roles_;
   std::vector<std::size_t> owners_;
@@ -254,11 +259,11 @@ class Importer {
 
 }  // namespace
 
-Model import_profiler_trace(std::string_view text, std::string_view file_name) {
+Model import_profiler_trace(std::string_view text, std::string_view file_name, bool ends_early) {
   const simdjson::padded_string padded(text);
   simdjson::ondemand::parser parser;
   const ProfilerEvents events = read_profiler_events(parser, padded, file_name);
-  Importer importer(events);
+  Importer importer(events, ends_early);
   importer.require_shapes(file_name);
   return importer.import(file_name);
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <utility>
 
 #include "jitterscope/error.hpp"
 
@@ -62,15 +63,16 @@ class Inflater {
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater() { inflateEnd(&stream_); }
 
-  std::string unpack() {
+  FileContents unpack() {
     // As gzip notes the unpacked size; a wrong note costs no more than memory that grows in steps.
-    std::string result;
+    FileContents result;
     while (true) {
-      const int status = step(result);
+      const int status = step(result.text);
       if (status == Z_STREAM_END) {
         if (!begin_next_member()) return result;
       } else if (status == Z_BUF_ERROR || (status == Z_OK && is_exhausted())) {
-        fail(file_name_, "the gzip file ends early; was it copied in full?");
+        result.ends_early = true;
+        return result;
       } else if (status != Z_OK) {
         fail(file_name_, fmt::format("the gzip file is damaged{}{}", stream_.msg ? ": " : "",
                                      stream_.msg ? stream_.msg : ""));
@@ -120,15 +122,19 @@ class Inflater {
 
 }  // namespace
 
-std::string unpack_gzip(std::string_view bytes, std::string_view file_name, std::uint64_t limit) {
+FileContents unpack_gzip(std::string_view bytes, std::string_view file_name, std::uint64_t limit) {
   return Inflater(bytes, file_name, limit).unpack();
 }
 
-std::string read_file(const fs::path& file) {
+FileContents read_file(const fs::path& file) {
   std::string bytes = read_bytes(file);
-  if (!bytes.starts_with(kGzip)) return bytes;
-  std::string unpacked = unpack_gzip(bytes, file.string());
-  if (unpacked.empty()) fail(file.string(), "what is packed in it is empty");
+  if (!bytes.starts_with(kGzip)) return {.text = std::move(bytes)};
+  FileContents unpacked = unpack_gzip(bytes, file.string());
+  if (unpacked.text.empty()) {
+    fail(file.string(), unpacked.ends_early
+                            ? "the gzip file ends before anything can be read; was it copied in full?"
+                            : "what is packed in it is empty");
+  }
   return unpacked;
 }
 

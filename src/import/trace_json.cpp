@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "import/early_end.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -26,13 +27,6 @@ constexpr std::pair<std::string_view, std::string_view> kElementTypes[] = {
     {"c10::complex<float>", "c64"},
     {"c10::complex<double>", "c128"},
 };
-
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-bool ends_whole(std::string_view text) {
-  while (!text.empty() && (is_blank(text.back()) || text.back() == '\0')) text.remove_suffix(1);
-  return text.ends_with('}') || text.ends_with(']');
-}
 
 // inf, -inf and nan outside of strings, in quotes.
 std::string with_quoted_numbers(std::string_view part) {
@@ -73,8 +67,8 @@ simdjson::dom::element field(simdjson::dom::object object, std::string_view name
 
 void fail_json(std::string_view text, std::string_view file_name, const simdjson::simdjson_error& error,
                simdjson::ondemand::document& document) {
-  if (!ends_whole(text)) {
-    throw UsageError(fmt::format(
+  if (ends_open(text)) {
+    throw EarlyEnd(fmt::format(
         "{}: the file ends early, in the middle of its JSON; was the program stopped while it wrote it?",
         file_name));
   }

@@ -12,7 +12,7 @@
 
 namespace jitterscope {
 
-/// Throws UsageError: the file ends early, or where it is no JSON.
+/// Throws EarlyEnd, or UsageError that says where it is no JSON.
 [[noreturn]] void fail_json(std::string_view text, std::string_view file_name,
                             const simdjson::simdjson_error& error, simdjson::ondemand::document& document);
 

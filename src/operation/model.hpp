@@ -73,7 +73,8 @@ struct Model {
   std::vector<Call> calls = {};  ///< empty where the order is not known
   std::string format = {};       ///< what kind of record it was read from; empty for a model file
   std::vector<UntimedOperator> untimed = {};
-  std::vector<std::string> notes = {};                    ///< sentences for the user
+  std::vector<std::string> notes = {};  ///< sentences for the user
+  bool is_incomplete = false;           ///< a part of the file is missing or damaged: notes say which
   std::optional<Nanoseconds> recorded_gpu_time = {};      ///< of everything in the record
   std::string recorded_device = {}, recorded_cudnn = {};  ///< NVIDIA H200, 9.19.0; empty where unknown
 };

@@ -25,8 +25,10 @@ Value known_word(std::string_view target, std::string_view name, std::string_vie
 std::int64_t size_of(std::string_view target, std::string_view name, std::string_view text) {
   const std::optional<std::int64_t> number = whole_number(text);
   if (number && *number >= 1 && *number <= kLargestBatch) return *number;
-  throw UsageError(
-      fmt::format("{}: {}={} is not a number from 1 to {}", target, name, in_quotes(text), kLargestBatch));
+  const std::vector<std::string> words = {"dtype", "layout", "direction"};
+  const std::string meant = nearest_name(name, words);
+  throw UsageError(fmt::format("{}: {}={} is not a number from 1 to {}{}", target, name, in_quotes(text),
+                               kLargestBatch, meant.empty() ? "" : " (did you mean '" + meant + "'?)"));
 }
 
 void read_option(ModelOptions& options, std::string_view target, std::string_view name,

@@ -78,15 +78,18 @@ INSTANTIATE_TEST_SUITE_P(Files, Records, testing::ValuesIn(kRecords), [](const a
   return name;
 });
 
-TEST(RecordErrors, ACutFileIsNamedWithWhatIsWrong) {
+TEST(RecordErrors, OfACutFileTheBeginningIsRead) {
   const fs::path cut = fs::temp_directory_path() / ("jitterscope-cut-" + std::to_string(::getpid()) + ".gz");
   fs::copy_file(kData + "/resnet18_et.json.gz", cut);
   fs::resize_file(cut, 20000);
   const Outcome outcome = run_tool("list " + cut.string());
+  const Outcome run = run_tool("run " + cut.string() + kQuick);
   fs::remove(cut);
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.errors, HasSubstr(cut.string()));
-  EXPECT_THAT(outcome.errors, HasSubstr("end"));
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_THAT(outcome.output, HasSubstr("ends early"));
+  EXPECT_THAT(outcome.output, HasSubstr("| conv2d:"));
+  EXPECT_EQ(run.exit_code, 5);
+  EXPECT_THAT(run.output, HasSubstr("ends early"));
 }
 
 TEST(RecordErrors, AFileThatIsNothingKnownSaysWhatIs) {

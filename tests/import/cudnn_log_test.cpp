@@ -218,6 +218,7 @@ TEST(DamagedCudnnLog, ARecordThatAnotherThreadInterruptsIsLeftOut) {
   const Model model = import(text.substr(0, text.find("knobDesc")) + "\n" + text);
   EXPECT_EQ(model.calls.size(), 1u);
   EXPECT_THAT(notes_of(model), AllOf(HasSubstr("1 damaged record"), HasSubstr("line 1,")));
+  EXPECT_TRUE(model.is_incomplete);
 }
 
 TEST(DamagedCudnnLog, EveryTruncationIsReadAsFarAsItGoes) {

@@ -36,8 +36,8 @@ std::string problem(const std::string& text) {
 }
 
 TEST(DamagedTrace, ThatEndsEarlySaysSo) {
-  const std::string whole = read_file(kOlderData + "/resnet18_et.json.gz");
-  const std::string profile = read_file(data_file("resnet18_trace.json.gz"));
+  const std::string whole = read_file(kOlderData + "/resnet18_et.json.gz").text;
+  const std::string profile = read_file(data_file("resnet18_trace.json.gz")).text;
   for (const double part : {0.001, 0.3, 0.77, 0.999}) {
     const auto cut = [&](const std::string& text) {
       std::string piece = text.substr(0, static_cast<std::size_t>(part * static_cast<double>(text.size())));

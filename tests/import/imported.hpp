@@ -15,9 +15,11 @@ namespace jitterscope::testing {
 inline std::string data_file(const std::string& name) { return JITTERSCOPE_TEST_DATA "/" + name; }
 
 inline Model execution_trace(const std::string& file) {
-  return import_execution_trace(read_file(file), file);
+  return import_execution_trace(read_file(file).text, file);
 }
-inline Model profiler_trace(const std::string& file) { return import_profiler_trace(read_file(file), file); }
+inline Model profiler_trace(const std::string& file) {
+  return import_profiler_trace(read_file(file).text, file);
+}
 
 /// How often each operation of these kinds runs.
 inline std::map<std::string, std::int64_t> counts(const Model& model, const std::set<std::string>& kinds) {

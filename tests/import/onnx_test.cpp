@@ -127,7 +127,7 @@ TEST(Onnx, RealFilesHaveTheLayersOfTheNetworksByName) {
   };
   for (const std::string name : {"resnet50", "vgg16", "mobilenet_v2"}) {
     const Model named = *named_model(name, parse_model_options("direction=fprop,batch=5", name));
-    const Model read = import_text(read_file(JITTERSCOPE_TEST_DATA "/" + name + ".onnx.gz"), "batch=5");
+    const Model read = import_text(read_file(JITTERSCOPE_TEST_DATA "/" + name + ".onnx.gz").text, "batch=5");
     EXPECT_EQ(products(read), products(named)) << name;
     EXPECT_THAT(untimed(read), IsEmpty()) << name;
     EXPECT_GT(read.calls.size(), 30u);

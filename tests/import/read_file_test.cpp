@@ -50,9 +50,9 @@ class ReadFile : public ::testing::Test {
 TEST_F(ReadFile, UnpacksGzipByContentInSeveralMembers) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
-  EXPECT_EQ(read_file(write(text)), text);
-  EXPECT_EQ(read_file(write(packed(text))), text);
-  EXPECT_EQ(read_file(write(packed("one ") + packed("two"))), "one two");
+  EXPECT_EQ(read_file(write(text)).text, text);
+  EXPECT_EQ(read_file(write(packed(text))).text, text);
+  EXPECT_EQ(read_file(write(packed("one ") + packed("two"))).text, "one two");
 }
 
 TEST_F(ReadFile, SaysWhatIsWrongWithAFile) {
@@ -60,16 +60,27 @@ TEST_F(ReadFile, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(problem(folder_), HasSubstr("folder"));
   EXPECT_THAT(problem(write("")), HasSubstr("empty"));
   const std::string whole = packed("some text that is long enough to be cut in its middle");
-  EXPECT_THAT(problem(write(whole.substr(0, whole.size() - 9))), HasSubstr("ends early"));
-  EXPECT_THAT(problem(write(whole.substr(0, 12))), HasSubstr("ends early"));
+  EXPECT_THAT(problem(write(whole.substr(0, 12))), HasSubstr("ends before anything can be read"));
   std::string damaged = whole;
   damaged[12] = static_cast<char>(~damaged[12]);
   EXPECT_THAT(problem(write(damaged)), HasSubstr("file"));
 }
 
+TEST_F(ReadFile, GivesWhatAnArchiveHoldsThatEndsEarly) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "\n";
+  const std::string whole = packed(text);
+  EXPECT_FALSE(read_file(write(whole)).ends_early);
+  for (const std::size_t missing : {whole.size() / 2, std::size_t{9}, std::size_t{1}}) {
+    const FileContents contents = read_file(write(whole.substr(0, whole.size() - missing)));
+    EXPECT_TRUE(contents.ends_early) << missing;
+    EXPECT_TRUE(!contents.text.empty() && text.starts_with(contents.text)) << missing;
+  }
+}
+
 TEST_F(ReadFile, RefusesArchivesThatGrowTooLarge) {
   const std::string bomb = packed(std::string(10'000'000, 'x'));
-  EXPECT_EQ(unpack_gzip(bomb, "b", 10'000'000).size(), 10'000'000u);
+  EXPECT_EQ(unpack_gzip(bomb, "b", 10'000'000).text.size(), 10'000'000u);
   EXPECT_THAT(usage_message([&] { unpack_gzip(bomb, "b", 1'000'000); }), HasSubstr("larger than 1 MB"));
 }
 

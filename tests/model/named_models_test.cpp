@@ -181,6 +181,9 @@ TEST(NamedModels, WhatTheyDoNotHaveIsNamed) {
   EXPECT_THAT(usage_message([] { model_of("resnet50", "sise=96"); }),
               AllOf(HasSubstr("resnet50"), HasSubstr("'sise'"), HasSubstr("'size'")));
   EXPECT_THAT(usage_message([] { model_of("resnet50", "seq=96"); }), HasSubstr("'seq'"));
+  EXPECT_THAT(usage_message([] { model_of("resnet50", "dtpe=f16"); }), HasSubstr("did you mean 'dtype'?"));
+  EXPECT_THAT(usage_message([] { model_of("resnet50", "batch=0"); }),
+              HasSubstr("a number from 1 to 1048576"));
   EXPECT_THAT(usage_message([] { model_of("alexnet", "size=20"); }), HasSubstr("alexnet: features."));
   EXPECT_THAT(usage_message([] { model_of("gpt2", "seq=1025"); }),
               AllOf(HasSubstr("gpt2"), HasSubstr("1024")));
