@@ -3,11 +3,11 @@
 
     compare_kernels.py --jitterscope PATH [--device cuda] [--placements 1] conv_reference.json [FILE…]
 
-Each case of a file holds the kernels of a convolution, forward and both gradients, by name, with their number
-over 12 repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run
-the same kernels, how many kernels are within 2 % of the reference, and the others, with the SM clock of their case
-here, and there where the file says it (record_kernels.py --clock). Further files must hold the same
-cases, such as what repeat_reference.py --output kept of this hour: they are compared with the same runs here.
+Each case of a file holds the kernels of a convolution, forward and both gradients, by name, with their number over 12
+repetitions and their median in microseconds, launched back to back. Prints Markdown: how many cases run the same
+kernels, how many kernels are within 2 % of the reference, and the others, with the SM clock of their case here, and
+there where the file says it (record_kernels.py --clock). Further files must hold the same cases, such as what
+repeat_reference.py --output kept of this hour: they are compared with the same runs here.
 
 --placements runs all cases so many times, each time with the operands in other memory (jitterscope run --placement),
 and says how many kernels agree with themselves, how many of the others reach the reference's time in some placement,

@@ -26,9 +26,9 @@ std::int64_t size_of(std::string_view target, std::string_view name, std::string
   const std::optional<std::int64_t> number = whole_number(text);
   if (number && *number >= 1 && *number <= kLargestBatch) return *number;
   const std::vector<std::string> words = {"dtype", "layout", "direction"};
-  const std::string meant = nearest_name(name, words);
   throw UsageError(fmt::format("{}: {}={} is not a number from 1 to {}{}", target, name, in_quotes(text),
-                               kLargestBatch, meant.empty() ? "" : " (did you mean '" + meant + "'?)"));
+                               kLargestBatch,
+                               nearest_name(name, words).empty() ? "" : suggestion(name, words)));
 }
 
 void read_option(ModelOptions& options, std::string_view target, std::string_view name,

@@ -2,12 +2,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 
-#include "import/early_end.hpp"
 #include "import/formats.hpp"
-#include "jitterscope/error.hpp"
+#include "trace_fuzzer.hpp"
 
 using namespace jitterscope;
 
@@ -23,23 +21,6 @@ void check(std::string_view text) {
   if (std::abs(sum - total) > 1e-6 * total) std::abort();
 }
 
-// What is closed has nothing open, and is read no worse than any other file.
-void check_beginning(std::string_view text) {
-  const std::string closed = closed_json(text);
-  if (ends_open(closed)) std::abort();
-  check(closed);
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  try {
-    check(text);
-  } catch (const EarlyEnd&) {
-    try {
-      check_beginning(text);
-    } catch (const UsageError&) {
-    }
-  } catch (const UsageError&) {
-  }
-  return 0;
+  return fuzz_trace(check, data, size);
 }

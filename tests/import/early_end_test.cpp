@@ -1,12 +1,12 @@
 #include "import/early_end.hpp"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "import/import.hpp"
 #include "import/imported.hpp"
+#include "import/written_file.hpp"
 #include "operation/usage_message.hpp"
 
 namespace jitterscope {
@@ -17,29 +17,19 @@ using testing::data_file;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::usage_message;
-namespace fs = std::filesystem;
 
 const std::string kNamed =
     "The file ends early, in the middle of its JSON: this is what it holds before, and counts "
     "are too small.";
 const std::string kPacked = "The gzip file ends early; was it copied in full?";
 
-class EarlyEndOfFile : public ::testing::Test {
+class EarlyEndOfFile : public testing::WrittenFile {
  protected:
-  void TearDown() override { fs::remove_all(folder_); }
-  Model import(const std::string& contents) const {
-    std::ofstream(folder_ / "file", std::ios::binary) << contents;
-    return import_file(folder_ / "file", {});
-  }
+  Model import(const std::string& contents) const { return import_file(write(contents), {}); }
   static std::string bytes_of(const std::string& file) {
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
   }
-  const fs::path folder_ = [] {
-    const fs::path folder = fs::temp_directory_path() / ("jitterscope_early_" + std::to_string(::getpid()));
-    fs::create_directories(folder);
-    return folder;
-  }();
 };
 
 std::string part_of(const std::string& text, double part) {

@@ -1,12 +1,12 @@
 #include "import/read_file.hpp"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <fstream>
+#include <string>
 
 #include "import/recognise.hpp"
+#include "import/written_file.hpp"
 #include "operation/usage_message.hpp"
 
 namespace jitterscope {
@@ -30,21 +30,11 @@ std::string packed(const std::string& text) {
   return result;
 }
 
-class ReadFile : public ::testing::Test {
+class ReadFile : public testing::WrittenFile {
  protected:
-  void TearDown() override { fs::remove_all(folder_); }
-  fs::path write(const std::string& contents) const {
-    std::ofstream(folder_ / "file", std::ios::binary) << contents;
-    return folder_ / "file";
-  }
   std::string problem(const fs::path& file) const {
     return usage_message([&] { read_file(file); });
   }
-  const fs::path folder_ = [] {
-    const fs::path folder = fs::temp_directory_path() / ("jitterscope_read_" + std::to_string(::getpid()));
-    fs::create_directories(folder);
-    return folder;
-  }();
 };
 
 TEST_F(ReadFile, UnpacksGzipByContentInSeveralMembers) {
