@@ -101,13 +101,6 @@ std::string reduction_of(const Fields& algorithm) {
   return number_of(without_prefix(algorithm.word("reductionScheme", ""), "REDUCTION_SCHEME_"), kSchemes);
 }
 
-std::string inner_shape_of(const Fields& algorithm) {
-  // cublasLtMatmulInnerShape_t
-  constexpr std::array<std::pair<std::string_view, int>, 4> kShapes = {
-      {{"MMA884", 1}, {"MMA1684", 2}, {"MMA1688", 3}, {"MMA16816", 4}}};
-  return number_of(without_prefix(algorithm.word("innerShape", ""), "MATMUL_INNER_SHAPE_"), kShapes);
-}
-
 // algo55_tile=64x128_stages=8x3_splitk=4_reduction=2
 std::string engine_of(std::string_view text) {
   const Fields algorithm(text);
@@ -122,7 +115,7 @@ std::string engine_of(std::string_view text) {
   append("reduction", reduction_of(algorithm));
   append("swizzle", without_prefix(algorithm.word("ctaSwizzling", ""), ""));
   append("custom", without_prefix(algorithm.word("customOption", ""), ""));
-  append("inner", inner_shape_of(algorithm));
+  append("inner", without_prefix(algorithm.word("innerShape", ""), "MATMUL_INNER_SHAPE_"));
   append("cluster", without_prefix(algorithm.word("clusterShape", ""), "CLUSTER_SHAPE_"));
   if (!is_engine(engine)) throw Damage{"has an algorithm that cannot be read"};
   return engine;

@@ -89,7 +89,7 @@ TEST(CublasLtLog, AlgorithmsNameWhatIsNotUsual) {
   EXPECT_EQ(
       engine("algoId=66 tile=MATMUL_TILE_128x128 stages=MATMUL_STAGES_64xAUTO numSplitsK=-1 ctaSwizzling=1 "
              "customOption=5 innerShape=MATMUL_INNER_SHAPE_MMA16816 clusterShape=CLUSTER_SHAPE_2x1x1"),
-      "algo66_tile=128x128_stages=64xAUTO_splitk=-1_swizzle=1_custom=5_inner=4_cluster=2x1x1");
+      "algo66_tile=128x128_stages=64xAUTO_splitk=-1_swizzle=1_custom=5_inner=MMA16816_cluster=2x1x1");
   EXPECT_EQ(
       engine("algoId=1 tile=MATMUL_TILE_UNDEFINED stages=MATMUL_STAGES_UNDEFINED numSplitsK=1 customOption=0 "
              "reductionScheme=REDUCTION_SCHEME_NONE clusterShape=CLUSTER_SHAPE_AUTO"),

@@ -12,45 +12,12 @@
 namespace jitterscope::cuda {
 namespace {
 
-// The names that GEMMs on current GPUs use; the enumerations have hundreds more, written by number (id123).
-// clang-format off
-#define JITTERSCOPE_TILES(X)                                                                               \
-  X(8x8)                                                                                                   \
-  X(8x16) X(16x8) X(8x32) X(16x16) X(32x8) X(8x64) X(16x32) X(32x16) X(64x8) X(32x32) X(32x64) X(64x32)    \
-      X(32x128) X(64x64) X(128x32) X(64x128) X(128x64) X(64x256) X(128x128) X(256x64) X(64x512) X(128x256) \
-          X(256x128) X(512x64) X(64x96) X(96x64) X(96x128) X(128x160) X(160x128) X(192x128) X(128x192)     \
-              X(128x96) X(32x256) X(256x32) X(8x128) X(16x64) X(16x128) X(16x256) X(24x64) X(24x128)       \
-                  X(32x192) X(64x192) X(64x320) X(64x384) X(96x192) X(96x256) X(128x320) X(128x384)        \
-                      X(160x64) X(192x64) X(192x192) X(192x256) X(256x192) X(384x64) X(384x128)
-// clang-format on
-// clang-format off
-#define JITTERSCOPE_STAGES(X)                                                                               \
-  X(16x1)                                                                                                   \
-  X(16x2) X(16x3) X(16x4) X(16x5) X(16x6) X(32x1) X(32x2) X(32x3) X(32x4) X(32x5) X(32x6) X(64x1) X(64x2)   \
-      X(64x3) X(64x4) X(64x5) X(64x6) X(128x1) X(128x2) X(128x3) X(128x4) X(128x5) X(128x6) X(32x10) X(8x4) \
-          X(16x10) X(8x5) X(8x3) X(8xAUTO) X(16xAUTO) X(32xAUTO) X(64xAUTO) X(128xAUTO)
-// clang-format on
-// clang-format off
-#define JITTERSCOPE_CLUSTERS(X)                                                                      \
-  X(1x1x1)                                                                                           \
-  X(2x1x1) X(4x1x1) X(1x2x1) X(2x2x1) X(4x2x1) X(1x4x1) X(2x4x1) X(4x4x1) X(8x1x1) X(1x8x1) X(8x2x1) \
-      X(2x8x1) X(16x1x1) X(1x16x1)
-// clang-format on
-
 struct NamedValue {
   std::string_view name;
   std::uint32_t value;
 };
-
-#define JITTERSCOPE_NAMED(shape) {#shape, CUBLASLT_MATMUL_TILE_##shape},
-constexpr NamedValue kTiles[] = {JITTERSCOPE_TILES(JITTERSCOPE_NAMED)};
-#undef JITTERSCOPE_NAMED
-#define JITTERSCOPE_NAMED(shape) {#shape, CUBLASLT_MATMUL_STAGES_##shape},
-constexpr NamedValue kStages[] = {JITTERSCOPE_STAGES(JITTERSCOPE_NAMED)};
-#undef JITTERSCOPE_NAMED
-#define JITTERSCOPE_NAMED(shape) {#shape, CUBLASLT_CLUSTER_SHAPE_##shape},
-constexpr NamedValue kClusters[] = {JITTERSCOPE_CLUSTERS(JITTERSCOPE_NAMED)};
-#undef JITTERSCOPE_NAMED
+// kTiles, kStages, kInnerShapes and kClusters, of the header's enumerations.
+#include "cublaslt_names.inc"
 
 // One part of a tag and the attribute that it stands for. A value of zero, which is cuBLASLt's own choice, is
 // left out.
@@ -67,7 +34,7 @@ constexpr Part kParts[] = {
     {"reduction", CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, 4, {}},
     {"swizzle", CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, 4, {}},
     {"custom", CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, 4, {}},
-    {"inner", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2, {}},
+    {"inner", CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, 2, kInnerShapes},
     {"cluster", CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2, kClusters},
 };
 
@@ -84,14 +51,15 @@ std::string value_text(const Part& part, std::uint32_t value) {
   for (const NamedValue& known : part.names) {
     if (known.value == value) return std::string(known.name);
   }
-  return part.names.empty() ? std::to_string(value) : fmt::format("id{}", value);
+  if (!part.names.empty()) return fmt::format("id{}", value);
+  return std::to_string(static_cast<std::int32_t>(value));  // -1 splits: as many as cuBLASLt sees fit
 }
 
 std::optional<std::uint32_t> number(std::string_view text) {
-  std::uint32_t value = 0;
+  std::int32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return static_cast<std::uint32_t>(value);
 }
 
 std::optional<std::uint32_t> value_of(const Part& part, std::string_view text) {
@@ -134,10 +102,17 @@ std::string algorithm_tag(const cublasLtMatmulAlgo_t& algorithm) {
   return tag;
 }
 
+void configure(cublasLtMatmulAlgo_t& algorithm, std::string_view tag) {
+  for (std::size_t underscore = tag.find('_'); underscore != std::string_view::npos;) {
+    const std::size_t next = tag.find('_', underscore + 1);
+    set_part(algorithm, tag, tag.substr(underscore + 1, next - underscore - 1));
+    underscore = next;
+  }
+}
+
 cublasLtMatmulAlgo_t algorithm_of_tag(cublasLtHandle_t handle, const ProductTypes& types,
                                       std::string_view tag) {
-  std::string_view rest = tag;
-  const std::string_view first = rest.substr(0, rest.find('_'));
+  const std::string_view first = tag.substr(0, tag.find('_'));
   const auto id = first.starts_with("algo") ? number(first.substr(4)) : std::nullopt;
   if (!id) fail(tag, first);
   cublasLtMatmulAlgo_t algorithm{};
@@ -145,11 +120,7 @@ cublasLtMatmulAlgo_t algorithm_of_tag(cublasLtHandle_t handle, const ProductType
       cublaslt().cublasLtMatmulAlgoInit(handle, types.compute, types.scale, types.matrix, types.matrix,
                                         types.matrix, types.matrix, static_cast<int>(*id), &algorithm),
       std::string(first));
-  for (std::size_t underscore = rest.find('_'); underscore != std::string_view::npos;
-       underscore = rest.find('_')) {
-    rest.remove_prefix(underscore + 1);
-    set_part(algorithm, tag, rest.substr(0, rest.find('_')));
-  }
+  configure(algorithm, tag);
   return algorithm;
 }
 

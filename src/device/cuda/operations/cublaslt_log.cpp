@@ -50,7 +50,7 @@ std::string algorithm_tag_of_log(std::string_view line) {
   add("stages", value_after(fields, "stages=MATMUL_STAGES_"));
   add("splitk", value_after(fields, "numSplitsK="));
   add("reduction", reduction_number(value_after(fields, "reductionScheme=")));
-  add("swizzle", value_after(fields, "swizzle="));
+  add("swizzle", value_after(fields, "ctaSwizzling="));
   add("custom", value_after(fields, "customOption="));
   add("inner", value_after(fields, "innerShape=MATMUL_INNER_SHAPE_"));
   add("cluster", value_after(fields, "clusterShape=CLUSTER_SHAPE_"));
