@@ -54,8 +54,10 @@ Driver load() {
   std::string missing;
   const auto find = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_in(driver.library, name));
-    const bool has_substitute = std::string_view(name) == "cuFuncLoad";  // see Kernels
-    if (function == nullptr && !has_substitute && missing.empty()) missing = name;
+    const std::string_view text = name;
+    const bool may_lack = text == "cuFuncLoad" ||                                // see Kernels
+                          text == "cuFuncGetName" || text == "cuKernelGetName";  // see LaunchNames
+    if (function == nullptr && !may_lack && missing.empty()) missing = name;
   };
 #define JITTERSCOPE_TEXT(name) #name
 #define JITTERSCOPE_FIND(name) find(driver.name, JITTERSCOPE_TEXT(name));

@@ -50,8 +50,8 @@ TEST_F(CublasLtAlgorithm, KeepsWhatATagSays) {
 
 // PyTorch's own logs: each algorithm in them can be pinned.
 TEST_F(CublasLtAlgorithm, KeepsThoseOfRealLogs) {
-  for (const char* name : {"bert_cublaslt.log", "mobilenet_v2_cublaslt_heur.log", "resnet18_cublaslt_heur.log",
-                           "conv_linear_cublaslt.log.gz"}) {
+  for (const char* name : {"bert_cublaslt.log", "mobilenet_v2_cublaslt_heur.log",
+                           "resnet18_cublaslt_heur.log", "conv_linear_cublaslt.log.gz"}) {
     const Model model = import_file(std::string(JITTERSCOPE_TEST_DATA) + "/" + name, {});
     ASSERT_FALSE(model.layers.empty()) << name;
     for (const Layer& layer : model.layers) {
@@ -66,7 +66,8 @@ TEST_F(CublasLtAlgorithm, KeepsThoseOfRealLogs) {
 
 TEST_F(CublasLtAlgorithm, NamesThePartThatIsNone) {
   cublasLtMatmulAlgo_t algorithm{};
-  for (const std::string_view part : {"tile=7x7", "splitk=two", "cluster", "colour=3", "splitk=99999999999"}) {
+  for (const std::string_view part :
+       {"tile=7x7", "splitk=two", "cluster", "colour=3", "splitk=99999999999"}) {
     const std::string tag = "algo21_stages=16x4_" + std::string(part);
     try {
       configure(algorithm, tag);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "device/cuda/cupti/cupti.hpp"
+#include "device/cuda/cupti/launch_names.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -47,6 +48,7 @@ struct Recorder {
   std::mutex mutex;
   const KernelTrace* owner = nullptr;  // the trace that is recording
   CUpti_SubscriberHandle subscriber = nullptr;
+  LaunchNames names;
   std::vector<Buffer> completed;
   bool lost = false;  // a buffer could not be kept
 };
@@ -74,8 +76,10 @@ void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* memory, st
   }
 }
 
-// Only holds the place: CUPTI has one subscriber per process, and subscribing is how another shows.
-void CUPTIAPI ignore_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
+// CUPTI has one subscriber per process, and subscribing is how another shows.
+void CUPTIAPI note_launch(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
+  recorder().names.note(id, data);
+}
 
 std::string demangled(const char* name) {
   if (name == nullptr) return "(unnamed kernel)";
@@ -103,8 +107,9 @@ void read_record(const CUpti_Activity* record, std::vector<RawRecord>& records) 
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = *reinterpret_cast<const Kernel*>(record);
-      if (is_helper(kernel.name)) break;
-      add(demangled(kernel.name), kernel);
+      const std::string launched = recorder().names.find(kernel.correlationId);
+      const char* const name = launched.empty() ? kernel.name : launched.c_str();
+      if (!is_helper(name)) add(demangled(name), kernel);
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: add("memcpy", *reinterpret_cast<const Copy*>(record)); break;
@@ -167,6 +172,7 @@ void end_recording() noexcept {
   const std::lock_guard lock(recorder().mutex);
   recorder().owner = nullptr;
   recorder().completed.clear();
+  recorder().names.clear();
 }
 
 // Flushes, and gives what was recorded as CUPTI wrote it.
@@ -194,11 +200,12 @@ KernelTrace::KernelTrace() {
     if (recorder().owner != nullptr) {
       throw FailedError("a kernel trace is running already: stop it before the next");
     }
-    check_cupti(cupti().cuptiSubscribe(&recorder().subscriber, &ignore_callback, nullptr),
+    check_cupti(cupti().cuptiSubscribe(&recorder().subscriber, &note_launch, nullptr),
                 "cannot record kernels");
     recorder().owner = this;
   }
   try {
+    LaunchNames::enable(recorder().subscriber);
     check_cupti(cupti().cuptiActivityRegisterCallbacks(&request_buffer, &complete_buffer),
                 "cuptiActivityRegisterCallbacks");
     for (const CUpti_ActivityKind kind : kKinds) {

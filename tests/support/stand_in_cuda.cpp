@@ -1,0 +1,37 @@
+// A CUDA driver without a GPU, libcuda.so.1: it names functions and kernels, and all else succeeds without
+// effect.
+#include "support/stand_in_cuda.hpp"
+
+#include <string_view>
+
+#include "device/cuda/driver.hpp"
+
+using namespace jitterscope;
+
+namespace {
+
+CUresult name_if(bool is_known, const char* name, void* out) {
+  if (!is_known) return CUDA_ERROR_INVALID_HANDLE;
+  *static_cast<const char**>(out) = name;
+  return CUDA_SUCCESS;
+}
+
+// The functions that are asked for anything have two pointers, or one.
+CUresult answer(std::string_view function, void* first, void* second) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(second);
+  if (function == "cuFuncGetName")
+    return name_if(handle == stand_in::kFunction, stand_in::kFunctionName, first);
+  if (function == "cuKernelGetName")
+    return name_if(handle == stand_in::kKernel, stand_in::kKernelName, first);
+  if (function == "cuDriverGetVersion") *static_cast<int*>(first) = 13000;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+// By a label of the assembler, as cuda.h declares the names with parameters of their own.
+#define JITTERSCOPE_DEFINE(name)                                                 \
+  extern "C" CUresult stand_in_##name(void* first, void* second) __asm__(#name); \
+  CUresult stand_in_##name(void* first, void* second) { return answer(#name, first, second); }
+#define JITTERSCOPE_EXPAND(name) JITTERSCOPE_DEFINE(name)  // cuMemAlloc to cuMemAlloc_v2
+JITTERSCOPE_CUDA_FUNCTIONS(JITTERSCOPE_EXPAND)

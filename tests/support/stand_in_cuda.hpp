@@ -1,0 +1,12 @@
+// What the CUDA driver without a GPU answers.
+#pragma once
+
+#include <cstdint>
+
+namespace jitterscope::stand_in {
+
+/// What a launch may name: a function of a module, and a kernel of a library, which is no function.
+inline constexpr std::uintptr_t kFunction = 0x1000, kKernel = 0x2000;
+inline constexpr char kFunctionName[] = "function_of_a_module", kKernelName[] = "kernel_of_a_library";
+
+}  // namespace jitterscope::stand_in
