@@ -101,7 +101,7 @@ struct RawRecord {
 };
 
 void read_record(const CUpti_Activity* record, std::vector<RawRecord>& records) {
-  const auto add = [&](std::string name, const auto& activity) {
+  const auto add = [&](std::string&& name, const auto& activity) {
     records.push_back({.name = std::move(name), .start = activity.start, .end = activity.end});
   };
   switch (record->kind) {
