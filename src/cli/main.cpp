@@ -24,7 +24,7 @@ std::string typed(int argc, char** argv) {
 // CLI11 says "Could not convert: --seed = x" where a number was wanted.
 std::string explained(const CLI::ParseError& error) {
   constexpr std::string_view kConversion = "Could not convert: ";
-  const std::string text = error.what();
+  std::string text = error.what();
   if (!text.starts_with(kConversion)) return text;
   return text.substr(kConversion.size()) + ": a number is wanted there";
 }

@@ -33,21 +33,21 @@ std::string torch_problem(const DeviceDescription& device) {
 }
 
 void leave_out(WorkList& work, const WorkItem& item, const std::string& problem) {
-  UntimedOperator operator_{std::get<Aten>(item.operation.parameters()).name,
-                            std::max<std::int64_t>(1, std::ssize(item.layers)),
-                            "only PyTorch has this operator: " + problem};
+  UntimedOperator left_out{std::get<Aten>(item.operation.parameters()).name,
+                           std::max<std::int64_t>(1, std::ssize(item.layers)),
+                           "only PyTorch has this operator: " + problem};
   if (item.recorded_time) {
-    operator_.recorded_time = *item.recorded_time * static_cast<double>(operator_.count);
+    left_out.recorded_time = *item.recorded_time * static_cast<double>(left_out.count);
   }
   for (UntimedOperator& known : work.untimed) {
-    if (known.name != operator_.name || known.reason != operator_.reason) continue;
-    known.count += operator_.count;
-    if (operator_.recorded_time) {
-      known.recorded_time = known.recorded_time.value_or(Nanoseconds(0)) + *operator_.recorded_time;
+    if (known.name != left_out.name || known.reason != left_out.reason) continue;
+    known.count += left_out.count;
+    if (left_out.recorded_time) {
+      known.recorded_time = known.recorded_time.value_or(Nanoseconds(0)) + *left_out.recorded_time;
     }
     return;
   }
-  work.untimed.push_back(std::move(operator_));
+  work.untimed.push_back(std::move(left_out));
 }
 
 }  // namespace

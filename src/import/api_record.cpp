@@ -34,7 +34,7 @@ std::vector<ApiFields> ApiFields::all() const {
   while (field != last_) {
     const ApiField* end =
         std::find_if(field + 1, last_, [&](const ApiField& next) { return next.depth <= field->depth; });
-    if (field->depth > outer) found.push_back({field, end});
+    if (field->depth > outer) found.emplace_back(field, end);
     field = end;
   }
   return found;

@@ -28,7 +28,7 @@ struct CudnnCall {
 
 class CudnnLogReader {
  public:
-  CudnnLogReader(LogModel& model) : model_(model) {}
+  explicit CudnnLogReader(LogModel& model) : model_(model) {}
 
   void read(const ApiRecord& record) {
     if (version_.empty()) version_ = cudnn_version(record.version);

@@ -1,5 +1,7 @@
 #include "import/early_end.hpp"
 
+#include <ranges>
+
 namespace jitterscope {
 namespace {
 
@@ -26,9 +28,7 @@ class OpenBrackets {
   bool any() const { return !is_broken_ && (in_string_ || !open_.empty()); }
   std::string closed() const {
     std::string result(text_.substr(0, whole_));
-    for (auto bracket = open_at_whole_.rbegin(); bracket != open_at_whole_.rend(); ++bracket) {
-      result += closing(*bracket);
-    }
+    for (const char bracket : std::views::reverse(open_at_whole_)) result += closing(bracket);
     return result;
   }
 

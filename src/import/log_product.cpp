@@ -52,7 +52,7 @@ Operation product_of(const LoggedProduct& product) {
                       .bias = product.bias,
                       .dtype = data_type_of(product),
                       .engine = product.engine};
-  const Operation operation(matmul);  // checks the numbers before they are multiplied
+  Operation operation(matmul);  // checks the numbers before they are multiplied
   check_dense(a, "A", d.batch);
   check_dense(b, "B", d.batch);
   check_dense(d, "D", d.batch);

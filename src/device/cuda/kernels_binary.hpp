@@ -5,8 +5,10 @@
 #include <span>
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): as the assembler has them
 extern const std::byte jitterscope_kernels_begin[];
 extern const std::byte jitterscope_kernels_end[];
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace jitterscope::cuda {

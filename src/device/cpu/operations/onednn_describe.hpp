@@ -35,8 +35,8 @@ auto describe_gradient(const dnnl::engine& engine, const Forward& forward, const
 #endif
 }
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): moved from, which is not seen in a template
 template <class Kind, class Description>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved from, which is not seen in a template
 Primitive primitive_of(const Description& description, std::vector<Primitive::Argument> arguments) {
   return {.primitive = Kind(description),
           .implementation = description.impl_info_str(),

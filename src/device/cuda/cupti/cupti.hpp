@@ -12,9 +12,9 @@ namespace jitterscope::cuda {
 // clang-format off
 #define JITTERSCOPE_CUPTI_FUNCTIONS(X)                                                   \
   X(cuptiGetVersion)                                                                     \
-  X(cuptiGetResultString) X(cuptiSubscribe) X(cuptiUnsubscribe) X(cuptiEnableCallback) X(cuptiActivityEnable) \
-      X(cuptiActivityDisable) X(cuptiActivityRegisterCallbacks) X(cuptiActivityFlushAll) \
-          X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)
+  X(cuptiGetResultString) X(cuptiSubscribe) X(cuptiUnsubscribe) X(cuptiEnableCallback)   \
+      X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityRegisterCallbacks)   \
+          X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)
 // clang-format on
 
 /// The functions, each under its own name: cupti().cuptiActivityEnable(...).

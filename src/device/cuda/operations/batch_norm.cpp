@@ -40,14 +40,14 @@ cudnnBatchNormMode_t mode_of(const BatchNorm& norm) {
 
 /// The factors of the new and the old value, in the type that cuDNN wants beside the tensors'.
 struct Factors {
-  explicit Factors(DataType dtype) : is_double(dtype == DataType::f64) {}
-  const void* one() const { return is_double ? static_cast<const void*>(&double_one) : &float_one; }
-  const void* zero() const { return is_double ? static_cast<const void*>(&double_zero) : &float_zero; }
+  explicit Factors(DataType dtype) : is_double_(dtype == DataType::f64) {}
+  const void* one() const { return is_double_ ? static_cast<const void*>(&double_one_) : &float_one_; }
+  const void* zero() const { return is_double_ ? static_cast<const void*>(&double_zero_) : &float_zero_; }
 
  private:
-  bool is_double;
-  double double_one = 1.0, double_zero = 0.0;
-  float float_one = 1.0f, float_zero = 0.0f;
+  bool is_double_;
+  double double_one_ = 1.0, double_zero_ = 0.0;
+  float float_one_ = 1.0f, float_zero_ = 0.0f;
 };
 
 Bytes bytes_of(std::size_t size) { return Bytes(static_cast<std::int64_t>(size)); }
