@@ -1,6 +1,7 @@
 #include "import/early_end.hpp"
 
-#include <ranges>
+#include <algorithm>
+#include <iterator>
 
 namespace jitterscope {
 namespace {
@@ -28,7 +29,7 @@ class OpenBrackets {
   bool any() const { return !is_broken_ && (in_string_ || !open_.empty()); }
   std::string closed() const {
     std::string result(text_.substr(0, whole_));
-    for (const char bracket : std::views::reverse(open_at_whole_)) result += closing(bracket);
+    std::transform(open_at_whole_.rbegin(), open_at_whole_.rend(), std::back_inserter(result), closing);
     return result;
   }
 

@@ -94,7 +94,7 @@ std::vector<Operation> calibration_operations(const DeviceDescription& device) {
   std::vector<Operation> operations;
   for (const std::int64_t count : blocks) {
     for (const std::int64_t time : {0, 5000, 30000}) {
-      operations.push_back(Operation(Spin{.amount = time, .blocks = count, .threads = 32}));
+      operations.emplace_back(Spin{.amount = time, .blocks = count, .threads = 32});
     }
   }
   return operations;
