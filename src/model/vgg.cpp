@@ -46,7 +46,7 @@ Network build_vgg16(const ModelOptions& options) {
   }
   const Maps pooled = layers.average_pool_to("avgpool", features.result(), 7);
   Tensor x = layers.flatten("flatten", pooled);
-  x = layers.dropout(hidden(layers, 0, x, 512 * 7 * 7));
+  x = layers.dropout(hidden(layers, 0, x, std::int64_t{512} * 7 * 7));
   x = layers.dropout(hidden(layers, 3, x, 4096));
   classifier.classify("classifier.6", x, 4096);
   return classifier.take();
@@ -64,7 +64,7 @@ Network build_alexnet(const ModelOptions& options) {
   features.max_pool(3);
   const Maps pooled = layers.average_pool_to("avgpool", features.result(), 6);
   Tensor x = layers.dropout(layers.flatten("flatten", pooled));
-  x = layers.dropout(hidden(layers, 1, x, 256 * 6 * 6));
+  x = layers.dropout(hidden(layers, 1, x, std::int64_t{256} * 6 * 6));
   classifier.classify("classifier.6", hidden(layers, 4, x, 4096), 4096);
   return classifier.take();
 }

@@ -70,7 +70,7 @@ class AtenParser {
   std::string argument_name() {
     skip_spaces();
     const std::size_t begin = at_;
-    const std::string name(word());
+    std::string name(word());
     if (!name.empty() && !is_digit(name.front()) && accept('=')) return name;
     at_ = begin;
     return {};

@@ -96,7 +96,8 @@ std::string engine_text(const Result& result) {
 }
 
 std::string kernels_section(const RunRecord& record) {
-  const std::string rows = kernel_rows(record), missing = missing_kernels(record);
+  const std::string rows = kernel_rows(record);
+  std::string missing = missing_kernels(record);
   if (rows.empty()) return missing;
   const std::string heading = wrapped(
       fmt::format("Kernels of one launch, in their order, traced in launches back to back ({}; the tracer "

@@ -55,7 +55,7 @@ std::string row_list(const std::vector<std::size_t>& rows) {
 
 std::string row_name(const RunRecord& record, std::size_t row, const std::vector<std::string>& names) {
   const std::vector<std::string>& layers = record.results[row].layers;
-  const std::string name = layers.empty() ? names[row] : one_line(layers.front());
+  std::string name = layers.empty() ? names[row] : one_line(layers.front());
   if (record.results.size() == 1) return name;
   return fmt::format("#{} {}", row + 1, name);
 }
@@ -70,7 +70,7 @@ std::string subject(const RunRecord& record, const FindingGroup& group,
 
 std::string sentence(const RunRecord& record, const FindingGroup& group,
                      const std::vector<std::string>& names) {
-  const std::string text = one_line(group.finding->sentence);
+  std::string text = one_line(group.finding->sentence);
   if (group.alike || group.rows.size() < 2) return text;
   return fmt::format("for example {}: {}", row_name(record, group.rows.front(), names), text);
 }
@@ -147,7 +147,7 @@ std::string imprecise_line(const RunRecord& record) {
   }
   std::vector<std::string> goals;
   if (wide) goals.push_back(fmt::format("the precision asked, ± {}", percent_text(asked)));
-  if (unsettled) goals.push_back("a steady state");
+  if (unsettled) goals.emplace_back("a steady state");
   if (goals.empty()) return {};
   return fmt::format("{} of {} times did not reach {}.\n", missed, measured, joined(goals, ", or "));
 }

@@ -48,7 +48,7 @@ bool is_path(std::string_view name) {
 /// Beside the file that names it, else where shipped presets are.
 fs::path file_of(std::string_view name, const fs::path& beside) {
   if (is_path(name)) return beside.parent_path() / name;
-  const fs::path neighbour = beside.parent_path() / (std::string(name) + ".toml");
+  fs::path neighbour = beside.parent_path() / (std::string(name) + ".toml");
   std::error_code ignored;
   if (!beside.empty() && neighbour != beside && fs::is_regular_file(neighbour, ignored)) return neighbour;
   if (const auto found = preset_files().find(name)) return *found;
