@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "import/library_logs.hpp"
@@ -12,6 +10,7 @@
 #include "import/log_model.hpp"
 #include "import/log_product.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/cublaslt_tag.hpp"
 
 namespace jitterscope {
 namespace {
@@ -78,45 +77,9 @@ LoggedMatrix matrix_of(std::string_view layout) {
           .batch_stride = fields.number("stridedBatchOffset", 0)};
 }
 
-// The name of a value without the prefix of its enumeration; empty where it says nothing.
-std::string_view without_prefix(std::string_view value, std::string_view prefix) {
-  consume(value, prefix);
-  for (const std::string_view nothing : {"UNDEFINED", "AUTO", "NONE", "0"}) {
-    if (value == nothing) return {};
-  }
-  return value;
-}
-
-std::string number_of(std::string_view name, std::span<const std::pair<std::string_view, int>> numbers) {
-  for (const auto& [known, number] : numbers) {
-    if (name == known) return std::to_string(number);
-  }
-  return std::string(name);
-}
-
-std::string reduction_of(const Fields& algorithm) {
-  // cublasLtReductionScheme_t
-  constexpr std::array<std::pair<std::string_view, int>, 3> kSchemes = {
-      {{"INPLACE", 1}, {"COMPUTE_TYPE", 2}, {"OUTPUT_TYPE", 4}}};
-  return number_of(without_prefix(algorithm.word("reductionScheme", ""), "REDUCTION_SCHEME_"), kSchemes);
-}
-
-// algo55_tile=64x128_stages=8x3_splitk=4_reduction=2
-std::string engine_of(std::string_view text) {
-  const Fields algorithm(text);
-  std::string engine = fmt::format("algo{}", algorithm.number("algoId"));
-  const auto append = [&](std::string_view name, std::string_view value) {
-    if (!value.empty()) engine += fmt::format("_{}={}", name, value);
-  };
-  append("tile", without_prefix(algorithm.word("tile", ""), "MATMUL_TILE_"));
-  append("stages", without_prefix(algorithm.word("stages", ""), "MATMUL_STAGES_"));
-  const std::string_view splits = algorithm.word("numSplitsK", "");
-  append("splitk", splits == "1" ? "" : without_prefix(splits, ""));
-  append("reduction", reduction_of(algorithm));
-  append("swizzle", without_prefix(algorithm.word("ctaSwizzling", ""), ""));
-  append("custom", without_prefix(algorithm.word("customOption", ""), ""));
-  append("inner", without_prefix(algorithm.word("innerShape", ""), "MATMUL_INNER_SHAPE_"));
-  append("cluster", without_prefix(algorithm.word("clusterShape", ""), "CLUSTER_SHAPE_"));
+std::string engine_of(std::string_view algorithm) {
+  Fields(algorithm).number("algoId");  // a tag that begins with something else is damage of its own
+  std::string engine = cublaslt_tag(algorithm);
   if (!is_engine(engine)) throw Damage{"has an algorithm that cannot be read"};
   return engine;
 }
@@ -124,7 +87,8 @@ std::string engine_of(std::string_view text) {
 LoggedProduct product_in(std::string_view text) {
   const Fields fields(text);
   const Fields compute(fields.require("computeDesc"));
-  const std::string_view epilogue = without_prefix(compute.word("epilogue", "EPILOGUE_DEFAULT"), "EPILOGUE_");
+  std::string_view epilogue = compute.word("epilogue", "EPILOGUE_DEFAULT");
+  consume(epilogue, "EPILOGUE_");
   if (epilogue != "DEFAULT" && epilogue != "BIAS") {
     throw UsageError(fmt::format("its epilogue {} does more than add a bias", quotable(epilogue)));
   }

@@ -1,10 +1,7 @@
 #include "device/cuda/operations/cublaslt_log.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
-
 #include "device/cuda/operations/cublaslt.hpp"
+#include "operation/cublaslt_tag.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -18,43 +15,13 @@ void listen(int /*level*/, const char* /*function*/, const char* message) {
   if (std::string tag = algorithm_tag_of_log(message); !tag.empty()) last_algorithm() = std::move(tag);
 }
 
-std::string_view value_after(std::string_view text, std::string_view name) {
-  const std::size_t found = text.find(name);
-  if (found == std::string_view::npos) return {};
-  text.remove_prefix(found + name.size());
-  return text.substr(0, text.find_first_of(" ]"));
-}
-
-// As the enumeration cublasLtReductionScheme_t counts.
-std::string_view reduction_number(std::string_view name) {
-  if (name == "REDUCTION_SCHEME_INPLACE") return "1";
-  if (name == "REDUCTION_SCHEME_COMPUTE_TYPE") return "2";
-  if (name == "REDUCTION_SCHEME_OUTPUT_TYPE") return "4";
-  return {};
-}
-
 }  // namespace
 
 std::string algorithm_tag_of_log(std::string_view line) {
   const std::size_t start = line.find("algo=[");
   if (start == std::string_view::npos) return {};
-  std::string_view fields = line.substr(start + 5);
-  fields = fields.substr(0, fields.find(']') + 1);
-  const std::string_view id = value_after(fields, "algoId=");
-  if (id.empty()) return {};
-  std::string tag = fmt::format("algo{}", id);
-  const auto add = [&](std::string_view word, std::string_view value) {
-    if (!value.empty() && value != "0") tag += fmt::format("_{}={}", word, value);
-  };
-  add("tile", value_after(fields, "tile=MATMUL_TILE_"));
-  add("stages", value_after(fields, "stages=MATMUL_STAGES_"));
-  add("splitk", value_after(fields, "numSplitsK="));
-  add("reduction", reduction_number(value_after(fields, "reductionScheme=")));
-  add("swizzle", value_after(fields, "ctaSwizzling="));
-  add("custom", value_after(fields, "customOption="));
-  add("inner", value_after(fields, "innerShape=MATMUL_INNER_SHAPE_"));
-  add("cluster", value_after(fields, "clusterShape=CLUSTER_SHAPE_"));
-  return tag;
+  const std::string_view algorithm = line.substr(start + 6);
+  return cublaslt_tag(algorithm.substr(0, algorithm.find(']')));
 }
 
 std::string logged_algorithm(const std::function<void()>& work) {
