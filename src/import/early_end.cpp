@@ -56,7 +56,9 @@ class OpenBrackets {
 
 }  // namespace
 
-bool ends_open(std::string_view text) { return OpenBrackets(text).any(); }
-std::string closed_json(std::string_view text) { return OpenBrackets(text).closed(); }
+std::optional<std::string> closed_json(std::string_view text) {
+  const OpenBrackets brackets(text);
+  return brackets.any() ? std::optional(brackets.closed()) : std::nullopt;
+}
 
 }  // namespace jitterscope

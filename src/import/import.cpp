@@ -37,11 +37,10 @@ void mark_incomplete(Model& model, const char* note) {
 Model import_beginning(std::string_view text, const std::string& name, const ModelOptions& options) {
   try {
     return import_text(text, name, options);
-  } catch (const EarlyEnd&) {
-    const std::string closed = closed_json(text);
-    if (closed.empty()) throw;
+  } catch (const EarlyEnd& end) {
+    if (end.closed.empty()) throw;
     constexpr bool kEndsEarly = true;
-    Model model = import_text(closed, name, options, kEndsEarly);
+    Model model = import_text(end.closed, name, options, kEndsEarly);
     mark_incomplete(
         model,
         "The file ends early, in the middle of its JSON: this is what it holds before, and counts "

@@ -67,10 +67,12 @@ simdjson::dom::element field(simdjson::dom::object object, std::string_view name
 
 void fail_json(std::string_view text, std::string_view file_name, const simdjson::simdjson_error& error,
                simdjson::ondemand::document& document) {
-  if (ends_open(text)) {
-    throw EarlyEnd(fmt::format(
-        "{}: the file ends early, in the middle of its JSON; was the program stopped while it wrote it?",
-        file_name));
+  if (auto closed = closed_json(text)) {
+    throw EarlyEnd(
+        fmt::format("{}: the file ends early, in the middle of its JSON; was the program stopped while it "
+                    "wrote it?",
+                    file_name),
+        *std::move(closed));
   }
   std::string place;
   const char* location = nullptr;

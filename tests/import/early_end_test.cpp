@@ -38,9 +38,9 @@ std::string part_of(const std::string& text, double part) {
 
 TEST(OpenJson, EndsInAStringOrInBrackets) {
   for (const char* text : {"{", R"({"a": [1, {"b")", R"({"a": "x)", R"(["\"]", "{}")", "[[]"})
-    EXPECT_TRUE(ends_open(text)) << text;
+    EXPECT_TRUE(closed_json(text).has_value()) << text;
   for (const char* text : {"", "{}", R"({"a": [1, "]"]})", "[1}", "{}]"})
-    EXPECT_FALSE(ends_open(text)) << text;
+    EXPECT_FALSE(closed_json(text).has_value()) << text;
 }
 
 TEST(OpenJson, IsClosedBehindItsLastWholeElement) {
