@@ -4,6 +4,10 @@ target_compile_features(jitterscope_compiler INTERFACE cxx_std_20)
 target_compile_options(jitterscope_compiler INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${JITTERSCOPE_WERROR}>>:-Werror>)
+if(CMAKE_UNITY_BUILD)
+  # GCC takes a source for a header that others might include, and warns of what would be wrong there.
+  target_compile_options(jitterscope_compiler INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 if(JITTERSCOPE_SANITIZE)
   target_compile_options(jitterscope_compiler INTERFACE
     -fsanitize=${JITTERSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -17,3 +21,19 @@ if(JITTERSCOPE_FUZZ)
   # libFuzzer follows the coverage of what it calls; only the fuzzers themselves link its main().
   target_compile_options(jitterscope_compiler INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
+
+# Sources of the library. In a unity build, eight files of one folder are compiled as one: what they include is then read
+# once, which saves two thirds of the time. A file that is added moves no other folder's files to another group.
+function(jitterscope_sources)
+  target_sources(jitterscope PRIVATE ${ARGN})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(MAKE_C_IDENTIFIER ${folder} folder)
+  get_property(count DIRECTORY PROPERTY jitterscope_source_count)
+  foreach(source ${ARGN})
+    math(EXPR group "0${count} / 8")
+    math(EXPR count "0${count} + 1")
+    set_source_files_properties(${source} TARGET_DIRECTORY jitterscope PROPERTIES UNITY_GROUP ${folder}_${group})
+  endforeach()
+  set_property(DIRECTORY PROPERTY jitterscope_source_count ${count})
+  set_target_properties(jitterscope PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -21,7 +21,7 @@ struct DoctorFlags {
   bool no_measure = false, dry_run = false;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kDoctorExamples = R"(Examples:
   jitterscope doctor
   jitterscope doctor --no-measure
   jitterscope doctor --device cpu --json doctor.json
@@ -104,7 +104,7 @@ void add_doctor_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--json", flags->json, "write the report as JSON to PATH or - (stdout)");
   command->add_flag("--no-measure", flags->no_measure, "leave out the noise floor, which takes about 5 s");
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
-  command->footer(kExamples);
+  command->footer(kDoctorExamples);
   command->callback([flags, &invocation] { DoctorCommand(*flags, invocation).run(); });
 }
 

@@ -21,7 +21,7 @@ struct EnginesFlags {
   bool list = false;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kEnginesExamples = R"(Examples:
   jitterscope engines conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --device cuda
   jitterscope engines conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1,dtype=tf32,direction=dgrad --imitations 200
   jitterscope engines conv2d:n=1,c=512,hw=7,k=512,rs=3,pad=1,dtype=f16 --list
@@ -93,7 +93,7 @@ void add_engines_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_flag("--list", flags->list, "name the plans in PyTorch's order, without measuring");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  command->footer(kExamples);
+  command->footer(kEnginesExamples);
   command->callback([flags, &invocation] { EnginesCommand(*flags, invocation).run(); });
 }
 

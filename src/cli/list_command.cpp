@@ -18,7 +18,7 @@ struct ListFlags {
   std::string what, json;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kListExamples = R"(Examples:
   jitterscope list
   jitterscope list operations
   jitterscope list providers
@@ -118,7 +118,7 @@ void add_list_command(CLI::App& app, Invocation& invocation) {
                       "file, whose layers are "
                       "shown; the first four if left out");
   command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");
-  command->footer(kExamples);
+  command->footer(kListExamples);
   command->callback([flags, &invocation] { invocation.exit_code = run(*flags); });
 }
 

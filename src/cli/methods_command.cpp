@@ -24,7 +24,7 @@ struct MethodsFlags {
   bool dry_run = false;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kMethodsExamples = R"(Examples:
   jitterscope methods matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
   jitterscope methods matmul:m=256,n=256,k=256 --device cpu
   jitterscope methods add:count=64Ki --repetitions 15 --json methods.json
@@ -124,7 +124,7 @@ void add_methods_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
-  command->footer(kExamples);
+  command->footer(kMethodsExamples);
   command->callback([flags, &invocation] { MethodsCommand(*flags, invocation).run(); });
 }
 

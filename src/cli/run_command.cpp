@@ -30,7 +30,7 @@ struct RunFlags {
   std::int64_t placement = 0;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kRunExamples = R"(Examples:
   jitterscope run resnet18
   jitterscope run matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
   jitterscope run conv2d:n=1..64*2,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --cache cold
@@ -235,7 +235,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
   command->add_option("--csv", flags->csv, "write one line per launch to PATH or - (stdout)");
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
-  command->footer(kExamples);
+  command->footer(kRunExamples);
   command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });
 }
 

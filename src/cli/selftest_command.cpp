@@ -30,7 +30,7 @@ struct SelftestFlags {
   bool quick = false, list = false, dry_run = false;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kSelftestExamples = R"(Examples:
   jitterscope selftest --quick
   jitterscope selftest --device cuda
   jitterscope selftest --device cuda --markdown truth.md --json truth.json
@@ -134,7 +134,7 @@ void add_selftest_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--markdown", flags->markdown,
                       "write the table under machine, versions, date and command to PATH or - (stdout)");
   command->add_flag("--dry-run", flags->dry_run, "print what would be proven and how long it takes");
-  command->footer(kExamples);
+  command->footer(kSelftestExamples);
   command->callback([flags, &invocation] { SelftestCommand(*flags, invocation).run(); });
 }
 

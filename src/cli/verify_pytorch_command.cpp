@@ -24,7 +24,7 @@ struct VerifyFlags {
   std::string model, json, device = "cuda", python = "python3", trace, log;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kVerifyPytorchExamples = R"(Examples:
   jitterscope verify-pytorch resnet18
   jitterscope verify-pytorch resnet50:batch=64,dtype=f16,layout=nhwc --json verify.json
   jitterscope verify-pytorch bert-base:dtype=bf16 --python ~/venv/bin/python3
@@ -155,7 +155,7 @@ void add_verify_pytorch_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--trace", flags->trace, "compare with this profiler trace instead of running PyTorch");
   command->add_option("--log", flags->log, "cudnn-frontend's log of the same run");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
-  command->footer(kExamples);
+  command->footer(kVerifyPytorchExamples);
   command->callback([flags, &invocation] { VerifyCommand(*flags, invocation).run(); });
 }
 

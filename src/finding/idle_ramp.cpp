@@ -14,8 +14,6 @@
 namespace jitterscope {
 namespace {
 
-constexpr double kMaterial = 0.005;
-
 // How much slower the first value of a round is than the median of its second half, over all rounds.
 std::optional<double> slower_first_launch(const Measurement& measurement) {
   constexpr std::size_t kFewestLaunches = 4;
@@ -31,7 +29,7 @@ std::optional<double> slower_first_launch(const Measurement& measurement) {
   const std::optional<statistics::Interval> interval = statistics::median_interval(ratios, 0.998);
   if (!interval || interval->low <= 0.0) return std::nullopt;
   const double excess = statistics::median(ratios);
-  return excess > kMaterial ? std::optional(excess) : std::nullopt;
+  return excess > kMaterialChange ? std::optional(excess) : std::nullopt;
 }
 
 struct IdleEffect {
@@ -45,7 +43,7 @@ std::optional<IdleEffect> follows_idle(const Measurement& measurement) {
   for (const Round& round : measurement.rounds) idle.push_back(round.idle_before.value());
   const std::optional<std::vector<double>> clocks = round_clocks(measurement.rounds);
   const std::optional<double> change = change_along(idle, clocks ? *clocks : round_times(measurement.rounds));
-  if (!change || !((clocks ? -*change : *change) > kMaterial)) return std::nullopt;
+  if (!change || !((clocks ? -*change : *change) > kMaterialChange)) return std::nullopt;
   return IdleEffect{*change, clocks.has_value()};
 }
 

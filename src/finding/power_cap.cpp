@@ -13,13 +13,11 @@
 namespace jitterscope {
 namespace {
 
-// Below this, a difference between two estimates is not worth a sentence.
-constexpr double kMaterial = 0.005;
 // The counters move in steps of tens of milliseconds; less than this share of the time is no regime.
-constexpr double kActiveShare = 0.01;
+constexpr double kActiveCapShare = 0.01;
 
 bool is_active(const Throttling& throttling) {
-  return throttling.share > kActiveShare || throttling.rounds > kActiveShare;
+  return throttling.share > kActiveCapShare || throttling.rounds > kActiveCapShare;
 }
 
 std::string cap_text(const DeviceDescription& device) {
@@ -36,7 +34,7 @@ bool is_slower_by_clock(const Comparison& pair) {
   const bool disjoint = pair.sustained.time.low > pair.burst.time.high;
   // A clock that explains less than a third of the change is not its cause.
   const bool clock_moved = -pair.clock_change > pair.time_change / 3.0;
-  return disjoint && pair.time_change > kMaterial && clock_moved;
+  return disjoint && pair.time_change > kMaterialChange && clock_moved;
 }
 
 Finding describe(const Comparison& pair, const Throttling& power, const FindingContext& context) {

@@ -75,13 +75,12 @@ double change_over_record(std::span<const double> values) {
 }
 
 std::optional<double> drift_of(const Measurement& measurement) {
-  constexpr double kMaterial = 0.005;
   const std::vector<double> times = round_times(settled_rounds(measurement));
   std::vector<double> order(times.size());
   std::iota(order.begin(), order.end(), 0.0);
   if (!change_along(order, times)) return std::nullopt;
   const double change = change_over_record(times);
-  const bool material = std::abs(change) > kMaterial && std::abs(change) > measurement.time.precision();
+  const bool material = std::abs(change) > kMaterialChange && std::abs(change) > measurement.time.precision();
   return material ? std::optional(change) : std::nullopt;
 }
 

@@ -9,6 +9,9 @@
 
 namespace jitterscope {
 
+/// Below this, a difference between two estimates is not worth a sentence.
+inline constexpr double kMaterialChange = 0.005;
+
 /// The rounds that the estimate stands on: all, or the settled part of a sustained record.
 std::span<const Round> settled_rounds(const Measurement& measurement);
 /// Round medians in nanoseconds.

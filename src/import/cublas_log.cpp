@@ -14,11 +14,11 @@ namespace {
 
 using namespace library_log;
 
-constexpr std::string_view kHowToRecord =
+constexpr std::string_view kHowToRecordCublas =
     "CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=log.txt before the program";
 
 /// A record lacks what each of its kind has.
-struct Damage {
+struct CublasDamage {
   std::string what;
 };
 
@@ -67,13 +67,13 @@ class Arguments {
   std::string_view word(std::string_view name, std::string_view prefix) const {
     const std::optional<ApiFields> found = fields_.find(name);
     std::string_view value = found ? found->value() : std::string_view();
-    if (value.empty()) throw Damage{fmt::format("lacks {}", name)};
+    if (value.empty()) throw CublasDamage{fmt::format("lacks {}", name)};
     consume(value, prefix);
     return value;
   }
   std::int64_t number(std::string_view name) const {
     const std::optional<std::int64_t> value = whole_number(word(name, ""));
-    if (!value) throw Damage{fmt::format("has no number in {}", name)};
+    if (!value) throw CublasDamage{fmt::format("has no number in {}", name)};
     return *value;
   }
   /// A number where the log has one; it has mostly the address.
@@ -148,7 +148,7 @@ void read(LogModel& model, const ApiRecord& record, bool& has_hidden_beta) {
     has_hidden_beta = has_hidden_beta || !Arguments(record).factor("beta");
   } catch (const UsageError& why) {
     model.add_untimed(quotable(record.function), why.what());
-  } catch (const Damage& damage) {
+  } catch (const CublasDamage& damage) {
     model.add_damaged(record.line, damage.what);
   }
 }
@@ -156,7 +156,7 @@ void read(LogModel& model, const ApiRecord& record, bool& has_hidden_beta) {
 }  // namespace
 
 Model import_cublas_log(std::string_view text, std::string_view file_name) {
-  LogModel model("cuBLAS", file_name, kHowToRecord);
+  LogModel model("cuBLAS", file_name, kHowToRecordCublas);
   bool has_hidden_beta = false;
   ApiRecordReader records(text, "cuBLAS");
   while (const std::optional<ApiRecord> record = records.next()) read(model, *record, has_hidden_beta);

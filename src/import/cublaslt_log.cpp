@@ -17,10 +17,11 @@ namespace {
 
 using namespace library_log;
 
-constexpr std::string_view kHowToRecord = "CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=log.txt before the program";
+constexpr std::string_view kHowToRecordCublaslt =
+    "CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=log.txt before the program";
 
 /// A record lacks what each record has.
-struct Damage {
+struct CublasltDamage {
   std::string what;
 };
 
@@ -36,7 +37,7 @@ class Fields {
       if (!whole_word || end >= text_.size() || text_[end] != '=') continue;
       std::string_view value = text_.substr(end + 1);
       if (consume(value, "[")) {
-        if (value.find(']') == std::string_view::npos) throw Damage{"ends in the middle"};
+        if (value.find(']') == std::string_view::npos) throw CublasltDamage{"ends in the middle"};
         return until(value, "]");
       }
       return until(value, " ]");
@@ -45,14 +46,14 @@ class Fields {
   }
   std::string_view require(std::string_view name) const {
     const std::optional<std::string_view> value = find(name);
-    if (!value || value->empty()) throw Damage{fmt::format("lacks {}", name)};
+    if (!value || value->empty()) throw CublasltDamage{fmt::format("lacks {}", name)};
     return *value;
   }
   std::int64_t number(std::string_view name, std::optional<std::int64_t> usual = std::nullopt) const {
     const std::optional<std::string_view> value = find(name);
     if (!value && usual) return *usual;
     const std::optional<std::int64_t> number = whole_number(require(name));
-    if (!number) throw Damage{fmt::format("has no number in {}", name)};
+    if (!number) throw CublasltDamage{fmt::format("has no number in {}", name)};
     return *number;
   }
   std::string_view word(std::string_view name, std::string_view usual) const {
@@ -80,7 +81,7 @@ LoggedMatrix matrix_of(std::string_view layout) {
 std::string engine_of(std::string_view algorithm) {
   Fields(algorithm).number("algoId");  // a tag that begins with something else is damage of its own
   std::string engine = cublaslt_tag(algorithm);
-  if (!is_engine(engine)) throw Damage{"has an algorithm that cannot be read"};
+  if (!is_engine(engine)) throw CublasltDamage{"has an algorithm that cannot be read"};
   return engine;
 }
 
@@ -126,7 +127,7 @@ std::optional<Record> record_in(std::string_view line) {
 
 class Importer {
  public:
-  explicit Importer(std::string_view file_name) : model_("cuBLASLt", file_name, kHowToRecord) {}
+  explicit Importer(std::string_view file_name) : model_("cuBLASLt", file_name, kHowToRecordCublaslt) {}
 
   void read(const Line& line) {
     const std::optional<Record> record = record_in(line.text);
@@ -167,7 +168,7 @@ class Importer {
       tf32_ = tf32_ || operation.dtype() == DataType::tf32;
     } catch (const UsageError& why) {
       model_.add_untimed(quotable(record.function), why.what());
-    } catch (const Damage& damage) {
+    } catch (const CublasltDamage& damage) {
       model_.add_damaged(line.number, damage.what);
     }
   }

@@ -54,7 +54,7 @@ constexpr std::array<std::string_view, 44> kKnobs = {"SPLIT_K",
                                                      "WARP_SPEC_CFG",
                                                      "SWAP_AB"};
 
-std::optional<Direction> direction_of(std::string_view operation) {
+std::optional<Direction> direction_of_operation(std::string_view operation) {
   if (operation == "CONVOLUTION_FORWARD") return Direction::fprop;
   if (operation == "CONVOLUTION_BACKWARD_DATA") return Direction::dgrad;
   if (operation == "CONVOLUTION_BACKWARD_FILTER") return Direction::wgrad;
@@ -80,7 +80,7 @@ double factor(const ApiFields& operation, std::string_view name, double usual) {
   return found ? real_number(found->value()).value_or(usual) : usual;
 }
 
-std::optional<LoggedConvolution> read_convolution(const ApiFields& operation, Direction direction) {
+std::optional<LoggedConvolution> read_operation_convolution(const ApiFields& operation, Direction direction) {
   const std::optional<ApiFields> numbers = operation.find("convDesc");
   if (!numbers) return std::nullopt;
   const auto list = [&](std::string_view name) {
@@ -171,13 +171,13 @@ std::optional<CudnnExecution> read_execution(const ApiRecord& record) {
   for (const ApiFields& operation : operations) {
     result.name += fmt::format("{}{}", result.name.empty() ? "" : "+", quotable(operation_name(operation)));
   }
-  const std::optional<Direction> direction = direction_of(result.name);
+  const std::optional<Direction> direction = direction_of_operation(result.name);
   if (operations.size() > 1) {
     result.reason = "operations that cuDNN fuses into one graph are not timed";
   } else if (!direction) {
     result.reason = "of cuDNN's graphs only convolutions are timed";
   } else {
-    result.convolution = read_convolution(operations.front(), *direction);
+    result.convolution = read_operation_convolution(operations.front(), *direction);
     if (!result.convolution) return std::nullopt;
     result.engine = plan_tag(*engine, *direction);
     result.tensor_cores = has_tensor_cores(*engine);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace library_log;
 
-constexpr std::string_view kHowToRecord =
+constexpr std::string_view kHowToRecordFrontend =
     "CUDNN_FRONTEND_LOG_INFO=1 CUDNN_FRONTEND_LOG_FILE=log.txt before the program";
 
 bool has_fp32(const FrontendGraph& graph) {
@@ -86,7 +86,7 @@ void add_executions(LogModel& model, FrontendRecord& record, bool tf32) {
 }  // namespace
 
 Model import_cudnn_frontend_log(std::string_view text, std::string_view file_name) {
-  LogModel model("cudnn-frontend", file_name, kHowToRecord);
+  LogModel model("cudnn-frontend", file_name, kHowToRecordFrontend);
   FrontendReader reader([&](std::int64_t line, std::string_view what) { model.add_damaged(line, what); });
   LineReader lines(text);
   while (const std::optional<Line> line = lines.next()) reader.read(*line);

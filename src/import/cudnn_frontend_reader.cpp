@@ -11,7 +11,7 @@ namespace {
 // PyTorch names its tensors by letters: x, y, w.
 constexpr std::int64_t kIdOfX = 'x', kIdOfY = 'y', kIdOfW = 'w';
 
-std::optional<Direction> direction_of(std::string_view graph_tag) {
+std::optional<Direction> direction_of_tag(std::string_view graph_tag) {
   for (const Direction direction : {Direction::fprop, Direction::dgrad, Direction::wgrad}) {
     if (graph_tag == fmt::format("{}_", plan_prefix(direction))) return direction;
   }
@@ -126,7 +126,7 @@ std::optional<LoggedConvolution> FrontendReader::described_convolution(Direction
 
 void FrontendReader::begin_graph(std::string_view tag, const Line& line) {
   FrontendGraph graph{.line = line.number, .tag = {}, .convolutions = {}, .others = {}};
-  const std::optional<Direction> direction = direction_of(tag);
+  const std::optional<Direction> direction = direction_of_tag(tag);
   if (dumped_) {
     graph = *std::exchange(dumped_, std::nullopt);
   } else if (!direction) {

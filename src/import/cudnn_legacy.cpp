@@ -11,7 +11,7 @@
 namespace jitterscope::library_log {
 namespace {
 
-std::optional<Direction> direction_of(std::string_view function) {
+std::optional<Direction> direction_of_function(std::string_view function) {
   if (function == "cudnnConvolutionForward") return Direction::fprop;
   if (function == "cudnnConvolutionBackwardData") return Direction::dgrad;
   if (function == "cudnnConvolutionBackwardFilter") return Direction::wgrad;
@@ -40,7 +40,7 @@ LoggedTensor filter_of(const ApiFields& descriptor) {
   return filter;
 }
 
-std::optional<LoggedConvolution> read_convolution(const ApiFields& call, Direction direction) {
+std::optional<LoggedConvolution> read_function_convolution(const ApiFields& call, Direction direction) {
   const auto x = call.find(direction == Direction::dgrad ? "dxDesc" : "xDesc");
   const auto y = call.find(direction == Direction::fprop ? "yDesc" : "dyDesc");
   const auto w = call.find(direction == Direction::wgrad ? "dwDesc" : "wDesc");
@@ -146,7 +146,7 @@ bool is_legacy_call(const ApiRecord& record) {
 
 std::optional<LegacyCall> read_legacy_call(const ApiRecord& record) {
   LegacyCall result{.operation = {}, .reason = {}};
-  const std::optional<Direction> direction = direction_of(record.function);
+  const std::optional<Direction> direction = direction_of_function(record.function);
   const std::optional<Pass> pass = normalization_pass(record.function);
   try {
     if (pass) {
@@ -157,7 +157,8 @@ std::optional<LegacyCall> read_legacy_call(const ApiRecord& record) {
     }
     if (!direction)
       throw UsageError("of cuDNN's functions only convolution and batch normalization are timed");
-    const std::optional<LoggedConvolution> convolution = read_convolution(record.arguments(), *direction);
+    const std::optional<LoggedConvolution> convolution =
+        read_function_convolution(record.arguments(), *direction);
     if (!convolution) return std::nullopt;
     result.operation = Operation(conv2d_of(*convolution, may_use_tf32(record.arguments())));
     result.lacks_engine = true;

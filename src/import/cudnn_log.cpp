@@ -15,7 +15,8 @@ namespace {
 
 using namespace library_log;
 
-constexpr std::string_view kHowToRecord = "CUDNN_LOGLEVEL_DBG=3 CUDNN_LOGDEST_DBG=log.txt before the program";
+constexpr std::string_view kHowToRecordCudnn =
+    "CUDNN_LOGLEVEL_DBG=3 CUDNN_LOGDEST_DBG=log.txt before the program";
 
 /// One call, before it is known which of the executions were there to time engines.
 struct CudnnCall {
@@ -183,7 +184,7 @@ void add_calls(LogModel& model, const std::vector<CudnnCall>& calls, bool tf32) 
 }  // namespace
 
 Model import_cudnn_log(std::string_view text, std::string_view file_name) {
-  LogModel model("cuDNN", file_name, kHowToRecord);
+  LogModel model("cuDNN", file_name, kHowToRecordCudnn);
   CudnnLogReader reader(model);
   ApiRecordReader records(text, "cuDNN");
   while (const std::optional<ApiRecord> record = records.next()) reader.read(*record);

@@ -13,7 +13,7 @@ namespace {
 using simdjson::dom::element;
 using Kind = AtenArgument::Kind;
 
-constexpr int kDeepestList = 8;
+constexpr int kDeepestEventList = 8;
 
 std::optional<AtenArgument> parse_number(std::string_view text) {
   const char* const end = text.data() + text.size();
@@ -34,7 +34,7 @@ std::optional<AtenArgument> parse_value(std::string_view text, int depth);
 std::optional<AtenArgument> parse_list(std::string_view inside, int depth) {
   AtenArgument result;
   result.kind = Kind::list;
-  if (depth >= kDeepestList) return std::nullopt;
+  if (depth >= kDeepestEventList) return std::nullopt;
   int brackets = 0;
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= inside.size(); ++i) {

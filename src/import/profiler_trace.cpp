@@ -17,7 +17,7 @@
 namespace jitterscope {
 namespace {
 
-constexpr std::string_view kAten = "aten::";
+constexpr std::string_view kAtenPrefix = "aten::";
 
 class Importer {
  public:
@@ -42,7 +42,7 @@ class Importer {
   void require_shapes(std::string_view file_name) const {
     bool any = false;
     for (const CalledOperator& called : events_.operators) {
-      if (!called.name.starts_with(kAten)) continue;
+      if (!called.name.starts_with(kAtenPrefix)) continue;
       if (called.arguments.find("\"Input Dims\"") != std::string_view::npos) return;
       if (called.arguments.find("\"Input dims\"") != std::string_view::npos) return;
       any = true;

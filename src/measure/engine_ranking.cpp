@@ -20,7 +20,7 @@ std::vector<EngineListing> engines_for(Device& device, const Operation& operatio
                   operation.text(), device.describe().name));
 }
 
-Nanoseconds time_of(const RankedEngine& engine) { return engine.result.measurements.front().time.median; }
+Nanoseconds median_of(const RankedEngine& engine) { return engine.result.measurements.front().time.median; }
 
 class Ranker {
  public:
@@ -36,7 +36,7 @@ class Ranker {
     std::stable_sort(ranking_.engines.begin(), ranking_.engines.end(),
                      [](const RankedEngine& a, const RankedEngine& b) {
                        if (!has_time(a) || !has_time(b)) return has_time(a) && !has_time(b);
-                       return time_of(a) < time_of(b);
+                       return median_of(a) < median_of(b);
                      });
     return std::move(ranking_);
   }

@@ -5,12 +5,12 @@
 namespace jitterscope {
 namespace {
 
-constexpr std::int64_t kBatch = 32, kSize = 224, kClasses = 1000;
+constexpr std::int64_t kClassifierBatch = 32, kSize = 224, kClasses = 1000;
 
 std::string description(const std::string& name, const ModelOptions& options) {
   const std::int64_t size = axis_or(options, "size", kSize);
   return fmt::format("torchvision's {} as PyTorch trains it: batch {}, images of {}x{}, {}", name,
-                     options.batch.value_or(kBatch), size, size, precision_text(options));
+                     options.batch.value_or(kClassifierBatch), size, size, precision_text(options));
 }
 
 }  // namespace
@@ -18,7 +18,7 @@ std::string description(const std::string& name, const ModelOptions& options) {
 Classifier::Classifier(const std::string& name, const ModelOptions& options)
     : size_(axis_or(options, "size", kSize)),
       network_(name, description(name, options)),
-      layers_(network_, options, options.batch.value_or(kBatch)) {}
+      layers_(network_, options, options.batch.value_or(kClassifierBatch)) {}
 
 void Classifier::classify(const std::string& name, Tensor features, std::int64_t count) {
   const Tensor classes = layers_.linear(name, features, layers_.batch(), count, kClasses);

@@ -7,7 +7,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_attention(const ParameterReader& reader) {
   Attention attention;
   reader.require("batch", attention.batch);
   reader.require("heads", attention.heads);
@@ -97,7 +97,7 @@ Kind attention() {
             {"layout", "bhsd, bshd or sbhd: order of batch, heads, sequence and dim in memory", "bhsd"},
             {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f16"},
             {"pass", "forward or backward", "forward"}}},
-          read};
+          read_attention};
 }
 
 }  // namespace jitterscope::kinds

@@ -10,7 +10,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_batch_norm(const ParameterReader& reader) {
   BatchNorm norm;
   reader.require("n", norm.n);
   reader.require("c", norm.c);
@@ -107,7 +107,7 @@ Kind batch_norm() {
             {"layout", "nchw or nhwc (PyTorch: channels_last)", "nchw"},
             {"pass", "forward (as in training), backward or inference", "forward"},
             {"weights", "of weight and bias beside f16 or bf16: f32 (mixed precision) or the dtype", "f32"}}},
-          read};
+          read_batch_norm};
 }
 
 }  // namespace jitterscope::kinds

@@ -6,7 +6,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_bias_add(const ParameterReader& reader) {
   BiasAdd bias;
   reader.require("n", bias.n);
   reader.require("c", bias.c);
@@ -58,7 +58,7 @@ Kind bias_add() {
             {"w", "width, with h in place of hw", "hw"},
             {"dtype", "f64, f32, tf32 (as f32), f16 or bf16", "f32"},
             {"layout", "nchw or nhwc (PyTorch: channels_last)", "nchw"}}},
-          read};
+          read_bias_add};
 }
 
 }  // namespace jitterscope::kinds

@@ -37,7 +37,7 @@ void check_groups(const Conv2d& conv) {
   }
 }
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_conv2d(const ParameterReader& reader) {
   Conv2d conv;
   reader.require("n", conv.n);
   reader.require("c", conv.c);
@@ -154,7 +154,7 @@ Kind conv2d() {
         {"direction", "fprop (y from x, w), dgrad (dx from dy, w) or wgrad (dw from x, dy)", "fprop"},
         {"engine", "pytorch, autotune (as cudnn.benchmark=True), best (every plan, measured) or a plan's tag",
          "pytorch"}}},
-      read};
+      read_conv2d};
 }
 
 }  // namespace kinds

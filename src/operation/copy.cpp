@@ -6,7 +6,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_copy(const ParameterReader& reader) {
   Copy copy;
   reader.require("bytes", copy.bytes);
   reader.read("kind", copy.kind);
@@ -46,7 +46,7 @@ Kind copy() {
            {{"bytes", "size, a multiple of 4; Ki, Mi and Gi may follow, as after every number", ""},
             {"kind", "d2d (on the device), h2d (host to device) or d2h (back)", "d2d"},
             {"memory", "how the host side is allocated: pinned or pageable", "pinned"}}},
-          read};
+          read_copy};
 }
 
 }  // namespace jitterscope::kinds

@@ -37,7 +37,7 @@ const Facts& facts(ElementwiseKind kind) {
 }
 
 template <ElementwiseKind Which>
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_elementwise(const ParameterReader& reader) {
   Elementwise elementwise;
   elementwise.kind = Which;
   reader.require("count", elementwise.count);
@@ -53,7 +53,7 @@ Kind kind() {
            name + ":count=64Mi,dtype=f16",
            {{"count", "elements; Ki, Mi and Gi may follow, as after every number", ""},
             {"dtype", "f64, f32, tf32 (as f32), f16 or bf16", "f32"}}},
-          read<Which>};
+          read_elementwise<Which>};
 }
 
 }  // namespace

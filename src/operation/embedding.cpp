@@ -4,7 +4,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_embedding(const ParameterReader& reader) {
   Embedding embedding;
   reader.require("count", embedding.count);
   reader.require("rows", embedding.rows);
@@ -59,7 +59,7 @@ Kind embedding() {
             {"columns", "elements of a row", ""},
             {"dtype", "f64, f32, tf32 (as f32), f16 or bf16", "f32"},
             {"pass", "forward or backward (the table's gradient, dense)", "forward"}}},
-          read};
+          read_embedding};
 }
 
 }  // namespace jitterscope::kinds

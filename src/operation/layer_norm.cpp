@@ -5,7 +5,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_layer_norm(const ParameterReader& reader) {
   LayerNorm norm;
   reader.require("rows", norm.rows);
   reader.require("columns", norm.columns);
@@ -69,7 +69,7 @@ Kind layer_norm() {
             {"columns", "elements that are normalized together", ""},
             {"dtype", "f64, f32, tf32 (as f32), f16 or bf16; statistics of the last two are f32", "f32"},
             {"pass", "forward or backward", "forward"}}},
-          read};
+          read_layer_norm};
 }
 
 }  // namespace jitterscope::kinds

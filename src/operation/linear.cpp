@@ -4,7 +4,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_linear(const ParameterReader& reader) {
   Linear linear;
   reader.require("n", linear.n);
   reader.require("in", linear.in);
@@ -60,7 +60,7 @@ Kind linear() {
             {"bias", "0: without bias", "1"},
             {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"},
             {"engine", "pytorch, or a cuBLASLt algorithm as results name it", "pytorch"}}},
-          read};
+          read_linear};
 }
 
 }  // namespace jitterscope::kinds

@@ -4,7 +4,7 @@
 namespace jitterscope::kinds {
 namespace {
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_matmul(const ParameterReader& reader) {
   Matmul matmul;
   reader.require("m", matmul.m);
   reader.require("n", matmul.n);
@@ -72,7 +72,7 @@ Kind matmul() {
             {"bias", "1: a vector of n is added to each row", "0"},
             {"dtype", "f64, f32, tf32 (f32 with products in TF32), f16 or bf16", "f32"},
             {"engine", "pytorch, or a cuBLASLt algorithm as results name it", "pytorch"}}},
-          read};
+          read_matmul};
 }
 
 }  // namespace jitterscope::kinds

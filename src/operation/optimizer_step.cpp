@@ -5,7 +5,7 @@ namespace jitterscope::kinds {
 namespace {
 
 template <OptimizerKind Which>
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_optimizer_step(const ParameterReader& reader) {
   OptimizerStep step;
   step.kind = Which;
   reader.require("count", step.count);
@@ -13,7 +13,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   return step;
 }
 
-OperationHelp help(const std::string& kind, const std::string& summary) {
+OperationHelp optimizer_step_help(const std::string& kind, const std::string& summary) {
   return {kind,
           summary,
           kind + ":count=25Mi,dtype=f32",
@@ -78,10 +78,14 @@ std::vector<Operand> operands(const OptimizerStep& step) {
 }
 
 std::vector<Kind> optimizer_steps() {
-  return {{help("sgd", "one step of gradient descent, as torch.optim.SGD"), read<OptimizerKind::sgd>},
-          {help("momentum", "one step of torch.optim.SGD with momentum 0.9"), read<OptimizerKind::momentum>},
-          {help("adam", "one step of torch.optim.Adam"), read<OptimizerKind::adam>},
-          {help("adamw", "one step of torch.optim.AdamW"), read<OptimizerKind::adamw>}};
+  return {
+      {optimizer_step_help("sgd", "one step of gradient descent, as torch.optim.SGD"),
+       read_optimizer_step<OptimizerKind::sgd>},
+      {optimizer_step_help("momentum", "one step of torch.optim.SGD with momentum 0.9"),
+       read_optimizer_step<OptimizerKind::momentum>},
+      {optimizer_step_help("adam", "one step of torch.optim.Adam"), read_optimizer_step<OptimizerKind::adam>},
+      {optimizer_step_help("adamw", "one step of torch.optim.AdamW"),
+       read_optimizer_step<OptimizerKind::adamw>}};
 }
 
 }  // namespace jitterscope::kinds

@@ -9,7 +9,7 @@ namespace jitterscope {
 namespace {
 
 template <PoolKind Which>
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_pool2d(const ParameterReader& reader) {
   Pool2d pool;
   pool.kind = Which;
   reader.require("n", pool.n);
@@ -26,7 +26,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   return pool;
 }
 
-OperationHelp help(const std::string& kind, const std::string& summary) {
+OperationHelp pool2d_help(const std::string& kind, const std::string& summary) {
   return {kind,
           summary,
           kind + ":n=32,c=64,hw=112,window=3,stride=2,pad=1,dtype=f16,layout=nhwc",
@@ -125,8 +125,10 @@ std::vector<Operand> operands(const Pool2d& pool) {
 }
 
 std::vector<Kind> pools() {
-  return {{help("max_pool", "the largest of each window, as torch.nn.MaxPool2d"), read<PoolKind::max>},
-          {help("avg_pool", "the average of each window, as torch.nn.AvgPool2d"), read<PoolKind::average>}};
+  return {{pool2d_help("max_pool", "the largest of each window, as torch.nn.MaxPool2d"),
+           read_pool2d<PoolKind::max>},
+          {pool2d_help("avg_pool", "the average of each window, as torch.nn.AvgPool2d"),
+           read_pool2d<PoolKind::average>}};
 }
 
 }  // namespace kinds

@@ -5,7 +5,7 @@ namespace jitterscope::kinds {
 namespace {
 
 template <bool Logarithm>
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_softmax(const ParameterReader& reader) {
   Softmax softmax;
   softmax.logarithm = Logarithm;
   reader.require("rows", softmax.rows);
@@ -15,7 +15,7 @@ Operation::Parameters read(const ParameterReader& reader) {
   return softmax;
 }
 
-OperationHelp help(const std::string& kind, const std::string& summary) {
+OperationHelp softmax_help(const std::string& kind, const std::string& summary) {
   return {kind,
           summary,
           kind + ":rows=8192,columns=1024,dtype=f16",
@@ -59,8 +59,8 @@ std::vector<Operand> operands(const Softmax& softmax) {
 }
 
 std::vector<Kind> softmaxes() {
-  return {{help("softmax", "exp(x) of each row, divided by its sum"), read<false>},
-          {help("log_softmax", "the logarithm of softmax"), read<true>}};
+  return {{softmax_help("softmax", "exp(x) of each row, divided by its sum"), read_softmax<false>},
+          {softmax_help("log_softmax", "the logarithm of softmax"), read_softmax<true>}};
 }
 
 }  // namespace jitterscope::kinds

@@ -8,7 +8,7 @@ std::string_view amount_name(const Spin& spin) {
   return spin.unit == Spin::Unit::nanoseconds ? "ns" : "cycles";
 }
 
-Operation::Parameters read(const ParameterReader& reader) {
+Operation::Parameters read_spin(const ParameterReader& reader) {
   Spin spin;
   if (reader.has("ns") && reader.has("cycles")) reader.fail("ns and cycles are both given; give one of them");
   if (!reader.has("ns") && !reader.has("cycles")) reader.fail_missing("ns (or cycles)");
@@ -50,7 +50,7 @@ Kind spin() {
             {"cycles", "cycles of the processor's clock, in place of ns", "ns"},
             {"blocks", "blocks of threads", "1"},
             {"threads", "threads in a block, at most 1024", "32"}}},
-          read};
+          read_spin};
 }
 
 }  // namespace jitterscope::kinds

@@ -8,7 +8,7 @@
 namespace jitterscope {
 namespace {
 
-constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+constexpr int kDoctorVersion = 1;  // raised where a reader of the last version could misread the document
 
 std::string_view word(Check::Status status) {
   switch (status) {
@@ -29,7 +29,7 @@ Json checks_json(const std::vector<Check>& checks) {
   return array;
 }
 
-Json result_json(const Result& result) {
+Json floor_result_json(const Result& result) {
   Json object = {{"operation", result.operation}};
   put(object, "failure", result.failure);
   if (result.measurements.empty() || result.measurements.front().rounds.empty()) return object;
@@ -50,7 +50,7 @@ Json noise_floor_json(const NoiseFloor& floor) {
   put(object, "method", floor.calibration.method);
   put(object, "launch_cost_seconds", floor.launch_cost);
   object["results"] = Json::array();
-  for (const Result& result : floor.results) object["results"].push_back(result_json(result));
+  for (const Result& result : floor.results) object["results"].push_back(floor_result_json(result));
   if (floor.cache_proof) {
     Json& proof = object["cache_proof"] = Json::object();
     put(proof, "evicted_seconds", floor.cache_proof->evicted_read);
@@ -66,7 +66,7 @@ Json noise_floor_json(const NoiseFloor& floor) {
 }  // namespace
 
 std::string doctor_json(const DoctorReport& report) {
-  Json document = {{"format", "jitterscope-doctor"}, {"version", kVersion}};
+  Json document = {{"format", "jitterscope-doctor"}, {"version", kDoctorVersion}};
   document["environment"] = environment_json(report.environment);
   put(document, "device", report.device);
   document["libraries"] = libraries_json(report.libraries);

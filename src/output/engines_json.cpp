@@ -7,7 +7,7 @@
 namespace jitterscope {
 namespace {
 
-constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+constexpr int kEnginesVersion = 1;  // raised where a reader of the last version could misread the document
 
 std::string_view word(EngineListing::Source source) {
   switch (source) {
@@ -52,7 +52,7 @@ void put_loss(Json& object, const std::string& key, const std::optional<EngineLo
 
 std::string engines_json(const EnginesRecord& record) {
   const EngineRanking& ranking = record.ranking;
-  Json document = {{"format", "jitterscope-engines"}, {"version", kVersion}};
+  Json document = {{"format", "jitterscope-engines"}, {"version", kEnginesVersion}};
   document["operation"] = ranking.operation;
   document["interrupted"] = ranking.interrupted;
   document["environment"] = environment_json(record.environment);

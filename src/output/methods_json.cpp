@@ -6,7 +6,7 @@
 namespace jitterscope {
 namespace {
 
-constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+constexpr int kMethodsVersion = 1;  // raised where a reader of the last version could misread the document
 
 Json reading_json(const MethodComparison& comparison, const MethodReading& reading) {
   Json object = {{"id", reading.id}, {"name", reading.name}, {"cache", to_string(reading.cache)}};
@@ -28,7 +28,7 @@ Json reading_json(const MethodComparison& comparison, const MethodReading& readi
 
 std::string methods_json(const MethodsRecord& record) {
   const MethodComparison& comparison = record.comparison;
-  Json document = {{"format", "jitterscope-methods"}, {"version", kVersion}};
+  Json document = {{"format", "jitterscope-methods"}, {"version", kMethodsVersion}};
   document["operation"] = comparison.operation;
   document["interrupted"] = comparison.interrupted;
   document["environment"] = environment_json(record.environment);

@@ -6,7 +6,7 @@
 namespace jitterscope {
 namespace {
 
-constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+constexpr int kPytorchVersion = 1;  // raised where a reader of the last version could misread the document
 
 std::string_view word(Verdict verdict) {
   switch (verdict) {
@@ -38,7 +38,7 @@ Json layer_json(const ComparedLayer& layer) {
 
 std::string pytorch_json(const PytorchRecord& record) {
   const PytorchComparison& comparison = record.comparison;
-  Json document = {{"format", "jitterscope-verify-pytorch"}, {"version", kVersion}};
+  Json document = {{"format", "jitterscope-verify-pytorch"}, {"version", kPytorchVersion}};
   document["model"] = comparison.model;
   put(document, "torch", comparison.torch);
   put(document, "pytorch_cudnn", comparison.cudnn);

@@ -8,7 +8,7 @@ namespace {
 
 using selftest::ProofLine;
 
-constexpr int kVersion = 1;  // raised where a reader of the last version could misread the document
+constexpr int kSelftestVersion = 1;  // raised where a reader of the last version could misread the document
 
 Json line_json(const ProofLine& line) {
   Json object = {{"proof", line.group}, {"name", line.name}, {"verdict", to_string(line.verdict)}};
@@ -27,7 +27,7 @@ Json line_json(const ProofLine& line) {
 }  // namespace
 
 std::string selftest_json(const selftest::SelftestRecord& record) {
-  Json document = {{"format", "jitterscope-selftest"}, {"version", kVersion}};
+  Json document = {{"format", "jitterscope-selftest"}, {"version", kSelftestVersion}};
   document["interrupted"] = record.interrupted;
   document["environment"] = environment_json(record.environment);
   document["device"] = {{"id", record.device.id}, {"name", record.device.name}};

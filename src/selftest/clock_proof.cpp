@@ -15,7 +15,7 @@ namespace {
 
 // About 20 ms: what a launch and the stamps take, under 4 µs, is then a fifth of the tolerance.
 constexpr std::int64_t kCycles = 40'000'000;
-constexpr double kTolerance = 0.001;
+constexpr double kClockTolerance = 0.001;
 
 struct ClockPair {
   Hertz stamped, counted;
@@ -57,7 +57,7 @@ std::vector<ProofLine> prove_clock(ProofContext& context) {
   const double ratio = statistics::median(ratios);
   const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
   return {judged_line(name, target, fmt::format("{:.4f} ({:.4f}–{:.4f})", ratio, *low, *high),
-                      {ValueKind::ratio, ratio, *low, *high}, std::abs(ratio - 1.0) <= kTolerance,
+                      {ValueKind::ratio, ratio, *low, *high}, std::abs(ratio - 1.0) <= kClockTolerance,
                       fmt::format("clock between stamps over known cycles per time between marks, at {}; "
                                   "median and range of {}",
                                   clock_text(Hertz(statistics::median(clocks))), repetitions))};

@@ -13,7 +13,7 @@ namespace jitterscope::selftest {
 namespace {
 
 constexpr double kLowest = 0.94, kHighest = 0.96;
-constexpr std::size_t kQuick = 200, kFull = 4000;
+constexpr std::size_t kCoverageQuick = 200, kCoverageFull = 4000;
 
 std::vector<Scene> modelled_scenes() {
   const MeasureOptions burst = one_load(Load::burst);
@@ -99,8 +99,8 @@ ProofLine constant_line(const Sample& sample, const Scene& scene) {
 std::vector<ProofLine> prove_coverage(ProofContext& context) {
   std::vector<ProofLine> times, references, constants;
   for (const Scene& scene : modelled_scenes()) {
-    const Sample sample =
-        run_trials(context, scene, "coverage " + scene.name, context.quick() ? kQuick : kFull);
+    const Sample sample = run_trials(context, scene, "coverage " + scene.name,
+                                     context.quick() ? kCoverageQuick : kCoverageFull);
     times.push_back(time_line(sample, scene));
     if (auto line = reference_clock_line(sample, scene)) references.push_back(std::move(*line));
     // One calibration is like the other, whatever is timed behind it.

@@ -20,7 +20,7 @@ constexpr int kPairs = 12;
 // Two estimates with the same normal error differ by less than 1.96 of it with probability
 // 2·Φ(1.96/√2) - 1 = 0.834, not 0.95: the second one errs as well.
 constexpr double kExpectedShare = 0.834;
-constexpr double kLevel = 0.01;
+constexpr double kPairsLevel = 0.01;
 constexpr std::string_view kTarget = "83 % or more";
 
 struct Pairs {
@@ -42,7 +42,7 @@ ProofLine pairs_line(const Operation& operation, const Pairs& pairs) {
       operation.text(), std::string(kTarget),
       fmt::format("{} of {}: {:.0f} % ({:.0f}–{:.0f} %)", pairs.inside, pairs.total, share * 100,
                   interval.low * 100, interval.high * 100),
-      {ValueKind::share, share, interval.low, interval.high}, probability >= kLevel,
+      {ValueKind::share, share, interval.low, interval.high}, probability >= kPairsLevel,
       fmt::format("second estimates within the first one's 95 % interval, with the exact 95 % interval of "
                   "their share; so few have a probability of {:.2g} where intervals are right, and it misses "
                   "below 0.01; largest distance {}",

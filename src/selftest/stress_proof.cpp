@@ -15,7 +15,7 @@ namespace jitterscope::selftest {
 namespace {
 
 constexpr double kLeastCoverage = 0.90, kLeastNamed = 0.95;
-constexpr std::size_t kQuick = 100, kFull = 2000;
+constexpr std::size_t kStressQuick = 100, kStressFull = 2000;
 
 struct Stress {
   Scene scene;
@@ -109,7 +109,7 @@ ProofLine stress_line(const Sample& sample, const Stress& stress) {
 std::vector<ProofLine> prove_stress(ProofContext& context) {
   std::vector<ProofLine> lines;
   for (const Stress& stress : stresses()) {
-    const std::size_t count = context.quick() ? kQuick : kFull;
+    const std::size_t count = context.quick() ? kStressQuick : kStressFull;
     lines.push_back(
         stress_line(run_trials(context, stress.scene, "stress " + stress.scene.name, count), stress));
   }

@@ -16,7 +16,7 @@ namespace jitterscope::selftest {
 namespace {
 
 constexpr double kLargestBias = 0.003;
-constexpr std::size_t kQuick = 12, kFull = 300;
+constexpr std::size_t kSustainedQuick = 12, kSustainedFull = 300;
 constexpr double kLeastShare = 0.95;
 
 Scene with_cap_after(double onset_seconds) {
@@ -64,7 +64,7 @@ Nanoseconds settled_time(const Scene& scene, std::uint64_t seed) {
 ProofLine settling_line(ProofContext& context, const Scene& scene) {
   const std::string proof = "sustained " + scene.name;
   const Nanoseconds truth = settled_time(scene, trial_seed(context.seed(), proof, 1'000'000));
-  const Sample sample = run_trials(context, scene, proof, context.quick() ? kQuick : kFull);
+  const Sample sample = run_trials(context, scene, proof, context.quick() ? kSustainedQuick : kSustainedFull);
   Share honest;
   std::int64_t unsettled = 0;
   std::vector<double> biases;

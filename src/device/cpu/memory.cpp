@@ -10,15 +10,16 @@
 namespace jitterscope::cpu {
 namespace {
 
-constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kAlignment = 64;
 
 double gibibytes(Bytes size) { return static_cast<double>(size.value()) / (1 << 30); }
 
 }  // namespace
 
-AlignedMemory::AlignedMemory(Bytes size) : size_((size.value() + kLine - 1) / kLine * kLine) {
+AlignedMemory::AlignedMemory(Bytes size) : size_((size.value() + kAlignment - 1) / kAlignment * kAlignment) {
   if (size_ == Bytes(0)) return;
-  data_.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, static_cast<std::size_t>(size_.value()))));
+  data_.reset(
+      static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(size_.value()))));
   if (data_ == nullptr) {
     throw FailedError(fmt::format(
         "the system refused {:.3f} GiB of memory: free some, or take a smaller operation", gibibytes(size_)));

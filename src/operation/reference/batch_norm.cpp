@@ -7,7 +7,7 @@
 namespace jitterscope::reference {
 namespace {
 
-constexpr double kEpsilon = 1e-5;
+constexpr double kBatchNormEpsilon = 1e-5;
 
 // The gradients follow from mean and deviation as they are given, whether or not they are those of x, so
 // that operands drawn at random have one right answer.
@@ -65,7 +65,7 @@ class BatchNormReference final : public Reference {
       const double average = sum(channel, [&](std::int64_t i) { return at(x, i); }) / count();
       const double variance =
           sum(channel, [&](std::int64_t i) { return (at(x, i) - average) * (at(x, i) - average); }) / count();
-      return Pair{average, 1.0 / std::sqrt(variance + kEpsilon)};
+      return Pair{average, 1.0 / std::sqrt(variance + kBatchNormEpsilon)};
     });
     if (output == 1) return mean;
     if (output == 2) return deviation;
@@ -89,7 +89,7 @@ class BatchNormReference final : public Reference {
   }
 
   double inference(std::int64_t index, std::int64_t channel) const {
-    const double deviation = 1.0 / std::sqrt(at(inputs_[4], channel) + kEpsilon);
+    const double deviation = 1.0 / std::sqrt(at(inputs_[4], channel) + kBatchNormEpsilon);
     return (at(inputs_[0], index) - at(inputs_[3], channel)) * deviation * at(inputs_[1], channel) +
            at(inputs_[2], channel);
   }

@@ -6,7 +6,7 @@
 namespace jitterscope::reference {
 namespace {
 
-constexpr double kRate = 0.01, kMomentum = 0.9, kDecay = 0.01, kEpsilon = 1e-8;
+constexpr double kRate = 0.01, kMomentum = 0.9, kDecay = 0.01, kAdamEpsilon = 1e-8;
 constexpr double kMeanDecay = 0.9, kSquareDecay = 0.999;
 
 double momentum_step(const Inputs& inputs, std::size_t output, std::int64_t index) {
@@ -22,7 +22,7 @@ double adam_step(const Inputs& inputs, bool decays, std::size_t output, std::int
   if (output == 2) return square;
   // The corrections of the first step.
   const double step = kRate / (1.0 - kMeanDecay);
-  const double denominator = std::sqrt(square) / std::sqrt(1.0 - kSquareDecay) + kEpsilon;
+  const double denominator = std::sqrt(square) / std::sqrt(1.0 - kSquareDecay) + kAdamEpsilon;
   const double parameter = at(inputs[0], index) * (decays ? 1.0 - kRate * kDecay : 1.0);
   return parameter - step * mean / denominator;
 }

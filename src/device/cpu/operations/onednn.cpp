@@ -100,14 +100,10 @@ class OnednnOperation final : public CpuOperation {
   std::vector<AlignedMemory> inner_;
 };
 
-memory::data_type onednn_type(DataType dtype) {
-  return dtype == DataType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
-}
-
 memory::desc four_dimensional(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
                               const Conv2d& conv) {
   const Strides steps = strides(c, h, w, conv.layout);
-  return {{n, c, h, w}, onednn_type(conv.dtype), memory::dims{steps.n, steps.c, steps.h, steps.w}};
+  return {{n, c, h, w}, storage_type(conv.dtype), memory::dims{steps.n, steps.c, steps.h, steps.w}};
 }
 
 // oneDNN takes the groups of a weight as a dimension of its own.
@@ -116,7 +112,7 @@ memory::desc weight(const Conv2d& conv) {
   if (conv.groups == 1) return four_dimensional(k, c, conv.r, conv.s, conv);
   const Strides steps = strides(c, conv.r, conv.s, conv.layout);
   return {{conv.groups, k, c, conv.r, conv.s},
-          onednn_type(conv.dtype),
+          storage_type(conv.dtype),
           memory::dims{k * steps.n, steps.n, steps.c, steps.h, steps.w}};
 }
 
@@ -144,7 +140,7 @@ Plan plan_convolution(const Conv2d& conv, const dnnl::engine& engine) {
 }
 
 Plan plan_matmul(const Matmul& m, const dnnl::engine& engine) {
-  const auto type = onednn_type(m.dtype);
+  const auto type = storage_type(m.dtype);
   const auto matrix = [&](std::int64_t rows, std::int64_t columns, bool transposed) {
     const std::int64_t row_step = transposed ? 1 : columns, column_step = transposed ? rows : 1;
     if (m.batch == 1) return memory::desc({rows, columns}, type, memory::dims{row_step, column_step});

@@ -8,6 +8,9 @@
 
 namespace jitterscope::cpu {
 
+/// A forward pass as in training, which keeps what its gradient needs.
+inline constexpr auto kForward = dnnl::prop_kind::forward_training;
+
 /// The scratchpad is ours, so that its size is known and its lines can be flushed.
 inline dnnl::primitive_attr attributes() {
   dnnl::primitive_attr attributes;

@@ -5,10 +5,8 @@
 namespace jitterscope::cpu {
 namespace {
 
-constexpr auto kForward = dnnl::prop_kind::forward_training;
 constexpr auto kInference = dnnl::prop_kind::forward_inference;
 constexpr auto kBackward = dnnl::prop_kind::backward;
-constexpr float kEpsilon = 1e-5f;
 constexpr auto kAverage = dnnl::algorithm::pooling_avg_include_padding;
 
 dnnl::normalization_flags scale_and_shift() {
@@ -92,9 +90,9 @@ Primitive batch_norm_primitive(const dnnl::engine& engine, const dnnl::memory::d
       inference ? scale_and_shift() | dnnl::normalization_flags::use_global_stats : scale_and_shift();
   const auto kind = inference ? kInference : kForward;
 #if DNNL_VERSION_MAJOR >= 3
-  const auto forward = describe<Forward>(engine, kind, tensor, tensor, kEpsilon, flags);
+  const auto forward = describe<Forward>(engine, kind, tensor, tensor, kNormalizationEpsilon, flags);
 #else
-  const auto forward = describe<Forward>(engine, kind, tensor, kEpsilon, flags);
+  const auto forward = describe<Forward>(engine, kind, tensor, kNormalizationEpsilon, flags);
 #endif
   const Primitive::Argument x{DNNL_ARG_SRC, tensor}, y{DNNL_ARG_DST, tensor},
       weight{DNNL_ARG_SCALE, statistic}, bias{DNNL_ARG_SHIFT, statistic}, mean{DNNL_ARG_MEAN, statistic},
@@ -102,11 +100,11 @@ Primitive batch_norm_primitive(const dnnl::engine& engine, const dnnl::memory::d
   if (inference) return primitive_of<Forward>(forward, {x, weight, bias, mean, variance, y});
   if (pass == Pass::forward) return primitive_of<Forward>(forward, {x, weight, bias, y, mean, variance});
 #if DNNL_VERSION_MAJOR >= 3
-  const auto backward =
-      describe_gradient<Backward>(engine, forward, kBackward, tensor, tensor, tensor, kEpsilon, flags);
+  const auto backward = describe_gradient<Backward>(engine, forward, kBackward, tensor, tensor, tensor,
+                                                    kNormalizationEpsilon, flags);
 #else
   const auto backward =
-      describe_gradient<Backward>(engine, forward, kBackward, tensor, tensor, kEpsilon, flags);
+      describe_gradient<Backward>(engine, forward, kBackward, tensor, tensor, kNormalizationEpsilon, flags);
 #endif
   return primitive_of<Backward>(backward, {x,
                                            {DNNL_ARG_DIFF_DST, tensor},
@@ -124,9 +122,10 @@ Primitive layer_norm_primitive(const dnnl::engine& engine, const dnnl::memory::d
   using Forward = dnnl::layer_normalization_forward;
   using Backward = dnnl::layer_normalization_backward;
 #if DNNL_VERSION_MAJOR >= 3
-  const auto forward = describe<Forward>(engine, kForward, matrix, matrix, rows, kEpsilon, flags);
+  const auto forward =
+      describe<Forward>(engine, kForward, matrix, matrix, rows, kNormalizationEpsilon, flags);
 #else
-  const auto forward = describe<Forward>(engine, kForward, matrix, rows, kEpsilon, flags);
+  const auto forward = describe<Forward>(engine, kForward, matrix, rows, kNormalizationEpsilon, flags);
 #endif
   const Primitive::Argument x{DNNL_ARG_SRC, matrix}, weight{DNNL_ARG_SCALE, columns},
       mean{DNNL_ARG_MEAN, rows}, variance{DNNL_ARG_VARIANCE, rows};
@@ -135,11 +134,11 @@ Primitive layer_norm_primitive(const dnnl::engine& engine, const dnnl::memory::d
         forward, {x, weight, {DNNL_ARG_SHIFT, columns}, {DNNL_ARG_DST, matrix}, mean, variance});
   }
 #if DNNL_VERSION_MAJOR >= 3
-  const auto backward =
-      describe_gradient<Backward>(engine, forward, kBackward, matrix, matrix, matrix, rows, kEpsilon, flags);
+  const auto backward = describe_gradient<Backward>(engine, forward, kBackward, matrix, matrix, matrix, rows,
+                                                    kNormalizationEpsilon, flags);
 #else
-  const auto backward =
-      describe_gradient<Backward>(engine, forward, kBackward, matrix, matrix, rows, kEpsilon, flags);
+  const auto backward = describe_gradient<Backward>(engine, forward, kBackward, matrix, matrix, rows,
+                                                    kNormalizationEpsilon, flags);
 #endif
   return primitive_of<Backward>(backward, {{DNNL_ARG_DIFF_DST, matrix},
                                            x,

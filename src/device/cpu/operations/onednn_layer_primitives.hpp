@@ -6,6 +6,9 @@
 
 namespace jitterscope::cpu {
 
+/// What normalizations add to a variance, as PyTorch does by default.
+inline constexpr float kNormalizationEpsilon = 1e-5f;
+
 struct Activation {
   dnnl::algorithm algorithm{};
   float alpha = 0, beta = 0;

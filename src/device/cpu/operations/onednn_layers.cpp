@@ -12,8 +12,6 @@ namespace {
 
 using dnnl::memory;
 
-constexpr float kEpsilon = 1e-5f;
-
 // oneDNN keeps variances where the operands are deviations, 1/sqrt(variance + eps): converted within each
 // launch, one number for each channel or row.
 class OnednnLayer final : public CpuOperation {
@@ -49,13 +47,13 @@ class OnednnLayer final : public CpuOperation {
     if (deviation != nullptr && !is_output_) {
       auto* variance = reinterpret_cast<float*>(variance_.data());
       std::transform(deviation, deviation + count_, variance,
-                     [](float value) { return 1.0f / (value * value) - kEpsilon; });
+                     [](float value) { return 1.0f / (value * value) - kNormalizationEpsilon; });
     }
     primitive_.execute(stream_, arguments_);
     stream_.wait();
     if (deviation != nullptr && is_output_) {
       std::transform(deviation, deviation + count_, deviation,
-                     [](float value) { return 1.0f / std::sqrt(value + kEpsilon); });
+                     [](float value) { return 1.0f / std::sqrt(value + kNormalizationEpsilon); });
     }
   }
 
@@ -87,21 +85,17 @@ class OnednnLayer final : public CpuOperation {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-memory::data_type onednn_type(DataType dtype) {
-  return dtype == DataType::bf16 ? memory::data_type::bf16 : memory::data_type::f32;
-}
-
 memory::desc vector_of(std::int64_t count, DataType dtype) {
-  return {{count}, onednn_type(dtype), memory::dims{1}};
+  return {{count}, storage_type(dtype), memory::dims{1}};
 }
 memory::desc matrix_of(std::int64_t rows, std::int64_t columns, DataType dtype) {
-  return {{rows, columns}, onednn_type(dtype), memory::dims{columns, 1}};
+  return {{rows, columns}, storage_type(dtype), memory::dims{columns, 1}};
 }
 template <class Shape>
 memory::desc tensor_of(const Shape& shape, std::int64_t h, std::int64_t w) {
   const Strides steps = strides(shape.c, h, w, shape.layout);
   return {
-      {shape.n, shape.c, h, w}, onednn_type(shape.dtype), memory::dims{steps.n, steps.c, steps.h, steps.w}};
+      {shape.n, shape.c, h, w}, storage_type(shape.dtype), memory::dims{steps.n, steps.c, steps.h, steps.w}};
 }
 
 std::optional<Activation> activation_of(ElementwiseKind kind) {

@@ -9,7 +9,6 @@ using dnnl::convolution_backward_data;
 using dnnl::convolution_backward_weights;
 using dnnl::convolution_forward;
 
-constexpr auto kForward = dnnl::prop_kind::forward_training;
 // As PyTorch asks for; Winograd would round differently.
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 

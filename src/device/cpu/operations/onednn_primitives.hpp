@@ -11,6 +11,11 @@
 
 namespace jitterscope::cpu {
 
+/// As oneDNN names it; tf32 is f32 on a CPU.
+inline dnnl::memory::data_type storage_type(DataType dtype) {
+  return dtype == DataType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
 struct Primitive {
   struct Argument {
     int id = 0;  ///< DNNL_ARG_…

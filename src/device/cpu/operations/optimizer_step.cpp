@@ -6,7 +6,7 @@
 namespace jitterscope::cpu {
 namespace {
 
-constexpr double kRate = 0.01, kMomentum = 0.9, kDecay = 0.01, kEpsilon = 1e-8;
+constexpr double kRate = 0.01, kMomentum = 0.9, kDecay = 0.01, kAdamEpsilon = 1e-8;
 constexpr double kMeanDecay = 0.9, kSquareDecay = 0.999;
 
 template <class Format>
@@ -57,7 +57,7 @@ class OptimizerLoops final : public CpuOperation {
       const Value gradient = read(1, i);
       const Value mean = Value(kMeanDecay) * read(2, i) + Value(1.0 - kMeanDecay) * gradient;
       const Value square = Value(kSquareDecay) * read(3, i) + Value(1.0 - kSquareDecay) * gradient * gradient;
-      const Value denominator = std::sqrt(square) / correction + Value(kEpsilon);
+      const Value denominator = std::sqrt(square) / correction + Value(kAdamEpsilon);
       write(4, i, read(0, i) * kept - step * mean / denominator);
       write(5, i, mean);
       write(6, i, square);

@@ -9,13 +9,14 @@
 namespace jitterscope::cuda {
 namespace {
 
-const char* look_up(Cupti& functions) {
+const char* look_up_cupti(Cupti& functions) {
   JITTERSCOPE_CUPTI_FUNCTIONS(JITTERSCOPE_LOOK_UP)
   return nullptr;
 }
 
 const FunctionTable<Cupti>& opened_cupti() {
-  static const FunctionTable<Cupti> opened = open_functions({"libcupti.so.13", "libcupti.so.12"}, look_up);
+  static const FunctionTable<Cupti> opened =
+      open_functions({"libcupti.so.13", "libcupti.so.12"}, look_up_cupti);
   return opened;
 }
 

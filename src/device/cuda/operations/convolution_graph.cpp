@@ -7,7 +7,7 @@ using Shape = std::array<std::int64_t, 4>;  // n, c, h, w; for weights k, c/grou
 
 // PyTorch describes tensors by the largest power of two up to 32 that divides their address, and cuDNN's
 // choice depends on it. Operands here are aligned to 256 bytes.
-constexpr std::int64_t kAlignment = 32;
+constexpr std::int64_t kTensorAlignment = 32;
 
 cudnnDataType_t tensor_type(DataType dtype) {
   switch (dtype) {
@@ -35,7 +35,7 @@ CudnnDescriptor make_tensor(ConvolutionTensor id, const Shape& shape, const Conv
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, shape);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, packed_strides(shape, convolution.layout));
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<std::int64_t>(id));
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment);
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kTensorAlignment);
   tensor.finalize();
   return tensor;
 }

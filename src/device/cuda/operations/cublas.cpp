@@ -10,7 +10,7 @@
 namespace jitterscope::cuda {
 namespace {
 
-const char* look_up(Cublas& functions) {
+const char* look_up_cublas(Cublas& functions) {
   JITTERSCOPE_CUBLAS_FUNCTIONS(JITTERSCOPE_LOOK_UP)
   functions.cublasGemmEx = functions.library.find_function<GemmEx>("cublasGemmEx");
   functions.cublasGemmStridedBatchedEx =
@@ -20,7 +20,8 @@ const char* look_up(Cublas& functions) {
 }
 
 const FunctionTable<Cublas>& opened_cublas() {
-  static const FunctionTable<Cublas> opened = open_functions({"libcublas.so.13", "libcublas.so.12"}, look_up);
+  static const FunctionTable<Cublas> opened =
+      open_functions({"libcublas.so.13", "libcublas.so.12"}, look_up_cublas);
   return opened;
 }
 

@@ -10,14 +10,14 @@
 namespace jitterscope::cuda {
 namespace {
 
-const char* look_up(CublasLt& functions) {
+const char* look_up_cublaslt(CublasLt& functions) {
   JITTERSCOPE_CUBLASLT_FUNCTIONS(JITTERSCOPE_LOOK_UP)
   return nullptr;
 }
 
 const FunctionTable<CublasLt>& opened_cublaslt() {
   static const FunctionTable<CublasLt> opened =
-      open_functions({"libcublasLt.so.13", "libcublasLt.so.12"}, look_up);
+      open_functions({"libcublasLt.so.13", "libcublasLt.so.12"}, look_up_cublaslt);
   return opened;
 }
 

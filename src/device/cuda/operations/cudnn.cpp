@@ -12,7 +12,7 @@
 namespace jitterscope::cuda {
 namespace {
 
-const char* look_up(Cudnn& functions) {
+const char* look_up_cudnn(Cudnn& functions) {
   JITTERSCOPE_CUDNN_FUNCTIONS(JITTERSCOPE_LOOK_UP)
   return nullptr;
 }
@@ -23,7 +23,7 @@ FunctionTable<Cudnn> open_cudnn() {
   // path.
   SharedLibrary::open({"libcublasLt.so.13", "libcublasLt.so.12"}, folders, nullptr);
   SharedLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"}, folders, nullptr);
-  FunctionTable<Cudnn> table = open_functions({"libcudnn.so.9"}, look_up);
+  FunctionTable<Cudnn> table = open_functions({"libcudnn.so.9"}, look_up_cudnn);
   if (!table.path.empty() && !table.problem.empty()) table.problem += ": cuDNN 9.0 or newer is needed";
   return table;
 }

@@ -49,7 +49,7 @@ ProductDescription describe_product(const Matmul& matmul, const void* bias) {
 // PyTorch's default of CUBLASLT_WORKSPACE_SIZE, also on GPUs where it gives cuBLAS 32 MiB (its logs on an
 // H200).
 constexpr std::uint64_t kLargestWorkspace = 1u << 20;
-constexpr std::uint32_t kAlignment = 256;  // of every operand, and the most that PyTorch tells
+constexpr std::uint32_t kOperandAlignment = 256;  // of every operand, and the most that PyTorch tells
 constexpr int kMostProposals = 32;
 
 Preference make_preference() {
@@ -60,7 +60,7 @@ Preference make_preference() {
   for (const auto name :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    preference.set(name, kAlignment);
+    preference.set(name, kOperandAlignment);
   }
   return preference;
 }
@@ -176,7 +176,7 @@ class CublasLtMatmul : public CudaOperation {
 
 bool cublaslt_proposes(const Matmul& matmul) {
   // Where the bias lies does not matter as long as it is aligned; that there is one does.
-  const void* const bias = reinterpret_cast<const void*>(std::uintptr_t{kAlignment});  // NOLINT
+  const void* const bias = reinterpret_cast<const void*>(std::uintptr_t{kOperandAlignment});  // NOLINT
   return !Problem(matmul, bias).ask_heuristic(1).empty();
 }
 
@@ -189,7 +189,7 @@ std::vector<EngineListing> list_matmul_engines(const Context& context, const Ope
   context.make_current();
   const Matmul matmul = matmul_of(operation);
   // Heuristics depend on whether there is a bias, and its alignment, but not on where it is.
-  const Problem problem(matmul, reinterpret_cast<const void*>(kAlignment));  // NOLINT: never read
+  const Problem problem(matmul, reinterpret_cast<const void*>(kOperandAlignment));  // NOLINT: never read
   std::vector<EngineListing> engines;
   for (const auto& result : problem.ask_heuristic(kMostProposals)) {
     using enum EngineListing::Source;
