@@ -11,7 +11,7 @@ namespace jitterscope {
 namespace {
 
 // CUPTI less slope on an H200: up to 0.07 us over spin kernels of 2 to 10 us on 1 to 1,056 blocks, read by
-// torch.profiler (docs/benchmarks.md); one reading of 0.13 us at 1 us.
+// torch.profiler (docs/evidence/benchmarks.md); one reading of 0.13 us at 1 us.
 constexpr Nanoseconds kSlopeUncertainty = microseconds(0.1);
 constexpr int kRounds = 3;
 // As the rounds that the constant is for (round_shape.cpp): it depends on how many launches one gate holds.

@@ -8,7 +8,7 @@ namespace {
 
 // Event pairs carry +-0.15 us after calibration, more than 0.5 % of 20 us: below that, slopes of recordings.
 // After an eviction event pairs read 0.15 to 0.35 us too much for launches of 0.6 to 6 us, and slopes are
-// within 0.1 us (0.16 for one) of CUPTI's kernel times (H200, docs/benchmarks.md).
+// within 0.1 us (0.16 for one) of CUPTI's kernel times (H200, docs/evidence/benchmarks.md).
 constexpr Nanoseconds kShortLaunch = microseconds(20);
 // Where a pair of marks costs less than this (a CPU: 25 ns), it is exact enough for the shortest launch, and
 // a slope would only add the noise of one recording to that of another.

@@ -11,7 +11,7 @@ namespace jitterscope {
 /// A row for each line, its verdict, and below the notes and the count.
 std::string selftest_table(const selftest::SelftestRecord& record);
 
-/// The same under machine, versions, date and command: a section of docs/truth.md.
+/// The same under machine, versions, date and command: a section of docs/evidence/truth.md.
 std::string selftest_markdown(const selftest::SelftestRecord& record);
 
 /// docs/selftest.schema.json describes it.
