@@ -7,7 +7,6 @@
 namespace jitterscope::library_log {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r";
 
 }  // namespace
 
@@ -18,12 +17,6 @@ std::optional<Line> LineReader::next() {
   rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
   if (text.ends_with('\r')) text.remove_suffix(1);
   return Line{text, ++number_};
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 bool consume(std::string_view& text, std::string_view prefix) {

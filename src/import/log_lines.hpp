@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "operation/words.hpp"
+
 namespace jitterscope::library_log {
 
 struct Line {
@@ -24,7 +26,6 @@ class LineReader {
   std::int64_t number_ = 0;
 };
 
-std::string_view trimmed(std::string_view text);
 /// Removes `prefix` from the front of text; false, and text unchanged, where it does not start so.
 bool consume(std::string_view& text, std::string_view prefix);
 /// What follows the first `key` in text.

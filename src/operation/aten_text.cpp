@@ -17,7 +17,7 @@ std::string real_text(double value) {
 }
 
 // Bytes outside ASCII as \xNN, so that a line of any string can be printed and stored as JSON.
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string result = "\"";
   for (const char character : text) {
@@ -46,7 +46,7 @@ std::string value_text(const AtenArgument& argument) {
     case Kind::boolean: return argument.boolean ? "true" : "false";
     case Kind::integer: return std::to_string(argument.integer);
     case Kind::real: return real_text(argument.real);
-    case Kind::text: return quoted(argument.text);
+    case Kind::text: return quoted_text(argument.text);
     case Kind::tensor: {
       std::string text = argument.text + '[' + numbers_text(argument.shape) + ']';
       if (!argument.strides.empty()) text += '{' + numbers_text(argument.strides) + '}';

@@ -14,20 +14,20 @@ using test::run_tool;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kQuick =
+const std::string kShort =
     " --device virtual:h200 --cache warm --load burst --min-rounds 6 --time-limit 0.1 --no-ceilings";
 
 TEST(FreshDataFlag, IsSaidInTheTableAndInTheJson) {
-  const Outcome table = run_tool("run add:count=4Mi --fresh-data" + kQuick);
+  const Outcome table = run_tool("run add:count=4Mi --fresh-data" + kShort);
   EXPECT_THAT(table.output, HasSubstr("warm burst fresh"));
-  const Outcome outcome = run_tool("run add:count=4Mi --fresh-data --json -" + kQuick);
+  const Outcome outcome = run_tool("run add:count=4Mi --fresh-data --json -" + kShort);
   EXPECT_EQ(test::validate_json(outcome.output), 0);
   const json measured = json::parse(outcome.output).at("results").at(0).at("measurements").at(0);
   EXPECT_EQ(measured.at("conditions").at("fresh_data"), true);
 }
 
 double median_of(const std::string& arguments) {
-  const json document = json::parse(run_tool("run " + arguments + " --json -" + kQuick).output);
+  const json document = json::parse(run_tool("run " + arguments + " --json -" + kShort).output);
   return document.at("results").at(0).at("measurements").at(0).at("time").at("median_seconds");
 }
 
@@ -37,10 +37,10 @@ TEST(FreshDataFlag, OutgrowsTheCacheWithSmallOperandsToo) {
 }
 
 TEST(FreshDataFlag, WhatItCannotBeTogetherWithIsRefused) {
-  EXPECT_THAT(run_tool("run resnet18 --fresh-data --in-sequence" + kQuick).errors,
+  EXPECT_THAT(run_tool("run resnet18 --fresh-data --in-sequence" + kShort).errors,
               HasSubstr("--in-sequence"));
-  EXPECT_THAT(run_tool("run add:count=4Mi --fresh-data --queue graph" + kQuick).errors, HasSubstr("--queue"));
-  const Outcome small = run_tool("run add:count=64 --fresh-data" + kQuick);
+  EXPECT_THAT(run_tool("run add:count=4Mi --fresh-data --queue graph" + kShort).errors, HasSubstr("--queue"));
+  const Outcome small = run_tool("run add:count=64 --fresh-data" + kShort);
   EXPECT_EQ(small.exit_code, 2);
   EXPECT_THAT(small.output, HasSubstr("4096 are made at most"));
 }
@@ -70,14 +70,14 @@ TEST(PlacementFlag, MovesOperandsWhereTheDeviceGivesOutMemory) {
 }
 
 TEST(RunFlags, TwoDocumentsDoNotMixOnStdout) {
-  const Outcome outcome = run_tool("run add:count=4Mi --json - --csv -" + kQuick);
+  const Outcome outcome = run_tool("run add:count=4Mi --json - --csv -" + kShort);
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.output, "");
   EXPECT_THAT(outcome.errors, HasSubstr("--json and --csv would mix on stdout"));
 }
 
 std::string plan_of(const std::string& flags) {
-  return run_tool("run resnet18:direction=fprop --dry-run" + flags + kQuick).output;
+  return run_tool("run resnet18:direction=fprop --dry-run" + flags + kShort).output;
 }
 
 TEST(DryRun, CountsLoopsKernelsAndTheSequence) {

@@ -76,7 +76,7 @@ TEST(Conversion, ProductsThatWriteAnotherTypeStayTheOperator) {
               ElementsAre("aten::addmm.dtype(f16[32],f16[8,16],f16[16,32],6,1,1)"));
 }
 
-const std::string kConvolution = "[1,1],[1,1],[1,1],1,false,false,";
+const std::string kConvolutionRest = "[1,1],[1,1],[1,1],1,false,false,";
 
 TEST(Conversion, ConvolutionsTakeTheLayoutThatPyTorchGivesCudnn) {
   const std::string problem = "conv2d:n=2,c=8,hw=4,k=16,rs=3,pad=1,dtype=tf32,layout=";
@@ -84,14 +84,14 @@ TEST(Conversion, ConvolutionsTakeTheLayoutThatPyTorchGivesCudnn) {
                     w_last = w + "{72,1,24,8}";
   for (const auto& [data, weight, layout] : {std::tuple(x, w, "nchw"), std::tuple(x_last, w_last, "nhwc"),
                                              std::tuple(x, w_last, "nhwc"), std::tuple(x_last, w, "nhwc")}) {
-    EXPECT_THAT(converted("aten::cudnn_convolution(" + data + "," + weight + "," + kConvolution + "true)"),
+    EXPECT_THAT(converted("aten::cudnn_convolution(" + data + "," + weight + "," + kConvolutionRest + "true)"),
                 ElementsAre(problem + layout + ",direction=fprop"));
   }
   // Doubles are never in channels_last.
   EXPECT_THAT(
-      converted("aten::cudnn_convolution(f64[2,8,4,4]{128,1,32,8},f64[16,8,3,3]," + kConvolution + "true)"),
+      converted("aten::cudnn_convolution(f64[2,8,4,4]{128,1,32,8},f64[16,8,3,3]," + kConvolutionRest + "true)"),
       ElementsAre(HasSubstr("dtype=f64,layout=nchw")));
-  EXPECT_THAT(converted("aten::cudnn_convolution(" + x + "," + w + "," + kConvolution + "false)"),
+  EXPECT_THAT(converted("aten::cudnn_convolution(" + x + "," + w + "," + kConvolutionRest + "false)"),
               ElementsAre(HasSubstr("dtype=f32")));
 }
 

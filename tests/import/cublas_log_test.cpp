@@ -12,7 +12,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Model import(std::string_view text) { return import_cublas_log(text, "cublas.log"); }
+Model import_cublas(std::string_view text) { return import_cublas_log(text, "cublas.log"); }
 
 // D = Aᵀ·B of 512×1000 and 512×16, by columns.
 const std::string kGemmEx =
@@ -42,7 +42,7 @@ i! COMPILED WITH: GNU GCC/G++ / 8.5.0 20210514 (Red Hat 8.5.0-26)
 )";
 
 TEST(CublasLog, GemmEx) {
-  const Model model = import(test_data("conv_linear_cublas.log.gz") + kGemmEx + kGemmEx);
+  const Model model = import_cublas(test_data("conv_linear_cublas.log.gz") + kGemmEx + kGemmEx);
   EXPECT_THAT(operation_texts(model), ElementsAre("matmul:m=16,n=1000,k=512,tb=1,dtype=f32"));
   EXPECT_THAT(model.layers[0].names, ElementsAre("line 44", "line 67"));
   EXPECT_EQ(model.layers[0].source, "cublasGemmEx");
@@ -52,33 +52,36 @@ TEST(CublasLog, GemmEx) {
 }
 
 TEST(CublasLog, TheHandlesMathModeAllowsTf32) {
-  EXPECT_THAT(operation_texts(import(replaced(kGemmEx, "CUBLAS_DEFAULT_MATH", "CUBLAS_TF32_TENSOR_OP_MATH"))),
-              ElementsAre(HasSubstr("dtype=tf32")));
+  EXPECT_THAT(
+      operation_texts(import_cublas(replaced(kGemmEx, "CUBLAS_DEFAULT_MATH", "CUBLAS_TF32_TENSOR_OP_MATH"))),
+      ElementsAre(HasSubstr("dtype=tf32")));
   std::string half = kGemmEx;
   for (const char* name : {"Atype", "Btype", "Ctype"}) {
     half = replaced(half, std::string(name) + ": type=cudaDataType_t; val=CUDA_R_32F(0)",
                     std::string(name) + ": type=cudaDataType_t; val=CUDA_R_16F(2)");
   }
-  EXPECT_THAT(operation_texts(import(replaced(half, "CUBLAS_DEFAULT_MATH", "CUBLAS_TF32_TENSOR_OP_MATH"))),
-              ElementsAre(HasSubstr("dtype=f16")));
+  EXPECT_THAT(
+      operation_texts(import_cublas(replaced(half, "CUBLAS_DEFAULT_MATH", "CUBLAS_TF32_TENSOR_OP_MATH"))),
+      ElementsAre(HasSubstr("dtype=f16")));
 }
 
 TEST(CublasLog, NamesSayTypesAndBatches) {
-  EXPECT_THAT(operation_texts(import(replaced(kGemmEx, "cublasGemmEx", "cublasSgemm_v2"))),
+  EXPECT_THAT(operation_texts(import_cublas(replaced(kGemmEx, "cublasGemmEx", "cublasSgemm_v2"))),
               ElementsAre(HasSubstr("dtype=f32")));
   std::string text = replaced(replaced(kGemmEx, "cublasGemmEx", "cublasDgemm_v2_64"),
                               "i!  computeType: type=cublasComputeType_t; val=CUBLAS_COMPUTE_32F(68)\n", "");
-  EXPECT_THAT(operation_texts(import(text)), ElementsAre(HasSubstr("dtype=f64")));
+  EXPECT_THAT(operation_texts(import_cublas(text)), ElementsAre(HasSubstr("dtype=f64")));
   text = replaced(kGemmEx, "cublasGemmEx", "cublasGemmStridedBatchedEx");
   text = replaced(text, "i!  computeType",
                   "i!  strideA: type=int; val=512000\ni!  strideB: type=int; val=8192\n"
                   "i!  strideC: type=int; val=16000\ni!  batchCount: type=int; val=12\ni!  computeType");
-  EXPECT_THAT(operation_texts(import(text)), ElementsAre("matmul:m=16,n=1000,k=512,batch=12,tb=1,dtype=f32"));
+  EXPECT_THAT(operation_texts(import_cublas(text)),
+              ElementsAre("matmul:m=16,n=1000,k=512,batch=12,tb=1,dtype=f32"));
 }
 
 TEST(CublasLog, WhatIsNoMatmulIsUntimed) {
   const auto untimed = [](std::string_view from, std::string_view to) {
-    const Model model = import(replaced(kGemmEx, from, to) + kGemmEx);
+    const Model model = import_cublas(replaced(kGemmEx, from, to) + kGemmEx);
     return model.untimed.empty() ? std::string("none")
                                  : model.untimed[0].name + ": " + model.untimed[0].reason;
   };
@@ -94,16 +97,16 @@ TEST(CublasLog, WhatIsNoMatmulIsUntimed) {
 }
 
 TEST(DamagedCublasLog, IsReadAsFarAsItGoes) {
-  const Model model = import(replaced(kGemmEx, "i!  k: type=int; val=512\n", "") + kGemmEx);
+  const Model model = import_cublas(replaced(kGemmEx, "i!  k: type=int; val=512\n", "") + kGemmEx);
   EXPECT_EQ(model.calls.size(), 1u);
   EXPECT_THAT(notes_of(model), HasSubstr("on line 1, lacks k"));
-  EXPECT_THAT(notes_of(import(kGemmEx + kGemmEx.substr(0, kGemmEx.find("i!Process")))),
+  EXPECT_THAT(notes_of(import_cublas(kGemmEx + kGemmEx.substr(0, kGemmEx.find("i!Process")))),
               HasSubstr("without its end"));
 }
 
 TEST(DamagedCublasLog, WithoutOperationsSaysHowToRecordOne) {
   EXPECT_THAT(
-      usage_message([] { import(test_data("conv_linear_cublas.log.gz")); }),
+      usage_message([] { import_cublas(test_data("conv_linear_cublas.log.gz")); }),
       AllOf(HasSubstr("cublas.log holds no product"), HasSubstr("CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=")));
 }
 

@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Model import(std::string_view text) { return import_cublaslt_log(text, "lt.log"); }
+Model import_cublaslt(std::string_view text) { return import_cublaslt_log(text, "lt.log"); }
 
 // y = x·Wᵀ + b of 16×512 and 1000×512, by columns.
 const std::string kLinear =
@@ -33,7 +33,7 @@ const std::string kLinear =
 const std::string kProduct = replaced(kLinear, " epilogue=EPILOGUE_BIAS biasPointer=0x7", "");
 
 std::string only_operation(const std::string& text) {
-  const Model model = import(text);
+  const Model model = import_cublaslt(text);
   EXPECT_EQ(model.calls.size(), 1u);
   return operation_texts(model)[0];
 }
@@ -98,7 +98,7 @@ TEST(CublasLtLog, AlgorithmsNameWhatIsNotUsual) {
 
 TEST(CublasLtLog, WhatIsNoMatmulIsUntimedWithItsReason) {
   const auto reason = [](std::string_view from, std::string_view to) {
-    const Model model = import(replaced(kLinear, from, to) + kLinear);
+    const Model model = import_cublaslt(replaced(kLinear, from, to) + kLinear);
     EXPECT_EQ(model.calls.size(), 1u) << to;
     return model.untimed.empty() ? std::string("none")
                                  : model.untimed[0].name + ": " + model.untimed[0].reason;
@@ -118,7 +118,7 @@ TEST(CublasLtLog, WhatIsNoMatmulIsUntimedWithItsReason) {
 }
 
 TEST(CublasLtLog, RealLogs) {
-  const Model bert = import(test_data("bert_cublaslt.log"));
+  const Model bert = import_cublaslt(test_data("bert_cublaslt.log"));
   EXPECT_EQ(bert.layers.size(), 9u);
   EXPECT_EQ(bert.calls.size(), 72u);
   ASSERT_EQ(bert.untimed.size(), 1u);
@@ -128,19 +128,19 @@ TEST(CublasLtLog, RealLogs) {
   EXPECT_THAT(notes_of(bert), HasSubstr("the calls of cublasLtSSSMatmul"));
   expect_consistent(bert);
 
-  const Model mobilenet = import(test_data("mobilenet_v2_cublaslt_heur.log"));
+  const Model mobilenet = import_cublaslt(test_data("mobilenet_v2_cublaslt_heur.log"));
   EXPECT_EQ(mobilenet.calls.size(), 188u);
   EXPECT_TRUE(mobilenet.untimed.empty());
   EXPECT_THAT(notes_of(mobilenet), HasSubstr("within its convolutions"));
   expect_consistent(mobilenet);
 
-  const Model resnet = import(test_data("resnet18_cublaslt_heur.log"));
+  const Model resnet = import_cublaslt(test_data("resnet18_cublaslt_heur.log"));
   EXPECT_EQ(resnet.layers.size(), 3u);
   EXPECT_EQ(resnet.calls.size(), 6u);
 }
 
 TEST(CublasLtLog, LinesOfOtherLevelsAreCounted) {
-  const Model model = import(test_data("conv_linear_cublaslt.log.gz"));
+  const Model model = import_cublaslt(test_data("conv_linear_cublaslt.log.gz"));
   EXPECT_THAT(
       operation_texts(model),
       ElementsAre("linear:n=64,in=512,out=1000,dtype=f32,engine=algo10_tile=32x32_splitk=4_reduction=1"));
@@ -151,7 +151,7 @@ TEST(CublasLtLog, LinesOfOtherLevelsAreCounted) {
 TEST(DamagedCublasLtLog, EveryTruncationIsDamageOrTheWholeCall) {
   const std::size_t whole = kLinear.find(" outOfPlace");
   for (std::size_t length = 1; length < kLinear.size(); ++length) {
-    const Model model = import(kLinear + kLinear.substr(0, length));
+    const Model model = import_cublaslt(kLinear + kLinear.substr(0, length));
     const bool is_whole = length >= whole;
     EXPECT_EQ(model.calls.size(), is_whole ? 2u : 1u) << length;
     EXPECT_EQ(
@@ -162,7 +162,7 @@ TEST(DamagedCublasLtLog, EveryTruncationIsDamageOrTheWholeCall) {
 }
 
 TEST(DamagedCublasLtLog, WithoutOperationsSaysHowToRecordOne) {
-  const auto problem = [](std::string_view text) { return usage_message([&] { import(text); }); };
+  const auto problem = [](std::string_view text) { return usage_message([&] { import_cublaslt(text); }); };
   EXPECT_THAT(problem(""), AllOf(HasSubstr("lt.log holds no traced product"),
                                  HasSubstr("CUBLASLT_LOG_LEVEL=2 CUBLASLT_LOG_FILE=")));
   EXPECT_THAT(problem("a\nb\n"), AllOf(HasSubstr("2 damaged records"), HasSubstr("line 1")));

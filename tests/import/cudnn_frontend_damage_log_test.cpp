@@ -13,10 +13,10 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Model import(std::string_view text) { return import_cudnn_frontend_log(text, "fe.log"); }
-std::string conv_linear() { return test_data("conv_linear_fe.log.gz"); }
+Model import_damaged(std::string_view text) { return import_cudnn_frontend_log(text, "fe.log"); }
+std::string whole_log() { return test_data("conv_linear_fe.log.gz"); }
 std::string problem(std::string_view text) {
-  return usage_message([&] { import(text); });
+  return usage_message([&] { import_damaged(text); });
 }
 
 TEST(DamagedCudnnFrontendLog, WithoutOperationsSaysHowToRecordOne) {
@@ -29,11 +29,11 @@ TEST(DamagedCudnnFrontendLog, WithoutOperationsSaysHowToRecordOne) {
 }
 
 TEST(DamagedCudnnFrontendLog, EveryTruncationIsReadAsFarAsItGoes) {
-  const std::string text = conv_linear();
+  const std::string text = whole_log();
   std::size_t calls = 0;
   for (std::size_t length = 0; length <= text.size(); length += 7) {
     try {
-      const Model model = import(std::string_view(text).substr(0, length));
+      const Model model = import_damaged(std::string_view(text).substr(0, length));
       expect_consistent(model);
       EXPECT_GE(model.calls.size(), calls) << length;
       calls = model.calls.size();
@@ -41,35 +41,36 @@ TEST(DamagedCudnnFrontendLog, EveryTruncationIsReadAsFarAsItGoes) {
       EXPECT_EQ(calls, 0u) << length;
     }
   }
-  EXPECT_EQ(import(text).calls.size(), 3u);
+  EXPECT_EQ(import_damaged(text).calls.size(), 3u);
 }
 
 TEST(DamagedCudnnFrontendLog, ADamagedRecordIsLeftOutAndCounted) {
   // The y of the first convolution has no dimensions now.
-  const Model model = import(replaced(conv_linear(), "Dim [ 8,128,56,56 ]", "Dim [ 8,128"));
+  const Model model = import_damaged(replaced(whole_log(), "Dim [ 8,128,56,56 ]", "Dim [ 8,128"));
   EXPECT_EQ(model.calls.size(), 2u);
   EXPECT_THAT(notes_of(model), AllOf(HasSubstr("damaged"), HasSubstr("line 13")));
   EXPECT_THAT(problem("Tag: ConvFwd_\n"), AllOf(HasSubstr("1 damaged record"), HasSubstr("line 1,")));
 }
 
 TEST(DamagedCudnnFrontendLog, AnEngineThatIsNoWordIsDamage) {
-  const Model model = import(replaced(conv_linear(), "ConvFwd_eng38_k2=1", "ConvFwd_eng38;k2=1"));
+  const Model model = import_damaged(replaced(whole_log(), "ConvFwd_eng38_k2=1", "ConvFwd_eng38;k2=1"));
   EXPECT_THAT(notes_of(model), AllOf(HasSubstr("line 44"), HasSubstr("engine of 1 convolution is left")));
   EXPECT_THAT(operation_texts(model)[0], HasSubstr("direction=fprop"));
 }
 
 TEST(DamagedCudnnFrontendLog, CarriageReturnsAreNoDamage) {
   std::string text;
-  for (const char letter : conv_linear()) {
+  for (const char letter : whole_log()) {
     if (letter == '\n') text += '\r';
     text += letter;
   }
-  EXPECT_EQ(operation_texts(import(text)), operation_texts(import(conv_linear())));
+  EXPECT_EQ(operation_texts(import_damaged(text)), operation_texts(import_damaged(whole_log())));
 }
 
 TEST(DamagedCudnnFrontendLog, AProblemThatWasNotExecutedIsNoCall) {
-  const std::string text = conv_linear();
-  const Model model = import(text.substr(0, text.rfind("[cudnn_frontend] CUDNN_BACKEND_VARIANT_PACK")));
+  const std::string text = whole_log();
+  const Model model =
+      import_damaged(text.substr(0, text.rfind("[cudnn_frontend] CUDNN_BACKEND_VARIANT_PACK")));
   EXPECT_EQ(model.calls.size(), 2u);
   EXPECT_THAT(notes_of(model), HasSubstr("describes 1 problem that it records no execution of"));
 }
@@ -90,7 +91,7 @@ TEST(GraphsInJson, AreConvolutionsByTheirNamedExecutions) {
       "[cudnn_frontend] INFO: Executing ConvFwd_eng5_k2=1...\n"
       "[cudnn_frontend] CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR : has 3 data pointers\n"
       "[cudnn_frontend] INFO: Executed ConvFwd_eng5_k2=1.\n";
-  const Model model = import(std::string(kGraph) + "\nTag: ConvFwd_\n" + kPlan + run + run);
+  const Model model = import_damaged(std::string(kGraph) + "\nTag: ConvFwd_\n" + kPlan + run + run);
   EXPECT_THAT(
       operation_texts(model),
       ElementsAre("conv2d:n=1,c=32,hw=416,k=64,rs=3,stride=2,pad=1,dtype=f16,layout=nhwc,direction=fprop,"
@@ -101,7 +102,7 @@ TEST(GraphsInJson, AreConvolutionsByTheirNamedExecutions) {
 }
 
 TEST(GraphsInJson, WithoutExecutionsCountOnce) {
-  const Model model = import(std::string(kGraph) + "\n");
+  const Model model = import_damaged(std::string(kGraph) + "\n");
   EXPECT_EQ(model.calls.size(), 1u);
   EXPECT_THAT(notes_of(model),
               AllOf(HasSubstr("records no execution"), HasSubstr("engine of 1 convolution")));
@@ -109,7 +110,7 @@ TEST(GraphsInJson, WithoutExecutionsCountOnce) {
 
 TEST(GraphsInJson, FusedNodesAreUntimed) {
   const std::string fused = replaced(kGraph, "\"nodes\":[", "\"nodes\":[{\"tag\":\"POINTWISE\"},");
-  const Model model = import(fused + "\nTag: ConvFwd_Pointwise_\n");
+  const Model model = import_damaged(fused + "\nTag: ConvFwd_Pointwise_\n");
   EXPECT_EQ(model.calls.size(), 1u);
   ASSERT_EQ(model.untimed.size(), 1u);
   EXPECT_EQ(model.untimed[0].name, "POINTWISE");

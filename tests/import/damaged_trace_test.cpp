@@ -12,17 +12,17 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-const std::string kOlderData = std::string(JITTERSCOPE_TEST_DATA) + "/..";
+const std::string kWholeTraces = std::string(JITTERSCOPE_TEST_DATA) + "/..";
 
-const std::string kProduct = R"json(
+const std::string kProductNode = R"json(
 {"id":7,"name":"aten::mm","ctrl_deps":1,
  "inputs":{"values":[[1,2,0,32,4,"cuda:0"],[3,4,0,16,4,"cuda:0"]],"shapes":[[4,8],[8,2]],
            "types":["Tensor(float)","Tensor(float)"],"strides":[[8,1],[2,1]]},
  "outputs":{"values":[[5,6,0,8,4,"cuda:0"]],"shapes":[[4,2]],"types":["Tensor(float)"],"strides":[[2,1]]},
  "attrs":[{"name":"op_schema","type":"string","value":"aten::mm(Tensor self, Tensor mat2) -> Tensor"}]})json";
 
-std::string trace_of(const std::vector<std::string>& nodes,
-                     const std::string& schema = "1.1.1-chakra.0.0.4") {
+std::string execution_trace_of(const std::vector<std::string>& nodes,
+                               const std::string& schema = "1.1.1-chakra.0.0.4") {
   std::string text = R"({"schema":")" + schema + R"(","nodes":[)";
   for (const std::string& node : nodes) text += (text.back() == '[' ? "" : ",") + node;
   return text + "]}";
@@ -31,12 +31,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 Model import(const std::string& text) { return import_execution_trace(text, "t.json"); }
-std::string problem(const std::string& text) {
+std::string problem_of_trace(const std::string& text) {
   return usage_message([&] { import(text); });
 }
 
 TEST(DamagedTrace, ThatEndsEarlySaysSo) {
-  const std::string whole = read_file(kOlderData + "/resnet18_et.json.gz").text;
+  const std::string whole = read_file(kWholeTraces + "/resnet18_et.json.gz").text;
   const std::string profile = read_file(data_file("resnet18_trace.json.gz")).text;
   for (const double part : {0.001, 0.3, 0.77, 0.999}) {
     const auto cut = [&](const std::string& text) {
@@ -45,7 +45,7 @@ TEST(DamagedTrace, ThatEndsEarlySaysSo) {
         piece.pop_back();
       return piece;
     };
-    EXPECT_THAT(problem(cut(whole)), AllOf(HasSubstr("t.json"), HasSubstr("ends early"))) << part;
+    EXPECT_THAT(problem_of_trace(cut(whole)), AllOf(HasSubstr("t.json"), HasSubstr("ends early"))) << part;
     EXPECT_THAT(usage_message([&] { import_profiler_trace(cut(profile), "p.json"); }),
                 AllOf(HasSubstr("p.json"), HasSubstr("ends early")))
         << part;
@@ -53,43 +53,46 @@ TEST(DamagedTrace, ThatEndsEarlySaysSo) {
 }
 
 TEST(DamagedTrace, ABrokenNodeIsNamedAndTheRestIsRead) {
-  const std::string other = replaced(kProduct, "\"id\":7", "\"id\":9");
+  const std::string other = replaced(kProductNode, "\"id\":7", "\"id\":9");
   for (const auto& [from, to, named] :
        {std::tuple("[[4,8],[8,2]]", "[[4,\"8\"],[8,2]]", "shapes"),
         std::tuple("[[4,8],[8,2]]", "[[4,8]]", "shapes"),
         std::tuple("\"strides\":[[8,1],[2,1]]", "\"strides\":3", "strides")}) {
-    const Model model = import(trace_of({replaced(kProduct, from, to), other}));
+    const Model model = import(execution_trace_of({replaced(kProductNode, from, to), other}));
     EXPECT_EQ(model.calls.size(), 1u) << to;
     ASSERT_THAT(model.untimed, SizeIs(1)) << to;
     EXPECT_THAT(model.untimed[0].reason, AllOf(HasSubstr("Node 7"), HasSubstr(named)));
   }
-  EXPECT_THAT(problem(trace_of({replaced(kProduct, "\"id\":7", "\"id\":\"seven\"")})), HasSubstr("'id'"));
-  EXPECT_THAT(problem(trace_of({replaced(kProduct, "\"ctrl_deps\":1,", "")})),
+  EXPECT_THAT(problem_of_trace(execution_trace_of({replaced(kProductNode, "\"id\":7", "\"id\":\"seven\"")})),
+              HasSubstr("'id'"));
+  EXPECT_THAT(problem_of_trace(execution_trace_of({replaced(kProductNode, "\"ctrl_deps\":1,", "")})),
               AllOf(HasSubstr("node 7"), HasSubstr("'parent'")));
 }
 
 TEST(DamagedTrace, ImpossibleShapesAreListed) {
-  const std::string other = replaced(kProduct, "\"id\":7", "\"id\":9");
+  const std::string other = replaced(kProductNode, "\"id\":7", "\"id\":9");
   for (const std::string shape :
        {"[[-4,8],[8,2]]", "[[9223372036854775807,8],[8,9223372036854775807]]", "[[0,8],[8,2]]"}) {
-    const Model model = import(trace_of({replaced(kProduct, "[[4,8],[8,2]]", shape), other}));
+    const Model model = import(execution_trace_of({replaced(kProductNode, "[[4,8],[8,2]]", shape), other}));
     ASSERT_THAT(model.untimed, SizeIs(1)) << shape;
     EXPECT_THAT(model.untimed[0].reason, HasSubstr("impossible"));
   }
 }
 
 TEST(DamagedTrace, NodesThatAreTheirOwnParentsAreRoots) {
-  EXPECT_EQ(import(trace_of({replaced(kProduct, "\"ctrl_deps\":1", "\"ctrl_deps\":7")})).calls.size(), 1u);
-  EXPECT_EQ(import(trace_of({replaced(kProduct, "\"ctrl_deps\":1", "\"ctrl_deps\":9"),
-                             replaced(replaced(kProduct, "\"id\":7", "\"id\":9"), "\"ctrl_deps\":1",
-                                      "\"ctrl_deps\":7")}))
+  EXPECT_EQ(
+      import(execution_trace_of({replaced(kProductNode, "\"ctrl_deps\":1", "\"ctrl_deps\":7")})).calls.size(),
+      1u);
+  EXPECT_EQ(import(execution_trace_of({replaced(kProductNode, "\"ctrl_deps\":1", "\"ctrl_deps\":9"),
+                                       replaced(replaced(kProductNode, "\"id\":7", "\"id\":9"),
+                                                "\"ctrl_deps\":1", "\"ctrl_deps\":7")}))
                 .calls.size(),
             1u);
 }
 
 TEST(DamagedTrace, AnUnknownSchemaIsReadWithANote) {
-  EXPECT_THAT(import(trace_of({kProduct}, "2.7")).notes, Contains(HasSubstr("2.7")));
-  EXPECT_THAT(import(trace_of({kProduct})).notes, Not(Contains(HasSubstr("schema"))));
+  EXPECT_THAT(import(execution_trace_of({kProductNode}, "2.7")).notes, Contains(HasSubstr("2.7")));
+  EXPECT_THAT(import(execution_trace_of({kProductNode})).notes, Not(Contains(HasSubstr("schema"))));
 }
 
 TEST(DamagedTrace, InfinitiesAreReadAlthoughJsonHasNone) {
@@ -98,7 +101,7 @@ TEST(DamagedTrace, InfinitiesAreReadAlthoughJsonHasNone) {
  "inputs":{"values":[[1,2,0,4,4,"cuda:0"],[3,4,0,4,1,"cuda:0"],-inf],"shapes":[[4],[4],[]],
            "types":["Tensor(float)","Tensor(bool)","Double"],"strides":[[1],[1],[]]},
  "outputs":{"values":[],"shapes":[],"types":[],"strides":[]},"attrs":[]})json";
-  const Model model = import(trace_of({kProduct, fill}));
+  const Model model = import(execution_trace_of({kProductNode, fill}));
   ASSERT_EQ(model.calls.size(), 2u);
   EXPECT_THAT(model.layers[1].operation.text(), HasSubstr("-inf"));
 }
@@ -116,7 +119,7 @@ TEST(OlderTrace, TakesStridesFromTransposedViews) {
  "input_types":["Tensor(float)","Tensor(float)","Tensor(float)","Int","Int"],
  "outputs":[[5,13,0,8,4,"cuda:0"]],"output_shapes":[[4,2]],"output_types":["Tensor(float)"],
  "op_schema":"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"})json";
-  const Model model = import(trace_of({t, addmm}, "1.0.1"));
+  const Model model = import(execution_trace_of({t, addmm}, "1.0.1"));
   ASSERT_THAT(model.layers, SizeIs(1));
   EXPECT_EQ(model.layers[0].operation, Operation::parse("linear:n=4,in=8,out=2"));
   EXPECT_THAT(model.notes, Contains(HasSubstr("no strides")));

@@ -13,22 +13,22 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::set<std::string> kProducts = {"conv2d", "linear", "matmul"};
-const std::string kOlderData = std::string(JITTERSCOPE_TEST_DATA) + "/..";
+const std::set<std::string> kProductKinds = {"conv2d", "linear", "matmul"};
+const std::string kTraces = std::string(JITTERSCOPE_TEST_DATA) + "/..";
 
 // The networks by name are built from their architecture, by other code than reads the trace.
 TEST(ExecutionTrace, GivesTheConvolutionsAndProductsOfTheNetworksByName) {
   for (const auto& [name, batch] : {std::pair<std::string, int>{"resnet18", 16}, {"resnet50", 32}}) {
-    const Model imported = execution_trace(kOlderData + "/" + name + "_et.json.gz");
+    const Model imported = execution_trace(kTraces + "/" + name + "_et.json.gz");
     ModelOptions options;
     options.batch = batch;
-    EXPECT_EQ(counts(imported, kProducts), counts(*named_model(name, options), kProducts)) << name;
+    EXPECT_EQ(counts(imported, kProductKinds), counts(*named_model(name, options), kProductKinds)) << name;
     EXPECT_EQ(imported.name, name);
   }
 }
 
 TEST(ExecutionTrace, HasEveryConvolutionInThreeDirectionsButTheFirstInputGradient) {
-  const Model model = execution_trace(kOlderData + "/resnet18_et.json.gz");
+  const Model model = execution_trace(kTraces + "/resnet18_et.json.gz");
   EXPECT_EQ(total(counts(model, {"conv2d"})), 20 * 3 - 1);
   EXPECT_EQ(total(counts(model, {"batch_norm"})), 20 * 2);
   EXPECT_EQ(model.format, "PyTorch execution trace");
@@ -36,14 +36,14 @@ TEST(ExecutionTrace, HasEveryConvolutionInThreeDirectionsButTheFirstInputGradien
 }
 
 TEST(ExecutionTrace, SaysThatItDoesNotKnowOfTf32) {
-  EXPECT_THAT(execution_trace(kOlderData + "/resnet18_et.json.gz").notes,
+  EXPECT_THAT(execution_trace(kTraces + "/resnet18_et.json.gz").notes,
               Contains(HasSubstr("whether products of f32 ran in TF32")));
   EXPECT_THAT(profiler_trace(data_file("resnet18_trace.json.gz")).notes, Not(Contains(HasSubstr("TF32"))));
   EXPECT_THAT(execution_trace(data_file("bert_et.json.gz")).notes, Not(Contains(HasSubstr("TF32"))));
 }
 
 TEST(ExecutionTrace, CallsRunInOrderAndReadWhatEarlierCallsWrote) {
-  const Model model = execution_trace(kOlderData + "/resnet18_et.json.gz");
+  const Model model = execution_trace(kTraces + "/resnet18_et.json.gz");
   const auto call = [&](std::string_view name) {
     const auto same = [&](const Call& candidate) { return candidate.name == name; };
     return static_cast<std::size_t>(std::find_if(model.calls.begin(), model.calls.end(), same) -
@@ -67,7 +67,7 @@ TEST(ExecutionTrace, CallsRunInOrderAndReadWhatEarlierCallsWrote) {
 }
 
 TEST(ExecutionTrace, DataGradientsReadTheWeightsOfTheirForwardPass) {
-  const Model model = execution_trace(kOlderData + "/resnet18_et.json.gz");
+  const Model model = execution_trace(kTraces + "/resnet18_et.json.gz");
   const auto direction = [&](std::size_t call) {
     const auto* conv = std::get_if<Conv2d>(&model.layers[model.calls[call].layer].operation.parameters());
     return conv == nullptr ? std::optional<Direction>() : conv->direction;

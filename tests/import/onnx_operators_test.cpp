@@ -13,19 +13,19 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::OnnxGraph;
 
-Model imported(const OnnxGraph& graph, const std::string& options = "") {
+Model imported_operators(const OnnxGraph& graph, const std::string& options = "") {
   return import_onnx(graph.bytes(), "m.onnx", parse_model_options(options, "m.onnx"));
 }
 std::vector<std::string> works(const OnnxGraph& graph, const std::string& options = "") {
-  const Model model = imported(graph, options);
+  const Model model = imported_operators(graph, options);
   std::vector<std::string> result;
   for (const Call& call : model.calls) result.push_back(model.layers[call.layer].operation.text());
   return result;
 }
-OnnxGraph maps() { return OnnxGraph().input("x", {2, 6, 9, 8}); }
+OnnxGraph operator_maps() { return OnnxGraph().input("x", {2, 6, 9, 8}); }
 
 TEST(OnnxOperators, ConvolutionsWithUnevenWindows) {
-  OnnxGraph graph = maps().weight("w", {4, 3, 3, 2});
+  OnnxGraph graph = operator_maps().weight("w", {4, 3, 3, 2});
   graph.node("Conv", {"x", "w"}, "y")
       .integer("group", 2)
       .integers("strides", {2, 1})
@@ -36,11 +36,11 @@ TEST(OnnxOperators, ConvolutionsWithUnevenWindows) {
 }
 
 TEST(OnnxOperators, PaddingThatIsUnevenOrChosenByRule) {
-  OnnxGraph uneven = maps().weight("w", {4, 6, 3, 3});
+  OnnxGraph uneven = operator_maps().weight("w", {4, 6, 3, 3});
   uneven.node("Conv", {"x", "w"}, "y").integers("pads", {0, 0, 1, 1});
   EXPECT_THAT(works(uneven), ElementsAre(HasSubstr("h=10,w=9,k=4,rs=3,dtype")));
-  EXPECT_EQ(imported(uneven).untimed.at(0).name, "Pad");
-  OnnxGraph same = maps().weight("w", {4, 6, 3, 3});
+  EXPECT_EQ(imported_operators(uneven).untimed.at(0).name, "Pad");
+  OnnxGraph same = operator_maps().weight("w", {4, 6, 3, 3});
   same.node("Conv", {"x", "w"}, "y").text("auto_pad", "SAME_UPPER");
   EXPECT_THAT(works(same), ElementsAre(HasSubstr("h=9,w=8,k=4,rs=3,pad=1,")));
 }
@@ -52,7 +52,7 @@ TEST(OnnxOperators, OneDimensionIsAHeightOfOne) {
 }
 
 TEST(OnnxOperators, TransposedConvolutionsAreDataGradients) {
-  OnnxGraph graph = maps().weight("w", {6, 4, 2, 2});
+  OnnxGraph graph = operator_maps().weight("w", {6, 4, 2, 2});
   graph.node("ConvTranspose", {"x", "w"}, "c").integers("strides", {2, 2}).node("Relu", {"c"}, "y");
   EXPECT_THAT(works(graph),
               ElementsAre("conv2d:n=2,c=4,h=18,w=16,k=6,rs=2,stride=2,dtype=tf32,layout=nchw,direction=dgrad",
@@ -77,7 +77,7 @@ TEST(OnnxOperators, TransposedConvolutionsOfAGivenSize) {
     same ? uneven.text("auto_pad", "SAME_LOWER") : uneven.integers("output_shape", {14, 14});
     uneven.node("Relu", {"c"}, "y");
     EXPECT_THAT(works(uneven), ElementsAre(HasSubstr("relu:count=1568")));
-    EXPECT_EQ(imported(uneven).untimed.at(0).reason, "its padding is uneven");
+    EXPECT_EQ(imported_operators(uneven).untimed.at(0).reason, "its padding is uneven");
   }
 }
 
@@ -110,19 +110,19 @@ TEST(OnnxOperators, EquationsThatAreProducts) {
 TEST(OnnxOperators, EquationsThatAreNone) {
   // What follows is timed where the shape is known.
   for (const char* equation : {"zmk,kzn->zmn", "zmk,zkn->mzn", "zmk,zmk->zmk"}) {
-    const Model model = imported(einsum(equation, {4, 4, 4}, {4, 4, 4}));
+    const Model model = imported_operators(einsum(equation, {4, 4, 4}, {4, 4, 4}));
     ASSERT_EQ(model.untimed.size(), 1u) << equation;
     EXPECT_THAT(model.untimed[0].reason, HasSubstr("no product of matrices")) << equation;
     EXPECT_THAT(model.layers.at(0).operation.text(), "relu:count=64,dtype=f32");
   }
   for (const char* equation :
        {"...mk,...kn->...mn", "zmk,zkn", "zmm,zmn->zmn", "zmk,zkn,zkn->zmn", "zmk,zkn->zmx", "->"}) {
-    const Model model = imported(einsum(equation, {4, 4, 4}, {4, 4, 4}).node("Tanh", {"a"}, "t"));
+    const Model model = imported_operators(einsum(equation, {4, 4, 4}, {4, 4, 4}).node("Tanh", {"a"}, "t"));
     EXPECT_EQ(model.untimed.size(), 2u) << equation;
     EXPECT_THAT(model.untimed[0].reason, HasSubstr("equation")) << equation;
   }
   const OnnxGraph unequal = einsum("zmk,zkn->zmn", {4, 4, 4}, {4, 5, 4}).node("Tanh", {"a"}, "t");
-  EXPECT_EQ(imported(unequal).untimed.size(), 2u);
+  EXPECT_EQ(imported_operators(unequal).untimed.size(), 2u);
 }
 
 // torch.matmul views its operands as batches of matrices, and copies what cannot be seen so.
@@ -130,12 +130,12 @@ TEST(OnnxOperators, ProductsWithViews) {
   OnnxGraph keys = OnnxGraph().input("q", {2, 4, 8, 16}).input("k", {2, 4, 8, 16});
   keys.node("Transpose", {"k"}, "t").integers("perm", {0, 1, 3, 2}).node("MatMul", {"q", "t"}, "y");
   EXPECT_THAT(works(keys), ElementsAre("matmul:m=8,n=8,k=16,batch=8,tb=1,dtype=f32"));
-  EXPECT_THAT(imported(keys).untimed, IsEmpty());
+  EXPECT_THAT(imported_operators(keys).untimed, IsEmpty());
   OnnxGraph heads = OnnxGraph().input("q", {2, 4, 8, 16}).input("k", {2, 8, 4, 16});
   heads.node("Transpose", {"k"}, "t").integers("perm", {0, 2, 3, 1}).node("MatMul", {"q", "t"}, "y");
   EXPECT_THAT(works(heads), ElementsAre("matmul:m=8,n=8,k=16,batch=8,dtype=f32"));
-  ASSERT_EQ(imported(heads).untimed.size(), 1u);
-  EXPECT_EQ(imported(heads).untimed[0].name, "clone");
+  ASSERT_EQ(imported_operators(heads).untimed.size(), 1u);
+  EXPECT_EQ(imported_operators(heads).untimed[0].name, "clone");
   OnnxGraph weight = OnnxGraph().input("x", {2, 5, 8}).weight("w", {3, 8});
   weight.node("Transpose", {"w"}, "t").node("MatMul", {"x", "t"}, "y");
   EXPECT_THAT(works(weight), ElementsAre("linear:n=10,in=8,out=3,bias=0,dtype=f32"));
@@ -145,7 +145,7 @@ TEST(OnnxOperators, ProductsWithViews) {
 }
 
 TEST(OnnxOperators, BatchNormsAreThoseOfInferenceUnlessTrained) {
-  OnnxGraph graph = maps();
+  OnnxGraph graph = operator_maps();
   for (const char* name : {"s", "b", "m", "v"}) graph.weight(name, {6});
   graph.node("BatchNormalization", {"x", "s", "b", "m", "v"}, "y").output("y");
   EXPECT_THAT(works(graph), ElementsAre(HasSubstr("pass=inference")));
@@ -162,7 +162,7 @@ TEST(OnnxOperators, BatchNormsOfSequencesArePaddedAtTheEnd) {
 }
 
 TEST(OnnxOperators, Pools) {
-  OnnxGraph graph = maps();
+  OnnxGraph graph = operator_maps();
   graph.node("MaxPool", {"x"}, "m").integers("kernel_shape", {3, 2}).integers("strides", {2, 2});
   graph.integers("pads", {1, 0, 1, 0})
       .node("ReduceMean", {"m"}, "y")
@@ -172,17 +172,17 @@ TEST(OnnxOperators, Pools) {
   EXPECT_THAT(works(graph), ElementsAre(HasSubstr("max_pool:n=2,c=6,h=9,w=8,window=3x2,stride=2,pad=1x0"),
                                         HasSubstr("avg_pool:n=2,c=6,h=5,w=4,window=5x4"),
                                         HasSubstr("linear:n=2,in=6,out=3")));
-  OnnxGraph overhanging = maps().node("MaxPool", {"x"}, "m").integers("kernel_shape", {2, 2});
+  OnnxGraph overhanging = operator_maps().node("MaxPool", {"x"}, "m").integers("kernel_shape", {2, 2});
   overhanging.integers("strides", {2, 2}).integer("ceil_mode", 1).node("Relu", {"x"}, "r");
-  EXPECT_THAT(imported(overhanging).untimed.at(0).reason, HasSubstr("ceil_mode"));
+  EXPECT_THAT(imported_operators(overhanging).untimed.at(0).reason, HasSubstr("ceil_mode"));
 }
 
 TEST(OnnxOperators, AveragesWithoutThePaddingAreLeftOut) {
-  OnnxGraph graph = maps().node("AveragePool", {"x"}, "y").integers("kernel_shape", {3, 3});
+  OnnxGraph graph = operator_maps().node("AveragePool", {"x"}, "y").integers("kernel_shape", {3, 3});
   graph.integers("pads", {1, 1, 1, 1}).node("Relu", {"y"}, "r");
-  EXPECT_THAT(imported(graph).untimed.at(0).reason, HasSubstr("count_include_pad=0"));
+  EXPECT_THAT(imported_operators(graph).untimed.at(0).reason, HasSubstr("count_include_pad=0"));
   EXPECT_THAT(works(graph), ElementsAre(HasSubstr("relu:count=864")));
-  OnnxGraph counted = maps().node("AveragePool", {"x"}, "y").integers("kernel_shape", {3, 3});
+  OnnxGraph counted = operator_maps().node("AveragePool", {"x"}, "y").integers("kernel_shape", {3, 3});
   counted.integers("pads", {1, 1, 1, 1}).integer("count_include_pad", 1);
   EXPECT_THAT(works(counted), ElementsAre(HasSubstr("avg_pool:n=2,c=6,h=9,w=8,window=3,stride=1,pad=1")));
 }
@@ -200,7 +200,7 @@ TEST(OnnxOperators, RowsOfSoftmaxAndLayerNorm) {
 }
 
 TEST(OnnxOperators, Elementwise) {
-  OnnxGraph graph = maps().input("z", {2, 6, 9, 8}).weight("c", {6, 1, 1}).weight("row", {8});
+  OnnxGraph graph = operator_maps().input("z", {2, 6, 9, 8}).weight("c", {6, 1, 1}).weight("row", {8});
   graph.node("Add", {"x", "z"}, "a").node("Mul", {"a", "z"}, "b").node("Add", {"c", "b"}, "d");
   graph.node("Add", {"d", "row"}, "e").node("Sigmoid", {"e"}, "f").node("Mul", {"f", "e"}, "g");
   graph.node("Sigmoid", {"g"}, "h").node("Gelu", {"h"}, "i");
@@ -211,14 +211,15 @@ TEST(OnnxOperators, Elementwise) {
 }
 
 TEST(OnnxOperators, OnlyTheExactGelu) {
-  OnnxGraph graph = maps().node("Gelu", {"x"}, "a").text("approximate", "tanh").node("Gelu", {"a"}, "b");
+  OnnxGraph graph =
+      operator_maps().node("Gelu", {"x"}, "a").text("approximate", "tanh").node("Gelu", {"a"}, "b");
   graph.text("approximate", "none");
   EXPECT_THAT(works(graph), ElementsAre("gelu:count=864,dtype=f32"));
-  EXPECT_THAT(imported(graph).untimed.at(0).reason, HasSubstr("tanh"));
+  EXPECT_THAT(imported_operators(graph).untimed.at(0).reason, HasSubstr("tanh"));
 }
 
 TEST(OnnxOperators, OnlyTheLimitsOfRelu6) {
-  OnnxGraph graph = maps().numbers("low", {0}).numbers("high", {6}).numbers("nine", {9});
+  OnnxGraph graph = operator_maps().numbers("low", {0}).numbers("high", {6}).numbers("nine", {9});
   graph.node("Clip", {"x", "low", "high"}, "a").node("Clip", {"a", "low", "nine"}, "b");
   EXPECT_THAT(works(graph), ElementsAre("relu6:count=864,dtype=f32"));
 }
@@ -230,7 +231,7 @@ TEST(OnnxOperators, LayersThatAreWrittenAsSeveralOperators) {
   gelu.node("Div", {"x", "root"}, "a").node("Erf", {"a"}, "b").node("Add", {"b", "one"}, "c");
   gelu.node("Mul", {"x", "c"}, "d").node("Mul", {"d", "half"}, "e").node("Relu", {"e"}, "f");
   EXPECT_THAT(works(gelu), ElementsAre("gelu:count=24,dtype=f32", HasSubstr("relu")));
-  EXPECT_THAT(imported(gelu).untimed, IsEmpty());
+  EXPECT_THAT(imported_operators(gelu).untimed, IsEmpty());
   OnnxGraph norm = OnnxGraph(14).input("x", {2, 3, 4}).weight("two", {}).weight("eps", {});
   norm.weight("ln.weight", {4}).weight("ln.bias", {4}).node("ReduceMean", {"x"}, "m").integers("axes", {-1});
   norm.node("Sub", {"x", "m"}, "s").node("Pow", {"s", "two"}, "p").node("ReduceMean", {"p"}, "v");
@@ -240,13 +241,13 @@ TEST(OnnxOperators, LayersThatAreWrittenAsSeveralOperators) {
       .node("Div", {"s", "q"}, "d");
   norm.node("Mul", {"d", "ln.weight"}, "w").node("Add", {"w", "ln.bias"}, "y").node("Tanh", {"y"}, "t");
   EXPECT_THAT(works(norm), ElementsAre("layer_norm:rows=6,columns=4,dtype=f32", HasSubstr("tanh")));
-  EXPECT_THAT(imported(norm).untimed, IsEmpty());
-  EXPECT_EQ(imported(norm).calls.at(0).name, "ln.forward");
+  EXPECT_THAT(imported_operators(norm).untimed, IsEmpty());
+  EXPECT_EQ(imported_operators(norm).calls.at(0).name, "ln.forward");
 }
 
 // What torch.onnx writes for x.view(x.shape[0], -1) and for heads of attention.
 TEST(OnnxOperators, ShapesAreComputed) {
-  OnnxGraph graph = maps().numbers("zero", {0}).numbers("axes", {0}).numbers("rest", {-1});
+  OnnxGraph graph = operator_maps().numbers("zero", {0}).numbers("axes", {0}).numbers("rest", {-1});
   graph.node("Shape", {"x"}, "s").node("Gather", {"s", "zero"}, "g").node("Concat", {"g", "rest"}, "to");
   graph.integer("axis", 0)
       .node("Reshape", {"x", "to"}, "f")
@@ -260,7 +261,7 @@ TEST(OnnxOperators, ViewsMoveNothing) {
   graph.node("Relu", {"x"}, "r").node("Squeeze", {"r", "at"}, "s").node("Unsqueeze", {"s", "at"}, "u");
   graph.node("Reshape", {"u", "to"}, "v").node("Transpose", {"v"}, "t").integers("perm", {0, 2, 1});
   graph.node("Identity", {"t"}, "i").node("Dropout", {"i"}, "d").node("Softmax", {"d"}, "y");
-  const Model model = imported(graph);
+  const Model model = imported_operators(graph);
   EXPECT_THAT(works(graph), ElementsAre(HasSubstr("relu"), HasSubstr("rows=8,columns=3")));
   EXPECT_EQ(model.calls[1].inputs.at(0).call, 0u);
   EXPECT_THAT(model.untimed, IsEmpty());
@@ -274,9 +275,9 @@ TEST(OnnxOperators, AReshapeOfAPermutedTensorIsACopy) {
   graph.integers("perm", {0, 2, 1, 3, 4}).node("Tanh", {"t"}, "h").node("Reshape", {"h", "maps"}, "s");
   graph.node("Relu", {"s"}, "y");
   EXPECT_THAT(works(graph), ElementsAre(HasSubstr("tanh:count=2048"), HasSubstr("relu:count=2048")));
-  ASSERT_EQ(imported(graph).untimed.size(), 1u);
-  EXPECT_EQ(imported(graph).untimed[0].name, "Reshape");
-  EXPECT_THAT(imported(graph).untimed[0].reason, HasSubstr("a copy in another order"));
+  ASSERT_EQ(imported_operators(graph).untimed.size(), 1u);
+  EXPECT_EQ(imported_operators(graph).untimed[0].name, "Reshape");
+  EXPECT_THAT(imported_operators(graph).untimed[0].reason, HasSubstr("a copy in another order"));
 }
 
 TEST(OnnxOperators, PartsOfATensor) {

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using testing::OnnxGraph;
 using testing::Shape;
 
-Model imported(const OnnxGraph& graph, const std::string& options = "") {
+Model imported_shapes(const OnnxGraph& graph, const std::string& options = "") {
   return import_onnx(graph.bytes(), "m.onnx", parse_model_options(options, "m.onnx"));
 }
 
@@ -22,29 +22,31 @@ Model imported(const OnnxGraph& graph, const std::string& options = "") {
 std::int64_t count_behind(OnnxGraph graph) {
   const std::string last = graph.last_node().output(0);
   graph.node("Relu", {last}, "relu_of_it").node("Tanh", {"x"}, "another");
-  for (const Layer& layer : imported(graph).layers) {
+  for (const Layer& layer : imported_shapes(graph).layers) {
     const auto* map = std::get_if<Elementwise>(&layer.operation.parameters());
     if (map != nullptr && map->kind == ElementwiseKind::relu) return map->count;
   }
   return 0;
 }
-OnnxGraph maps() { return OnnxGraph().input("x", {2, 6, 9, 8}); }
+OnnxGraph shape_maps() { return OnnxGraph().input("x", {2, 6, 9, 8}); }
 
 TEST(OnnxShapes, OperatorsOnEachElement) {
   for (const std::string name : {"HardSwish", "Sqrt", "LeakyRelu", "Erf", "Cast", "Clip"})
-    EXPECT_EQ(count_behind(maps().node(name, {"x"}, "y")), 864) << name;
-  EXPECT_EQ(count_behind(maps().weight("s", {6}).node("InstanceNormalization", {"x", "s", "s"}, "y")), 864);
-  EXPECT_EQ(count_behind(maps().node("Mystery", {"x"}, "y")), 0);
+    EXPECT_EQ(count_behind(shape_maps().node(name, {"x"}, "y")), 864) << name;
+  EXPECT_EQ(count_behind(shape_maps().weight("s", {6}).node("InstanceNormalization", {"x", "s", "s"}, "y")),
+            864);
+  EXPECT_EQ(count_behind(shape_maps().node("Mystery", {"x"}, "y")), 0);
 }
 
 TEST(OnnxShapes, OperatorsThatBroadcast) {
   for (const std::string name : {"Mul", "Div", "Sub", "Add", "Pow", "Greater"}) {
-    EXPECT_EQ(count_behind(maps().scalar("s", 2.0f).node(name, {"x", "s"}, "y")), 864) << name;
-    EXPECT_EQ(count_behind(maps().weight("w", {5, 8}).node(name, {"x", "w"}, "y")), 0) << name;
+    EXPECT_EQ(count_behind(shape_maps().scalar("s", 2.0f).node(name, {"x", "s"}, "y")), 864) << name;
+    EXPECT_EQ(count_behind(shape_maps().weight("w", {5, 8}).node(name, {"x", "w"}, "y")), 0) << name;
   }
-  EXPECT_EQ(count_behind(maps().weight("w", {3, 1, 1, 9, 8}).node("Add", {"w", "x"}, "y")), 3 * 864);
-  EXPECT_EQ(count_behind(maps().weight("c", {1, 1, 9, 1}).scalar("s", 1).node("Where", {"c", "x", "s"}, "y")),
-            864);
+  EXPECT_EQ(count_behind(shape_maps().weight("w", {3, 1, 1, 9, 8}).node("Add", {"w", "x"}, "y")), 3 * 864);
+  EXPECT_EQ(
+      count_behind(shape_maps().weight("c", {1, 1, 9, 1}).scalar("s", 1).node("Where", {"c", "x", "s"}, "y")),
+      864);
 }
 
 TEST(OnnxShapes, ProductsWithBatchesThatDiffer) {
@@ -64,7 +66,7 @@ TEST(OnnxShapes, ProductsWithBatchesThatDiffer) {
 
 TEST(OnnxShapes, Windows) {
   const auto pool = [](const Shape& window, const Shape& strides, std::int64_t rounds_up) {
-    OnnxGraph graph = maps().node("MaxPool", {"x"}, "y").integers("kernel_shape", window);
+    OnnxGraph graph = shape_maps().node("MaxPool", {"x"}, "y").integers("kernel_shape", window);
     graph.integers("strides", strides).integer("ceil_mode", rounds_up);
     return graph;
   };
@@ -76,24 +78,28 @@ TEST(OnnxShapes, Windows) {
 }
 
 TEST(OnnxShapes, ReductionsPadsAndSizes) {
-  EXPECT_EQ(count_behind(maps().node("ReduceMax", {"x"}, "y").integers("axes", {1, -1})), 2 * 9);
-  EXPECT_EQ(count_behind(maps().node("ReduceSum", {"x"}, "y")), 1);
-  EXPECT_EQ(count_behind(maps().node("ArgMax", {"x"}, "y").integer("axis", 1)), 2 * 9 * 8);
-  EXPECT_EQ(count_behind(maps().numbers("p", {0, 0, 1, 1, 0, 0, 2, 0}).node("Pad", {"x", "p"}, "y")),
+  EXPECT_EQ(count_behind(shape_maps().node("ReduceMax", {"x"}, "y").integers("axes", {1, -1})), 2 * 9);
+  EXPECT_EQ(count_behind(shape_maps().node("ReduceSum", {"x"}, "y")), 1);
+  EXPECT_EQ(count_behind(shape_maps().node("ArgMax", {"x"}, "y").integer("axis", 1)), 2 * 9 * 8);
+  EXPECT_EQ(count_behind(shape_maps().numbers("p", {0, 0, 1, 1, 0, 0, 2, 0}).node("Pad", {"x", "p"}, "y")),
             2 * 6 * 12 * 9);
-  EXPECT_EQ(count_behind(maps().numbers("f", {1, 1, 2, 3}).node("Resize", {"x", "", "f"}, "y")), 864 * 6);
-  EXPECT_EQ(count_behind(maps().numbers("s", {2, 6, 4, 4}).node("Resize", {"x", "", "", "s"}, "y")), 192);
-  EXPECT_EQ(count_behind(maps().numbers("e", {3, 1, 1, 1, 1}).node("Expand", {"x", "e"}, "y")), 3 * 864);
-  EXPECT_EQ(count_behind(maps().numbers("t", {1, 2, 1, 1}).node("Tile", {"x", "t"}, "y")), 2 * 864);
+  EXPECT_EQ(count_behind(shape_maps().numbers("f", {1, 1, 2, 3}).node("Resize", {"x", "", "f"}, "y")),
+            864 * 6);
+  EXPECT_EQ(count_behind(shape_maps().numbers("s", {2, 6, 4, 4}).node("Resize", {"x", "", "", "s"}, "y")),
+            192);
+  EXPECT_EQ(count_behind(shape_maps().numbers("e", {3, 1, 1, 1, 1}).node("Expand", {"x", "e"}, "y")),
+            3 * 864);
+  EXPECT_EQ(count_behind(shape_maps().numbers("t", {1, 2, 1, 1}).node("Tile", {"x", "t"}, "y")), 2 * 864);
   const auto shape_behind = [](const std::string& blocks) {
     OnnxGraph graph = OnnxGraph().input("x", {2, 8, 6, 4});
     graph.node(blocks, {"x"}, "b").integer("blocksize", 2).node("Softmax", {"b"}, "y");
-    return imported(graph).layers.at(0).operation.text();
+    return imported_shapes(graph).layers.at(0).operation.text();
   };
   EXPECT_EQ(shape_behind("DepthToSpace"), "softmax:rows=48,columns=8,dtype=f32");
   EXPECT_EQ(shape_behind("SpaceToDepth"), "softmax:rows=192,columns=2,dtype=f32");
-  EXPECT_EQ(count_behind(maps().numbers("i", {0, 2, 3}).node("Gather", {"x", "i"}, "y").integer("axis", 1)),
-            432);
+  EXPECT_EQ(
+      count_behind(shape_maps().numbers("i", {0, 2, 3}).node("Gather", {"x", "i"}, "y").integer("axis", 1)),
+      432);
 }
 
 TEST(OnnxShapes, RecurrentLayers) {
@@ -109,7 +115,7 @@ TEST(OnnxShapes, ScalesAreComputed) {
   graph.integer("to", onnx::TensorProto::FLOAT).node("Sqrt", {"f"}, "q").scalar("one", 1.0f);
   graph.node("Div", {"one", "q"}, "v").node("Sqrt", {"v"}, "scale").node("Mul", {"x", "scale"}, "m");
   graph.node("Softmax", {"m"}, "y");
-  const Model model = imported(graph);
+  const Model model = imported_shapes(graph);
   ASSERT_EQ(model.untimed.size(), 1u);
   EXPECT_EQ(model.untimed[0].name, "Mul");
   EXPECT_EQ(model.layers[0].operation.text(), "softmax:rows=64,columns=16,dtype=f32");
@@ -144,16 +150,16 @@ TEST(OnnxShapes, FollowTheBatch) {
   OnnxGraph graph = OnnxGraph().input("x", {2, 12, 7, 64}).numbers("to", {24, 7, 64}).weight("w", {64, 32});
   graph.node("Reshape", {"x", "to"}, "r").node("HardSwish", {"r"}, "h").node("MatMul", {"h", "w"}, "y");
   graph.value("r", {24, 7, 64}).value("h", {24, 7, 64});
-  EXPECT_EQ(imported(graph, "batch=4").layers.at(0).operation.text(),
+  EXPECT_EQ(imported_shapes(graph, "batch=4").layers.at(0).operation.text(),
             "linear:n=336,in=64,out=32,bias=0,dtype=f32");
-  OnnxGraph resized = maps().numbers("s", {2, 6, 4, 4}).node("Resize", {"x", "", "", "s"}, "r");
+  OnnxGraph resized = shape_maps().numbers("s", {2, 6, 4, 4}).node("Resize", {"x", "", "", "s"}, "r");
   resized.node("Relu", {"r"}, "y");
-  EXPECT_EQ(imported(resized, "batch=5").layers.at(0).operation.text(), "relu:count=480,dtype=f32");
+  EXPECT_EQ(imported_shapes(resized, "batch=5").layers.at(0).operation.text(), "relu:count=480,dtype=f32");
   // 24 may be 12 heads of each image, or 24 of any number of them.
   OnnxGraph unknown = OnnxGraph().input("x", {2, 12}).value("m", {24, 7});
   unknown.node("Mystery", {"x"}, "m").node("Relu", {"m"}, "y").node("Tanh", {"x"}, "t");
-  EXPECT_EQ(imported(unknown).layers.size(), 2u);
-  EXPECT_EQ(imported(unknown, "batch=4").layers.size(), 1u);
+  EXPECT_EQ(imported_shapes(unknown).layers.size(), 2u);
+  EXPECT_EQ(imported_shapes(unknown, "batch=4").layers.size(), 1u);
 }
 
 // As a class token is put before an image's patches.
@@ -162,11 +168,12 @@ TEST(OnnxShapes, WhatIsPutSideBySideIsOfOneBatch) {
   graph.node("Expand", {"token", "to"}, "t").node("Concat", {"t", "x"}, "c").integer("axis", 1);
   EXPECT_EQ(count_behind(graph), 2 * 17 * 64);
   graph.node("Relu", {"c"}, "y");
-  EXPECT_EQ(imported(graph, "batch=4").layers.at(0).operation.text(), "relu:count=4352,dtype=f32");
+  EXPECT_EQ(imported_shapes(graph, "batch=4").layers.at(0).operation.text(), "relu:count=4352,dtype=f32");
   OnnxGraph folded = OnnxGraph().input("x", {2, 16, 64}).weight("token", {2, 1, 64});
   folded.node("Concat", {"token", "x"}, "c").integer("axis", 1).node("Relu", {"c"}, "y");
   EXPECT_EQ(count_behind(folded), 2 * 17 * 64);
-  EXPECT_THAT(testing::usage_message([&] { imported(folded, "batch=4"); }), HasSubstr("a batch of 2 alone"));
+  EXPECT_THAT(testing::usage_message([&] { imported_shapes(folded, "batch=4"); }),
+              HasSubstr("a batch of 2 alone"));
 }
 
 using onnx_import::strides_of_view;

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 // 768 KiB of operands against the scripted device's cache of 50 MB.
-const Operation kAdd = Operation::parse("add:count=64Ki");
+const Operation kFreshAdd = Operation::parse("add:count=64Ki");
 
 MeasureOptions fresh() {
   MeasureOptions options = one_condition(CacheState::warm, Load::burst);
@@ -26,24 +26,24 @@ MeasureOptions fresh() {
 TEST(FreshData, TheSetsAreThreeTimesTheCacheBesideTheOneInUse) {
   Laboratory laboratory;
   const DeviceDescription device = laboratory.device.describe();
-  const auto sets = static_cast<std::int64_t>(sets_for_fresh_data(device, kAdd));
-  const std::int64_t between = (sets - 1) * kAdd.bytes().value();
+  const auto sets = static_cast<std::int64_t>(sets_for_fresh_data(device, kFreshAdd));
+  const std::int64_t between = (sets - 1) * kFreshAdd.bytes().value();
   EXPECT_GE(between, 3 * device.last_level_cache.value());
-  EXPECT_LT(between, 3 * device.last_level_cache.value() + kAdd.bytes().value());
+  EXPECT_LT(between, 3 * device.last_level_cache.value() + kFreshAdd.bytes().value());
 }
 
 TEST(FreshData, EachLaunchTakesTheNextSetOfOperands) {
   Laboratory laboratory;
   std::int64_t most_launches_of_a_set = 0, launches = 0;
   laboratory.device.script().launch_time = [&](const LaunchContext& context) {
-    if (context.operation != nullptr && *context.operation == kAdd) {
+    if (context.operation != nullptr && *context.operation == kFreshAdd) {
       ++launches;
       most_launches_of_a_set = std::max(most_launches_of_a_set, context.index + 1);
     }
     return microseconds(100);
   };
-  const Result result = measure_operation(laboratory.session, kAdd, fresh(), false);
-  const auto sets = static_cast<double>(sets_for_fresh_data(laboratory.device.describe(), kAdd));
+  const Result result = measure_operation(laboratory.session, kFreshAdd, fresh(), false);
+  const auto sets = static_cast<double>(sets_for_fresh_data(laboratory.device.describe(), kFreshAdd));
   EXPECT_NEAR(static_cast<double>(launches) / static_cast<double>(most_launches_of_a_set), sets, sets / 2);
   EXPECT_TRUE(result.measurements.at(0).conditions.fresh_data);
 }
@@ -53,10 +53,10 @@ TEST(FreshData, IsNotReadByRecordings) {
   Laboratory laboratory;
   laboratory.device.script().launch_time = [](const auto&) { return microseconds(3); };
   const Result same =
-      measure_operation(laboratory.session, kAdd, one_condition(CacheState::warm, Load::burst), false);
+      measure_operation(laboratory.session, kFreshAdd, one_condition(CacheState::warm, Load::burst), false);
   EXPECT_EQ(same.measurements.at(0).instrument, Instrument::graph);
   EXPECT_FALSE(same.measurements.at(0).conditions.fresh_data);
-  const Result result = measure_operation(laboratory.session, kAdd, fresh(), false);
+  const Result result = measure_operation(laboratory.session, kFreshAdd, fresh(), false);
   EXPECT_EQ(result.measurements.at(0).instrument, Instrument::events);
 }
 
@@ -69,7 +69,7 @@ TEST(FreshData, ReachesTheLoopsToo) {
   };
   MeasureOptions options = fresh();
   options.iterations = {1, 50};
-  run_iterations(laboratory.session, kAdd, options);
+  run_iterations(laboratory.session, kFreshAdd, options);
   EXPECT_EQ(most_launches_of_a_set, 1);
 }
 

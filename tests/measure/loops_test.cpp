@@ -10,7 +10,7 @@
 namespace jitterscope::scripted {
 namespace {
 
-const Operation kAdd = Operation::parse("add:count=1024");
+const Operation kLoopedAdd = Operation::parse("add:count=1024");
 
 TEST(Iterations, TheFirstLaunchOfEachLoopIsTold) {
   Laboratory laboratory;
@@ -20,7 +20,7 @@ TEST(Iterations, TheFirstLaunchOfEachLoopIsTold) {
   };
   MeasureOptions options;
   options.iterations = {1, 10, 1000};
-  const std::vector<IterationRun> runs = run_iterations(laboratory.session, kAdd, options);
+  const std::vector<IterationRun> runs = run_iterations(laboratory.session, kLoopedAdd, options);
   ASSERT_EQ(runs.size(), 3u);
   for (const IterationRun& run : runs) {
     EXPECT_NEAR(run.first.value(), 300e3, 100);
@@ -37,7 +37,7 @@ TEST(Iterations, TheClockIsReadBehindPowersOfTwoAndAtTheEnd) {
   laboratory.device.script().clock = [](Nanoseconds) { return megahertz(1500); };
   MeasureOptions options;
   options.iterations = {10};
-  const auto clocks = run_iterations(laboratory.session, kAdd, options).front().clocks;
+  const auto clocks = run_iterations(laboratory.session, kLoopedAdd, options).front().clocks;
   std::vector<std::int64_t> launches;
   for (const auto& point : clocks) {
     launches.push_back(point.launch);
@@ -52,7 +52,7 @@ TEST(Iterations, NoLaunchWaitsForTheOneBefore) {
   laboratory.device.log().clear();
   MeasureOptions options;
   options.iterations = {5000};
-  const IterationRun run = run_iterations(laboratory.session, kAdd, options).front();
+  const IterationRun run = run_iterations(laboratory.session, kLoopedAdd, options).front();
   EXPECT_EQ(run.count, 5000);
   EXPECT_NEAR(run.mean.value(), 100e3, 100);
   EXPECT_EQ(count_of(laboratory.device.log(), Call::wait), 2);  // before the rest, and at the end
@@ -67,7 +67,7 @@ TEST(Iterations, TheFirstLaunchsCallIsTimedOnTheHost) {
   };
   MeasureOptions options;
   options.iterations = {10};
-  const IterationRun run = run_iterations(laboratory.session, kAdd, options).front();
+  const IterationRun run = run_iterations(laboratory.session, kLoopedAdd, options).front();
   EXPECT_NEAR(run.first_launch_call.value(), 20e6, 10);
   EXPECT_NEAR(run.first.value(), 20.1e6, 1e4);  // the GPU waits for it between the marks
   EXPECT_NEAR(run.median.value(), 100e3, 100);
@@ -80,7 +80,7 @@ TEST(Iterations, AnInterruptionEndsALoopAndKeepsWhatThereIs) {
   MeasureOptions options;
   options.iterations = {1000000, 10};
   options.interrupted = [&] { return ++asked > 100; };
-  const std::vector<IterationRun> runs = run_iterations(laboratory.session, kAdd, options);
+  const std::vector<IterationRun> runs = run_iterations(laboratory.session, kLoopedAdd, options);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].count, 100);
   EXPECT_NEAR(runs[0].mean.value(), 100e3, 100);
@@ -92,7 +92,7 @@ TEST(LaunchKernels, EachKernelOfALaunchHasItsMedian) {
   Laboratory laboratory;
   laboratory.device.script().kernels_per_launch = 3;
   laboratory.device.script().launch_time = [](const auto&) { return microseconds(90); };
-  const auto prepared = laboratory.device.prepare(kAdd, {});
+  const auto prepared = laboratory.device.prepare(kLoopedAdd, {});
   const auto kernels = trace_launch(laboratory.device, laboratory.session.queue(), *prepared);
   ASSERT_EQ(kernels.size(), 3u);
   for (const LaunchKernel& kernel : kernels) EXPECT_NEAR(kernel.median.value(), 30e3, 1e3);
@@ -101,7 +101,7 @@ TEST(LaunchKernels, EachKernelOfALaunchHasItsMedian) {
 TEST(LaunchKernels, LostRecordsAreNoKernels) {
   Laboratory laboratory;
   laboratory.device.script().lost_records = 1;
-  const auto prepared = laboratory.device.prepare(kAdd, {});
+  const auto prepared = laboratory.device.prepare(kLoopedAdd, {});
   EXPECT_THROW(trace_launch(laboratory.device, laboratory.session.queue(), *prepared), FailedError);
 }
 
@@ -110,7 +110,7 @@ TEST(LaunchKernels, AMissingTracerCostsNoTimes) {
   laboratory.device.script().can_trace = false;
   MeasureOptions options = one_condition(CacheState::warm, Load::burst);
   options.kernels = true;
-  const Result result = measure_operation(laboratory.session, kAdd, options, false);
+  const Result result = measure_operation(laboratory.session, kLoopedAdd, options, false);
   ASSERT_EQ(result.measurements.size(), 1u);
   EXPECT_GE(result.measurements[0].time.rounds, 10);
   ASSERT_TRUE(result.without_kernels.has_value());

@@ -17,7 +17,7 @@ using testing::StartsWith;
 constexpr Nanoseconds kLaunch = microseconds(100), kLaunchCost = microseconds(3);
 
 // No noise and no grain, so that each method reads to the nanosecond what theory says.
-Script exact_script() {
+Script noiseless_script() {
   Script script;
   script.events_noise = script.grain = Nanoseconds(0);
   script.launch_cost = [](std::int64_t index) { return index == 0 ? microseconds(50) : kLaunchCost; };
@@ -42,7 +42,7 @@ std::map<std::string, MethodReading> by_id(const MethodComparison& comparison) {
 }
 
 TEST(Methods, EachReadsWhatTheoryPredicts) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   const Script& script = laboratory.device.script();
   const MethodComparison comparison = compare_methods(laboratory.session, some_operation(), traced_request());
   ASSERT_EQ(comparison.launches, 40);
@@ -70,7 +70,7 @@ TEST(Methods, EachReadsWhatTheoryPredicts) {
 }
 
 TEST(Methods, SentencesStateTheNumbers) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   const auto readings = by_id(compare_methods(laboratory.session, some_operation(), traced_request()));
   const auto sentence = [&](const char* id) { return readings.at(id).sentence; };
   EXPECT_EQ(sentence("wall_without_wait"), "reads the host's launch cost, not the kernel: 3 µs each");
@@ -88,7 +88,7 @@ TEST(Methods, SentencesStateTheNumbers) {
 }
 
 TEST(Methods, WithoutATracerTheSlopeIsTheReference) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   MethodsRequest request;
   request.traced.problem = "no CUPTI here";
   const MethodComparison comparison = compare_methods(laboratory.session, some_operation(), request);
@@ -99,7 +99,7 @@ TEST(Methods, WithoutATracerTheSlopeIsTheReference) {
 }
 
 TEST(Methods, OnlyTheSameCacheStateIsCompared) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   const MethodComparison comparison = compare_methods(laboratory.session, some_operation(), traced_request());
   const auto readings = by_id(comparison);
   EXPECT_FALSE(distance_from_reference(comparison, readings.at("cold")));
@@ -111,7 +111,7 @@ TEST(Methods, OnlyTheSameCacheStateIsCompared) {
 }
 
 TEST(Methods, RepetitionsAreInterleavedInRandomOrderAfterRandomIdles) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   laboratory.device.log().clear();
   std::vector<std::vector<std::string>> orders(3);
   MethodsRequest request = traced_request();
@@ -140,7 +140,7 @@ TEST(Methods, RepetitionsAreInterleavedInRandomOrderAfterRandomIdles) {
 }
 
 TEST(Methods, InterruptionKeepsWhatThereIs) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   MethodsRequest request = traced_request();
   int methods = 0;
   request.progress = [&](auto, auto&) { ++methods; };
@@ -158,7 +158,7 @@ TEST(Methods, InterruptionKeepsWhatThereIs) {
 }
 
 TEST(Methods, WhatCannotBeRecordedSaysSo) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   laboratory.device.script().can_record = false;
   const MethodComparison comparison = compare_methods(laboratory.session, some_operation(), MethodsRequest());
   EXPECT_EQ(comparison.reference, "events_less_constant");
@@ -170,7 +170,7 @@ TEST(Methods, WhatCannotBeRecordedSaysSo) {
 }
 
 TEST(Methods, AFailureKeepsTheRepetitionsBefore) {
-  Laboratory laboratory(exact_script());
+  Laboratory laboratory(noiseless_script());
   // A repetition replays five times: three times for the slope, one of them untimed, and twice for the other.
   laboratory.device.script().failure =
       Failure{Call::replay, laboratory.device.state().counts[Call::replay] + 8};
@@ -186,7 +186,7 @@ TEST(Methods, AFailureKeepsTheRepetitionsBefore) {
 }
 
 TEST(Methods, LongOperationsAreLaunchedSeldom) {
-  Script script = exact_script();
+  Script script = noiseless_script();
   script.launch_time = [](const auto&) { return milliseconds(400); };
   Laboratory laboratory(script);
   const Nanoseconds start = laboratory.device.host_time();
@@ -199,7 +199,7 @@ TEST(Methods, LongOperationsAreLaunchedSeldom) {
 }
 
 TEST(Methods, TheTracerGivesATimePerRepetition) {
-  ScriptedDevice device(exact_script());
+  ScriptedDevice device(noiseless_script());
   const std::vector<Nanoseconds> times = trace_operation(device, some_operation(), MeasureOptions(), 5);
   ASSERT_EQ(times.size(), 5u);
   for (const Nanoseconds time : times) EXPECT_NEAR(time.value(), kLaunch.value(), 0.01);

@@ -8,12 +8,12 @@
 namespace jitterscope::scripted {
 namespace {
 
-const Operation kAdd = Operation::parse("add:count=1024");
+const Operation kSequenceAdd = Operation::parse("add:count=1024");
 
 Model two_calls() {
   Model model;
   model.name = "two";
-  model.layers = {{{"first", "third"}, kAdd}, {{"second"}, Operation::parse("relu:count=1024")}};
+  model.layers = {{{"first", "third"}, kSequenceAdd}, {{"second"}, Operation::parse("relu:count=1024")}};
   model.calls = {{0, "first", {}}, {1, "second", {{0, 0, 2}}}, {0, "third", {{0, 1, 1}}}};
   return model;
 }
@@ -21,7 +21,7 @@ Model two_calls() {
 TEST(Sequence, EachCallHasItsOwnTime) {
   Laboratory laboratory;
   laboratory.device.script().launch_time = [](const LaunchContext& context) {
-    const bool is_add = context.operation != nullptr && *context.operation == kAdd;
+    const bool is_add = context.operation != nullptr && *context.operation == kSequenceAdd;
     return is_add ? microseconds(70) : microseconds(20);
   };
   const SequenceMeasurement sequence =

@@ -106,7 +106,7 @@ TEST(LayerReference, AttentionAgreesWithWholeMatrices) {
 }
 
 // A layer, forward and backward: what a backward operand is called says where it comes from.
-struct Layer {
+struct DifferentiatedLayer {
   Operation forward, backward;
 };
 
@@ -132,7 +132,7 @@ std::vector<double> differences(const Operation& forward, Tensors inputs, std::s
   return result;
 }
 
-void expect_gradients(const Layer& layer, testing::RandomOperation& random) {
+void expect_gradients(const DifferentiatedLayer& layer, testing::RandomOperation& random) {
   const Tensors inputs = random_inputs(layer.forward, random);
   const Tensors outputs = outputs_of(layer.forward, inputs);
   std::map<std::string, std::vector<double>> known;

@@ -22,7 +22,7 @@ std::string file_with(const std::string& layers) {
   return R"({"format": "jitterscope-model", "version": 1, "name": "m", "description": "d", "layers": )" +
          layers + "}";
 }
-std::string problem(const std::string& text) {
+std::string problem_of_model(const std::string& text) {
   return usage_message([&] { read_model(text, "m.json"); });
 }
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -43,17 +43,17 @@ TEST(Model, ReadsLayersInOrderAndMergesEqualOnes) {
 }
 
 TEST(Model, BrokenJsonNamesTheLine) {
-  EXPECT_THAT(problem("{\n\n  \"format\": \n  oops}"),
+  EXPECT_THAT(problem_of_model("{\n\n  \"format\": \n  oops}"),
               AllOf(HasSubstr("m.json: line 4:"), HasSubstr("not valid JSON: syntax error")));
-  EXPECT_THAT(problem("{\n\"a\": \"unended\n\"}"), HasSubstr("m.json: line 2:"));
-  EXPECT_THAT(problem("{\n\n"), HasSubstr("m.json: line 3:"));
-  EXPECT_THAT(problem(""), HasSubstr("m.json: line 1:"));
+  EXPECT_THAT(problem_of_model("{\n\"a\": \"unended\n\"}"), HasSubstr("m.json: line 2:"));
+  EXPECT_THAT(problem_of_model("{\n\n"), HasSubstr("m.json: line 3:"));
+  EXPECT_THAT(problem_of_model(""), HasSubstr("m.json: line 1:"));
 }
 
 TEST(Model, MessagesStayReadableForDamagedFiles) {
-  EXPECT_THAT(problem(R"({"version": 1e999})"),
+  EXPECT_THAT(problem_of_model(R"({"version": 1e999})"),
               AllOf(HasSubstr("m.json: not a model"), HasSubstr("'1e999'")));
-  const std::string message = problem("{\"\xc3\xa4\x7f" + std::string(10'000, 'x'));
+  const std::string message = problem_of_model("{\"\xc3\xa4\x7f" + std::string(10'000, 'x'));
   EXPECT_THAT(message, HasSubstr("line 1"));
   EXPECT_LT(message.size(), 300u);
   EXPECT_EQ(message.find('\x7f'), std::string::npos);
@@ -61,34 +61,37 @@ TEST(Model, MessagesStayReadableForDamagedFiles) {
 
 TEST(Model, WrongFieldsAreNamedByPointer) {
   const std::string good = file_with(R"([{"operation": "spin:ns=1", "names": ["c"]}])");
-  ASSERT_EQ(problem(good), "");
-  EXPECT_THAT(problem("[]"), AllOf(HasSubstr("m.json: /:"), HasSubstr("object"), HasSubstr("this is array")));
-  EXPECT_THAT(problem(replaced(good, "jitterscope-model", "onnx")),
+  ASSERT_EQ(problem_of_model(good), "");
+  EXPECT_THAT(problem_of_model("[]"),
+              AllOf(HasSubstr("m.json: /:"), HasSubstr("object"), HasSubstr("this is array")));
+  EXPECT_THAT(problem_of_model(replaced(good, "jitterscope-model", "onnx")),
               HasSubstr("/format: \"jitterscope-model\""));
-  EXPECT_THAT(problem(replaced(good, "\"version\": 1", "\"version\": 2")),
+  EXPECT_THAT(problem_of_model(replaced(good, "\"version\": 1", "\"version\": 2")),
               HasSubstr("/version: 1 was expected"));
-  EXPECT_THAT(problem(replaced(good, "\"version\": 1, ", "")),
+  EXPECT_THAT(problem_of_model(replaced(good, "\"version\": 1, ", "")),
               HasSubstr("/: the field 'version' is missing"));
-  EXPECT_THAT(problem(replaced(good, "\"d\"", "5")),
+  EXPECT_THAT(problem_of_model(replaced(good, "\"d\"", "5")),
               HasSubstr("/description: a string was expected, this is number"));
-  EXPECT_THAT(problem(replaced(good, "\"m\"", "\"\"")), HasSubstr("/name: a string that is not empty"));
-  EXPECT_THAT(problem(replaced(good, "layers", "layerz")),
+  EXPECT_THAT(problem_of_model(replaced(good, "\"m\"", "\"\"")),
+              HasSubstr("/name: a string that is not empty"));
+  EXPECT_THAT(problem_of_model(replaced(good, "layers", "layerz")),
               AllOf(HasSubstr("'layerz'"), HasSubstr("'layers'")));
-  EXPECT_THAT(problem(file_with("[]")), HasSubstr("/layers: an array with at least one element"));
-  EXPECT_THAT(problem(file_with("7")), HasSubstr("/layers: an array was expected, this is number"));
-  EXPECT_THAT(problem(file_with(R"([{"operation": "spin:ns=1", "names": []}])")),
+  EXPECT_THAT(problem_of_model(file_with("[]")), HasSubstr("/layers: an array with at least one element"));
+  EXPECT_THAT(problem_of_model(file_with("7")), HasSubstr("/layers: an array was expected, this is number"));
+  EXPECT_THAT(problem_of_model(file_with(R"([{"operation": "spin:ns=1", "names": []}])")),
               HasSubstr("/layers/0/names:"));
-  EXPECT_THAT(problem(file_with(R"([{"operation": "spin:ns=1", "names": ["a", 5]}])")),
+  EXPECT_THAT(problem_of_model(file_with(R"([{"operation": "spin:ns=1", "names": ["a", 5]}])")),
               HasSubstr("/layers/0/names/1: a string was expected"));
-  EXPECT_THAT(problem(file_with(R"([{"operation": "spin:ns=1", "names": ["a"]}, {"names": ["b"]}])")),
-              HasSubstr("/layers/1: the field 'operation' is missing"));
-  EXPECT_THAT(problem(file_with(R"([{"operation": "spin:nz=1", "names": ["a"]}])")),
+  EXPECT_THAT(
+      problem_of_model(file_with(R"([{"operation": "spin:ns=1", "names": ["a"]}, {"names": ["b"]}])")),
+      HasSubstr("/layers/1: the field 'operation' is missing"));
+  EXPECT_THAT(problem_of_model(file_with(R"([{"operation": "spin:nz=1", "names": ["a"]}])")),
               AllOf(HasSubstr("/layers/0/operation:"), HasSubstr("did you mean 'ns'")));
 }
 
 TEST(Model, DeepNestingIsAnErrorAndNoCrash) {
-  EXPECT_NE(problem(std::string(100'000, '[')), "");
-  EXPECT_NE(problem(std::string(100'000, '[') + std::string(100'000, ']')), "");
+  EXPECT_NE(problem_of_model(std::string(100'000, '[')), "");
+  EXPECT_NE(problem_of_model(std::string(100'000, '[') + std::string(100'000, ']')), "");
 }
 
 TEST(Model, FilesThatCannotBeReadAreNamed) {

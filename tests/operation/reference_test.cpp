@@ -21,7 +21,7 @@ std::vector<double> reference(const Operation& operation, const std::vector<Tens
   return result;
 }
 
-std::vector<Tensor> random_inputs(const Operation& operation, testing::RandomOperation& random) {
+std::vector<Tensor> normal_inputs(const Operation& operation, testing::RandomOperation& random) {
   std::vector<Tensor> inputs;
   for (const Operand& operand : operation.operands()) {
     if (operand.role == OperandRole::output) continue;
@@ -31,7 +31,7 @@ std::vector<Tensor> random_inputs(const Operation& operation, testing::RandomOpe
   return inputs;
 }
 
-void expect_near(const Tensor& actual, const Tensor& expected, const std::string& what) {
+void expect_tensors_near(const Tensor& actual, const Tensor& expected, const std::string& what) {
   ASSERT_EQ(actual.size(), expected.size()) << what;
   // Only the order of summation differs; thousands of terms of order one.
   for (std::size_t i = 0; i < actual.size(); ++i)
@@ -43,8 +43,8 @@ TEST(Reference, ConvolutionsAgreeWithTheScatterForm) {
   for (int i = 0; i < 400; ++i) {
     Conv2d conv = random.conv2d(4);
     const Operation operation(conv);
-    const std::vector<Tensor> inputs = random_inputs(operation, random);
-    expect_near(reference(operation, inputs), testing::scattered(conv, inputs), operation.text());
+    const std::vector<Tensor> inputs = normal_inputs(operation, random);
+    expect_tensors_near(reference(operation, inputs), testing::scattered(conv, inputs), operation.text());
   }
 }
 
@@ -53,8 +53,9 @@ TEST(Reference, MatrixProductsAgreeWithOuterProducts) {
   for (int i = 0; i < 200; ++i) {
     const Matmul matmul = random.matmul(7);
     const Operation operation(matmul);
-    const std::vector<Tensor> inputs = random_inputs(operation, random);
-    expect_near(reference(operation, inputs), testing::outer_products(matmul, inputs), operation.text());
+    const std::vector<Tensor> inputs = normal_inputs(operation, random);
+    expect_tensors_near(reference(operation, inputs), testing::outer_products(matmul, inputs),
+                        operation.text());
   }
 }
 

@@ -10,7 +10,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::usage_message;
 
-std::string problem(const std::string& text) {
+std::string problem_of_shape(const std::string& text) {
   return usage_message([&] { Operation::parse(text); });
 }
 std::vector<std::int64_t> counts(const Operation& operation) {
@@ -222,49 +222,57 @@ TEST(OperationShape, WithDataTypeChangesOnlyThat) {
 }
 
 TEST(OperationShape, ImpossibleShapesSayWhichAndWhy) {
-  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=3,k=1,rs=7,pad=1"),
+  EXPECT_THAT(problem_of_shape("conv2d:n=1,c=1,hw=3,k=1,rs=7,pad=1"),
               AllOf(HasSubstr("7x7 filter"), HasSubstr("dilation 1"), HasSubstr("padded 5x5 input")));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,h=9,w=3,k=1,rs=3,dilation=2x3"),
+  EXPECT_THAT(problem_of_shape("conv2d:n=1,c=1,h=9,w=3,k=1,rs=3,dilation=2x3"),
               AllOf(HasSubstr("dilation 2x3"), HasSubstr("padded 9x3 input")));
-  EXPECT_THAT(problem("conv2d:n=1,c=6,hw=3,k=4,rs=1,groups=3"), HasSubstr("groups=3 does not divide k=4"));
-  EXPECT_THAT(problem("conv2d:n=1,c=5,hw=3,k=4,rs=1,groups=2"), HasSubstr("groups=2 does not divide c=5"));
-  EXPECT_THAT(problem("conv2d:n=0,c=1,hw=3,k=1,rs=1"),
+  EXPECT_THAT(problem_of_shape("conv2d:n=1,c=6,hw=3,k=4,rs=1,groups=3"),
+              HasSubstr("groups=3 does not divide k=4"));
+  EXPECT_THAT(problem_of_shape("conv2d:n=1,c=5,hw=3,k=4,rs=1,groups=2"),
+              HasSubstr("groups=2 does not divide c=5"));
+  EXPECT_THAT(problem_of_shape("conv2d:n=0,c=1,hw=3,k=1,rs=1"),
               HasSubstr("n=0 is impossible: n must be from 1 to 2147483647"));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=3,k=1,rs=1,stride=1x0"), HasSubstr("stride=0"));
-  EXPECT_THAT(problem("matmul:m=1,n=2147483648,k=1"), HasSubstr("n=2147483648 is impossible"));
-  EXPECT_THAT(problem("copy:bytes=6"),
+  EXPECT_THAT(problem_of_shape("conv2d:n=1,c=1,hw=3,k=1,rs=1,stride=1x0"), HasSubstr("stride=0"));
+  EXPECT_THAT(problem_of_shape("matmul:m=1,n=2147483648,k=1"), HasSubstr("n=2147483648 is impossible"));
+  EXPECT_THAT(problem_of_shape("copy:bytes=6"),
               AllOf(HasSubstr("bytes=6"), HasSubstr("multiple of 4"), HasSubstr("f32")));
-  EXPECT_THAT(problem("copy:bytes=0"), HasSubstr("bytes=0 is impossible"));
-  EXPECT_THAT(problem("spin:ns=1,threads=1025"), HasSubstr("threads must be from 1 to 1024"));
+  EXPECT_THAT(problem_of_shape("copy:bytes=0"), HasSubstr("bytes=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("spin:ns=1,threads=1025"), HasSubstr("threads must be from 1 to 1024"));
 }
 
 TEST(OperationShape, ImpossibleWindowsSayWhichAndWhy) {
-  EXPECT_THAT(problem("max_pool:n=1,c=1,hw=3,window=5,pad=0"),
+  EXPECT_THAT(problem_of_shape("max_pool:n=1,c=1,hw=3,window=5,pad=0"),
               AllOf(HasSubstr("window=5"), HasSubstr("padded input of 3")));
-  EXPECT_THAT(problem("avg_pool:n=1,c=1,hw=9,window=3,pad=2"),
+  EXPECT_THAT(problem_of_shape("avg_pool:n=1,c=1,hw=9,window=3,pad=2"),
               AllOf(HasSubstr("pad=2"), HasSubstr("half of window=3")));
-  EXPECT_THAT(problem("max_pool:n=1,c=1,hw=9"), HasSubstr("window is missing"));
-  EXPECT_THAT(problem("max_pool:n=1,c=1,hw=9,window=2,stride=0"), HasSubstr("stride=0 is impossible"));
-  EXPECT_THAT(problem("batch_norm:n=1,c=0,hw=9"), HasSubstr("c=0 is impossible"));
-  EXPECT_THAT(problem("attention:batch=1,heads=1,queries=1,keys=0,dim=1"), HasSubstr("keys=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("max_pool:n=1,c=1,hw=9"), HasSubstr("window is missing"));
+  EXPECT_THAT(problem_of_shape("max_pool:n=1,c=1,hw=9,window=2,stride=0"),
+              HasSubstr("stride=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("batch_norm:n=1,c=0,hw=9"), HasSubstr("c=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("attention:batch=1,heads=1,queries=1,keys=0,dim=1"),
+              HasSubstr("keys=0 is impossible"));
 }
 
 TEST(OperationShape, HugeOperandsAreRefusedWithoutOverflow) {
   const std::string largest = "2147483647";
-  EXPECT_THAT(problem("conv2d:n=" + largest + ",c=" + largest + ",hw=" + largest + ",k=" + largest + ",rs=1"),
+  EXPECT_THAT(problem_of_shape("conv2d:n=" + largest + ",c=" + largest + ",hw=" + largest + ",k=" + largest +
+                               ",rs=1"),
               HasSubstr("64 TiB"));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=1,k=1,rs=" + largest + ",dilation=" + largest + ",pad=" + largest),
-              HasSubstr("filter"));
-  EXPECT_THAT(problem("matmul:m=" + largest + ",n=" + largest + ",k=" + largest + ",batch=" + largest),
+  EXPECT_THAT(
+      problem_of_shape("conv2d:n=1,c=1,hw=1,k=1,rs=" + largest + ",dilation=" + largest + ",pad=" + largest),
+      HasSubstr("filter"));
+  EXPECT_THAT(
+      problem_of_shape("matmul:m=" + largest + ",n=" + largest + ",k=" + largest + ",batch=" + largest),
+      HasSubstr("64 TiB"));
+  EXPECT_THAT(problem_of_shape("linear:n=8Mi,in=4Mi,out=1,bias=0,dtype=f16"), HasSubstr("64 TiB"));
+  EXPECT_THAT(
+      problem_of_shape("attention:batch=" + largest + ",heads=" + largest + ",queries=" + largest + ",dim=1"),
+      HasSubstr("64 TiB"));
+  EXPECT_THAT(problem_of_shape("max_pool:n=" + largest + ",c=" + largest + ",hw=" + largest + ",window=1"),
               HasSubstr("64 TiB"));
-  EXPECT_THAT(problem("linear:n=8Mi,in=4Mi,out=1,bias=0,dtype=f16"), HasSubstr("64 TiB"));
-  EXPECT_THAT(problem("attention:batch=" + largest + ",heads=" + largest + ",queries=" + largest + ",dim=1"),
-              HasSubstr("64 TiB"));
-  EXPECT_THAT(problem("max_pool:n=" + largest + ",c=" + largest + ",hw=" + largest + ",window=1"),
-              HasSubstr("64 TiB"));
-  EXPECT_EQ(problem("linear:n=8Mi,in=2Mi,out=1,bias=0,dtype=f16"), "");
-  EXPECT_EQ(problem("fill:count=1024Gi,dtype=f64"), "");
-  EXPECT_THAT(problem("fill:count=1025Gi"), HasSubstr("count must be from 1 to 1099511627776"));
+  EXPECT_EQ(problem_of_shape("linear:n=8Mi,in=2Mi,out=1,bias=0,dtype=f16"), "");
+  EXPECT_EQ(problem_of_shape("fill:count=1024Gi,dtype=f64"), "");
+  EXPECT_THAT(problem_of_shape("fill:count=1025Gi"), HasSubstr("count must be from 1 to 1099511627776"));
 }
 
 TEST(OperationShape, ConstructionChecksToo) {

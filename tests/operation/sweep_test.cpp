@@ -23,7 +23,7 @@ std::vector<std::int64_t> counts(const std::string& values) {
   }
   return result;
 }
-std::string problem(const std::string& text) {
+std::string problem_of_sweep(const std::string& text) {
   return usage_message([&] { parse_sweep(text); });
 }
 
@@ -55,36 +55,38 @@ TEST(Sweep, PairsMayBeListed) {
 }
 
 TEST(Sweep, BadRangesAreNamed) {
-  EXPECT_THAT(problem("add:count=1..8"),
+  EXPECT_THAT(problem_of_sweep("add:count=1..8"),
               AllOf(HasSubstr("count"), HasSubstr("'1..8'"), HasSubstr("FIRST..LAST+STEP")));
-  EXPECT_THAT(problem("add:count=..8*2"), HasSubstr("FIRST..LAST*FACTOR"));
-  EXPECT_THAT(problem("add:count=1..8*x"), HasSubstr("FIRST..LAST*FACTOR"));
-  EXPECT_THAT(problem("add:count=8..1*2"), HasSubstr("ends before it begins"));
+  EXPECT_THAT(problem_of_sweep("add:count=..8*2"), HasSubstr("FIRST..LAST*FACTOR"));
+  EXPECT_THAT(problem_of_sweep("add:count=1..8*x"), HasSubstr("FIRST..LAST*FACTOR"));
+  EXPECT_THAT(problem_of_sweep("add:count=8..1*2"), HasSubstr("ends before it begins"));
   for (const std::string endless : {"1..8*1", "1..8*0", "1..8+0", "0..8*2"}) {
-    EXPECT_THAT(problem("add:count=" + endless), HasSubstr("never ends"));
+    EXPECT_THAT(problem_of_sweep("add:count=" + endless), HasSubstr("never ends"));
   }
 }
 
 TEST(Sweep, EndsWithoutOverflow) {
-  EXPECT_THAT(problem("add:count=9223372036854775806..9223372036854775807*2"), HasSubstr("is impossible"));
-  EXPECT_THAT(problem("add:count=9223372036854775806..9223372036854775807+2"), HasSubstr("is impossible"));
-  EXPECT_THAT(problem("add:count=1..9223372036854775807+9223372036854775807"), "");
+  EXPECT_THAT(problem_of_sweep("add:count=9223372036854775806..9223372036854775807*2"),
+              HasSubstr("is impossible"));
+  EXPECT_THAT(problem_of_sweep("add:count=9223372036854775806..9223372036854775807+2"),
+              HasSubstr("is impossible"));
+  EXPECT_THAT(problem_of_sweep("add:count=1..9223372036854775807+9223372036854775807"), "");
 }
 
 TEST(Sweep, TenThousandOperationsAndNoMore) {
   EXPECT_EQ(parse_sweep("add:count=1..10000+1").size(), 10000u);
-  EXPECT_THAT(problem("add:count=1..10001+1"), HasSubstr("more than 10000"));
-  EXPECT_THAT(problem("add:count=1..1000000000000+1"), HasSubstr("more than 10000"));
-  EXPECT_THAT(problem("matmul:m=1..9999+1,n=1..9999+1,k=1..9999+1,batch=1..9999+1,dtype=f16,f32"),
+  EXPECT_THAT(problem_of_sweep("add:count=1..10001+1"), HasSubstr("more than 10000"));
+  EXPECT_THAT(problem_of_sweep("add:count=1..1000000000000+1"), HasSubstr("more than 10000"));
+  EXPECT_THAT(problem_of_sweep("matmul:m=1..9999+1,n=1..9999+1,k=1..9999+1,batch=1..9999+1,dtype=f16,f32"),
               HasSubstr("more than 10000"));
 }
 
 TEST(Sweep, SaysWhichOperationIsImpossible) {
-  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=7,5,3,k=1,rs=5"),
+  EXPECT_THAT(problem_of_sweep("conv2d:n=1,c=1,hw=7,5,3,k=1,rs=5"),
               AllOf(HasSubstr("padded 3x3"), HasSubstr("'conv2d:n=1,c=1,hw=3,k=1,rs=5' of the sweep")));
-  EXPECT_THAT(problem("add:count=0"), ::testing::Not(HasSubstr("sweep")));
-  EXPECT_THAT(problem("add:count=1,,2"), HasSubstr("count has no value"));
-  EXPECT_THAT(problem("add:count=1,2,dtype=f32,count=3"), HasSubstr("count is given twice"));
+  EXPECT_THAT(problem_of_sweep("add:count=0"), ::testing::Not(HasSubstr("sweep")));
+  EXPECT_THAT(problem_of_sweep("add:count=1,,2"), HasSubstr("count has no value"));
+  EXPECT_THAT(problem_of_sweep("add:count=1,2,dtype=f32,count=3"), HasSubstr("count is given twice"));
 }
 
 }  // namespace

@@ -13,14 +13,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::usage_message;
 
-std::string normal_form(std::string_view text) { return Operation::parse(text).text(); }
-std::string problem(const std::string& text) {
+std::string normal_text(std::string_view text) { return Operation::parse(text).text(); }
+std::string problem_of_text(const std::string& text) {
   return usage_message([&] { Operation::parse(text); });
 }
 
 TEST(OperationText, NormalFormIsAFixedPointOfTheIssuesExample) {
   const std::string text = "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop";
-  EXPECT_EQ(normal_form(text), text);
+  EXPECT_EQ(normal_text(text), text);
 }
 
 TEST(OperationText, ParsingGivesBackEveryRandomOperation) {
@@ -34,33 +34,33 @@ TEST(OperationText, ParsingGivesBackEveryRandomOperation) {
 }
 
 TEST(OperationText, OrderAndSpellingDoNotMatter) {
-  EXPECT_EQ(normal_form(" conv2d: pad=1x1, rs=3 ,k=8,h=5,w=5,c=4,n=2,dtype=half,stride=1"),
+  EXPECT_EQ(normal_text(" conv2d: pad=1x1, rs=3 ,k=8,h=5,w=5,c=4,n=2,dtype=half,stride=1"),
             "conv2d:n=2,c=4,hw=5,k=8,rs=3,pad=1,dtype=f16,layout=nchw,direction=fprop");
-  EXPECT_EQ(normal_form("conv2d:n=2,c=4,h=5,w=7,k=8,r=3,s=1,stride=2x1,pad=1x0,dilation=1x2,groups=2"),
+  EXPECT_EQ(normal_text("conv2d:n=2,c=4,h=5,w=7,k=8,r=3,s=1,stride=2x1,pad=1x0,dilation=1x2,groups=2"),
             "conv2d:n=2,c=4,h=5,w=7,k=8,r=3,s=1,stride=2x1,pad=1x0,dilation=1x2,groups=2,dtype=f32,"
             "layout=nchw,direction=fprop");
-  EXPECT_EQ(normal_form("matmul:m=1,n=2,k=3,batch=4,ta=true,tb=false,bias=1,dtype=bfloat16"),
+  EXPECT_EQ(normal_text("matmul:m=1,n=2,k=3,batch=4,ta=true,tb=false,bias=1,dtype=bfloat16"),
             "matmul:m=1,n=2,k=3,batch=4,ta=1,bias=1,dtype=bf16");
-  EXPECT_EQ(normal_form("linear:n=1,in=2,out=3,bias=0"), "linear:n=1,in=2,out=3,bias=0,dtype=f32");
-  EXPECT_EQ(normal_form("copy:bytes=1Gi,kind=h2d,memory=pageable"),
+  EXPECT_EQ(normal_text("linear:n=1,in=2,out=3,bias=0"), "linear:n=1,in=2,out=3,bias=0,dtype=f32");
+  EXPECT_EQ(normal_text("copy:bytes=1Gi,kind=h2d,memory=pageable"),
             "copy:bytes=1073741824,kind=h2d,memory=pageable");
-  EXPECT_EQ(normal_form("batch_norm:n=1,c=2,h=3,w=3,pass=inference,layout=nhwc"),
+  EXPECT_EQ(normal_text("batch_norm:n=1,c=2,h=3,w=3,pass=inference,layout=nhwc"),
             "batch_norm:n=1,c=2,hw=3,dtype=f32,layout=nhwc,pass=inference");
-  EXPECT_EQ(normal_form("max_pool:n=1,c=2,hw=9,window=3x2,stride=3x2,pad=1"),
+  EXPECT_EQ(normal_text("max_pool:n=1,c=2,hw=9,window=3x2,stride=3x2,pad=1"),
             "max_pool:n=1,c=2,hw=9,window=3x2,pad=1,dtype=f32,layout=nchw");
-  EXPECT_EQ(normal_form("avg_pool:n=1,c=2,hw=9,window=3,stride=2,pass=backward"),
+  EXPECT_EQ(normal_text("avg_pool:n=1,c=2,hw=9,window=3,stride=2,pass=backward"),
             "avg_pool:n=1,c=2,hw=9,window=3,stride=2,dtype=f32,layout=nchw,pass=backward");
-  EXPECT_EQ(normal_form("softmax:columns=2,rows=1,pass=forward"), "softmax:rows=1,columns=2,dtype=f32");
-  EXPECT_EQ(normal_form("attention:batch=1,heads=2,dim=8,queries=4,keys=4,causal=1"),
+  EXPECT_EQ(normal_text("softmax:columns=2,rows=1,pass=forward"), "softmax:rows=1,columns=2,dtype=f32");
+  EXPECT_EQ(normal_text("attention:batch=1,heads=2,dim=8,queries=4,keys=4,causal=1"),
             "attention:batch=1,heads=2,queries=4,dim=8,causal=1,dtype=f16");
-  EXPECT_EQ(normal_form("attention:batch=1,heads=2,dim=8,queries=4,keys=5,dtype=f32,pass=backward"),
+  EXPECT_EQ(normal_text("attention:batch=1,heads=2,dim=8,queries=4,keys=5,dtype=f32,pass=backward"),
             "attention:batch=1,heads=2,queries=4,keys=5,dim=8,dtype=f32,pass=backward");
-  EXPECT_EQ(normal_form("embedding:count=2Ki,rows=3,columns=4"),
+  EXPECT_EQ(normal_text("embedding:count=2Ki,rows=3,columns=4"),
             "embedding:count=2048,rows=3,columns=4,dtype=f32");
-  EXPECT_EQ(normal_form("relu:count=3Ki"), "relu:count=3072,dtype=f32");
-  EXPECT_EQ(normal_form("fill:count=2Mi,dtype=fp64"), "fill:count=2097152,dtype=f64");
-  EXPECT_EQ(normal_form("spin:cycles=100,threads=64"), "spin:cycles=100,threads=64");
-  EXPECT_EQ(normal_form("spin:ns=0,blocks=132"), "spin:ns=0,blocks=132");
+  EXPECT_EQ(normal_text("relu:count=3Ki"), "relu:count=3072,dtype=f32");
+  EXPECT_EQ(normal_text("fill:count=2Mi,dtype=fp64"), "fill:count=2097152,dtype=f64");
+  EXPECT_EQ(normal_text("spin:cycles=100,threads=64"), "spin:cycles=100,threads=64");
+  EXPECT_EQ(normal_text("spin:ns=0,blocks=132"), "spin:ns=0,blocks=132");
 }
 
 TEST(OperationText, DataTypesHaveTheNamesThatPeopleType) {
@@ -83,34 +83,34 @@ TEST(OperationText, IndicesAreNoTypeToComputeIn) {
       continue;
     }
     const std::string shape = help.example.substr(0, help.example.find(",dtype="));
-    EXPECT_THAT(problem(shape + ",dtype=i64"),
+    EXPECT_THAT(problem_of_text(shape + ",dtype=i64"),
                 AllOf(HasSubstr(help.kind + ": dtype=i64 is impossible"), HasSubstr("holds indices")));
     for (const ParameterHelp& known : help.parameters) {
       EXPECT_EQ(known.meaning.find("i64"), std::string::npos) << help.kind << " " << known.name;
     }
   }
-  EXPECT_THAT(problem("add:count=1,dtype=i46"), ::testing::Not(HasSubstr("'i64'")));
+  EXPECT_THAT(problem_of_text("add:count=1,dtype=i46"), ::testing::Not(HasSubstr("'i64'")));
   EXPECT_EQ(to_string(DataType::i64), "i64");
   EXPECT_EQ(element_size(DataType::i64), Bytes(8));
 }
 
 TEST(OperationText, OnlyBatchNormalizationDiffersInInference) {
-  EXPECT_THAT(problem("softmax:rows=1,columns=1,pass=inference"),
+  EXPECT_THAT(problem_of_text("softmax:rows=1,columns=1,pass=inference"),
               AllOf(HasSubstr("softmax: pass=inference is the same as pass=forward")));
   for (const char* shape :
        {"layer_norm:rows=1,columns=1", "max_pool:n=1,c=1,hw=1,window=1", "embedding:count=1,rows=1,columns=1",
         "attention:batch=1,heads=1,queries=1,dim=1"}) {
-    EXPECT_THAT(problem(std::string(shape) + ",pass=inference"), HasSubstr("write forward")) << shape;
+    EXPECT_THAT(problem_of_text(std::string(shape) + ",pass=inference"), HasSubstr("write forward")) << shape;
   }
-  EXPECT_EQ(problem("batch_norm:n=1,c=1,hw=1,pass=inference"), "");
+  EXPECT_EQ(problem_of_text("batch_norm:n=1,c=1,hw=1,pass=inference"), "");
 }
 
 TEST(OperationText, BatchNormalizationsWeightsAreF32OrOfItsType) {
   const std::string text = "batch_norm:n=1,c=1,hw=1,dtype=f16";
   EXPECT_EQ(Operation::parse(text + ",weights=f32"), Operation::parse(text));
   EXPECT_EQ(Operation::parse(text + ",weights=f16").text(), text + ",layout=nchw,weights=f16");
-  EXPECT_THAT(problem(text + ",weights=bf16"), HasSubstr("weights=bf16 beside dtype=f16"));
-  EXPECT_THAT(problem("batch_norm:n=1,c=1,hw=1,weights=f16"), HasSubstr("leave weights out"));
+  EXPECT_THAT(problem_of_text(text + ",weights=bf16"), HasSubstr("weights=bf16 beside dtype=f16"));
+  EXPECT_THAT(problem_of_text("batch_norm:n=1,c=1,hw=1,weights=f16"), HasSubstr("leave weights out"));
 }
 
 TEST(OperationText, CopyOnTheDeviceIgnoresHostMemory) {
@@ -118,51 +118,54 @@ TEST(OperationText, CopyOnTheDeviceIgnoresHostMemory) {
 }
 
 TEST(OperationText, UnknownWordsNameTheNearest) {
-  EXPECT_THAT(problem("conv2:n=1"), AllOf(HasSubstr("'conv2'"), HasSubstr("did you mean 'conv2d'")));
-  EXPECT_THAT(problem("xyzzy:n=1"), AllOf(HasSubstr("'xyzzy'"), HasSubstr("conv2d, matmul, linear")));
-  EXPECT_THAT(problem("conv2d:n=1,strid=2"), AllOf(HasSubstr("'strid'"), HasSubstr("did you mean 'stride'")));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=1,k=1,rs=1,layout=nhcw"),
+  EXPECT_THAT(problem_of_text("conv2:n=1"), AllOf(HasSubstr("'conv2'"), HasSubstr("did you mean 'conv2d'")));
+  EXPECT_THAT(problem_of_text("xyzzy:n=1"), AllOf(HasSubstr("'xyzzy'"), HasSubstr("conv2d, matmul, linear")));
+  EXPECT_THAT(problem_of_text("conv2d:n=1,strid=2"),
+              AllOf(HasSubstr("'strid'"), HasSubstr("did you mean 'stride'")));
+  EXPECT_THAT(problem_of_text("conv2d:n=1,c=1,hw=1,k=1,rs=1,layout=nhcw"),
               AllOf(HasSubstr("layout"), HasSubstr("'nhcw'"), HasSubstr("did you mean 'n")));
-  EXPECT_THAT(problem("add:count=1,dtype=f8"), AllOf(HasSubstr("dtype"), HasSubstr("'f8'")));
-  EXPECT_THAT(problem("add:count=1,dtype=quadruple"), HasSubstr("known: f64, f32, tf32, f16, bf16"));
-  EXPECT_THAT(problem("matmul:m=1,n=1,k=1,ta=yes"), AllOf(HasSubstr("ta"), HasSubstr("known: 0, 1")));
+  EXPECT_THAT(problem_of_text("add:count=1,dtype=f8"), AllOf(HasSubstr("dtype"), HasSubstr("'f8'")));
+  EXPECT_THAT(problem_of_text("add:count=1,dtype=quadruple"), HasSubstr("known: f64, f32, tf32, f16, bf16"));
+  EXPECT_THAT(problem_of_text("matmul:m=1,n=1,k=1,ta=yes"), AllOf(HasSubstr("ta"), HasSubstr("known: 0, 1")));
 }
 
 TEST(OperationText, ValuesThatAreNoNumbersAreNamed) {
   for (const std::string bad : {"x", "-1", "+1", "1.5", "0x10", "1k", "1KiB", "9223372036854775808",
                                 "16777216Ti", "9223372036854775807Ki", "1 2"}) {
-    EXPECT_THAT(problem("add:count=" + bad),
+    EXPECT_THAT(problem_of_text("add:count=" + bad),
                 AllOf(HasSubstr("add: count"), HasSubstr("'" + bad + "'"), HasSubstr("not a whole number")));
   }
-  EXPECT_THAT(problem("add:count="), HasSubstr("count has no value"));
+  EXPECT_THAT(problem_of_text("add:count="), HasSubstr("count has no value"));
   for (const std::string bad : {"2x", "x2", "1x2x3", "ax1"}) {
-    EXPECT_THAT(problem("conv2d:n=1,c=1,hw=9,k=1,rs=1,stride=" + bad),
+    EXPECT_THAT(problem_of_text("conv2d:n=1,c=1,hw=9,k=1,rs=1,stride=" + bad),
                 AllOf(HasSubstr("stride"), HasSubstr("'" + bad + "'"), HasSubstr("height x width")));
   }
 }
 
 TEST(OperationText, MissingAndContradictingParametersAreNamed) {
-  EXPECT_THAT(problem("conv2d:n=1"), AllOf(HasSubstr("c is missing"), HasSubstr("example: conv2d:")));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,k=1,rs=1"), HasSubstr("hw (or h and w) is missing"));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,h=1,k=1,rs=1"), HasSubstr("w is missing"));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=1,w=1,k=1,rs=1"), HasSubstr("w is given beside hw"));
-  EXPECT_THAT(problem("conv2d:n=1,c=1,hw=1,k=1,rs=1,r=1"), HasSubstr("r is given beside rs"));
-  EXPECT_THAT(problem("conv2d:n=1,n=2"), HasSubstr("n is given twice"));
-  EXPECT_THAT(problem("spin"), HasSubstr("ns (or cycles) is missing"));
-  EXPECT_THAT(problem("spin:ns=1,cycles=1"), HasSubstr("ns and cycles are both given"));
-  EXPECT_THAT(problem("copy"), HasSubstr("bytes is missing"));
-  EXPECT_THAT(problem(""), HasSubstr("begins with its kind: conv2d"));
-  EXPECT_THAT(problem("add:5"), AllOf(HasSubstr("'5' is not name=value"), HasSubstr("add:count=")));
+  EXPECT_THAT(problem_of_text("conv2d:n=1"), AllOf(HasSubstr("c is missing"), HasSubstr("example: conv2d:")));
+  EXPECT_THAT(problem_of_text("conv2d:n=1,c=1,k=1,rs=1"), HasSubstr("hw (or h and w) is missing"));
+  EXPECT_THAT(problem_of_text("conv2d:n=1,c=1,h=1,k=1,rs=1"), HasSubstr("w is missing"));
+  EXPECT_THAT(problem_of_text("conv2d:n=1,c=1,hw=1,w=1,k=1,rs=1"), HasSubstr("w is given beside hw"));
+  EXPECT_THAT(problem_of_text("conv2d:n=1,c=1,hw=1,k=1,rs=1,r=1"), HasSubstr("r is given beside rs"));
+  EXPECT_THAT(problem_of_text("conv2d:n=1,n=2"), HasSubstr("n is given twice"));
+  EXPECT_THAT(problem_of_text("spin"), HasSubstr("ns (or cycles) is missing"));
+  EXPECT_THAT(problem_of_text("spin:ns=1,cycles=1"), HasSubstr("ns and cycles are both given"));
+  EXPECT_THAT(problem_of_text("copy"), HasSubstr("bytes is missing"));
+  EXPECT_THAT(problem_of_text(""), HasSubstr("begins with its kind: conv2d"));
+  EXPECT_THAT(problem_of_text("add:5"), AllOf(HasSubstr("'5' is not name=value"), HasSubstr("add:count=")));
 }
 
 TEST(OperationText, OneOperationRefusesSweeps) {
-  EXPECT_THAT(problem("add:count=1,2"),
+  EXPECT_THAT(problem_of_text("add:count=1,2"),
               AllOf(HasSubstr("'count=1,2' is a list"), HasSubstr("sweeps are for `run`")));
-  EXPECT_THAT(problem("add:count=1..8*2"), AllOf(HasSubstr("range"), HasSubstr("sweeps are for `run`")));
+  EXPECT_THAT(problem_of_text("add:count=1..8*2"),
+              AllOf(HasSubstr("range"), HasSubstr("sweeps are for `run`")));
 }
 
 TEST(OperationText, MessagesStayReadableForDamagedInput) {
-  const std::string message = problem(std::string("add:count=\x1b[31m\xff\n") + std::string(1000, 'x'));
+  const std::string message =
+      problem_of_text(std::string("add:count=\x1b[31m\xff\n") + std::string(1000, 'x'));
   EXPECT_LT(message.size(), 200u);
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
   EXPECT_EQ(message.find('\n'), std::string::npos);
@@ -176,7 +179,7 @@ TEST(OperationHelp, EveryExampleParsesAndEveryParameterIsRead) {
     for (const ParameterHelp& parameter : help.parameters) {
       EXPECT_FALSE(parameter.meaning.empty());
       // A known parameter with an empty value is complained about by its reader, an unknown one at once.
-      const std::string message = problem(help.kind + ":" + parameter.name + "=");
+      const std::string message = problem_of_text(help.kind + ":" + parameter.name + "=");
       EXPECT_THAT(message, ::testing::Not(HasSubstr("no parameter"))) << help.kind << " " << parameter.name;
       EXPECT_NE(message, "") << help.kind << " " << parameter.name;
     }

@@ -14,10 +14,10 @@
 namespace jitterscope {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Exit code of scripts/validate-json: 0 valid, 1 not.
-int validate(const std::string& text) {
+int validate_record(const std::string& text) {
   const std::string path = testing::TempDir() + "record_" + std::to_string(::getpid()) + ".json";
   std::ofstream(path) << text;
   const int status = std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str());
@@ -38,37 +38,37 @@ std::string damaged(const std::string& pointer, const Json& value) {
 }
 
 TEST(Json, RecordsAreValid) {
-  EXPECT_EQ(validate(run_json(test::sample_model())), 0);
-  EXPECT_EQ(validate(run_json(test::sample_operation())), 0);
-  EXPECT_EQ(validate(run_json(RunRecord())), 0);
+  EXPECT_EQ(validate_record(run_json(test::sample_model())), 0);
+  EXPECT_EQ(validate_record(run_json(test::sample_operation())), 0);
+  EXPECT_EQ(validate_record(run_json(RunRecord())), 0);
 }
 
 TEST(Json, AbsentAndOddValuesAreValid) {
   RunRecord record = test::sample_model();
   record.title = "\xff\"\n\\µ|";
   Measurement& measurement = record.results[0].measurements[0];
-  measurement.time = {Nanoseconds(kNan), Nanoseconds(kNan), Nanoseconds(kNan), 0};
+  measurement.time = {Nanoseconds(kNotANumber), Nanoseconds(kNotANumber), Nanoseconds(kNotANumber), 0};
   measurement.launches = {};
   measurement.clock.reset();
-  measurement.rounds[0].launches.push_back(Nanoseconds(kNan));
+  measurement.rounds[0].launches.push_back(Nanoseconds(kNotANumber));
   measurement.rounds[0].sensors = SensorReading();
   measurement.stop_reason = StopReason::time_limit;
   record.results[1].measurements[0].steadiness = Steadiness{Steadiness::Verdict::never_steady, {}, {}, 0};
-  record.results[0].verification->relative_error = kNan;
+  record.results[0].verification->relative_error = kNotANumber;
   record.interrupted = true;
-  EXPECT_EQ(validate(run_json(record)), 0);
+  EXPECT_EQ(validate_record(run_json(record)), 0);
 }
 
 TEST(Json, DamagedRecordsAreRefused) {
-  EXPECT_EQ(validate(damaged("/title", "other")), 0) << "the control: a change that does no harm";
-  EXPECT_EQ(validate(damaged("/version", 2)), 1);
-  EXPECT_EQ(validate(damaged("/device", nullptr)), 1);
-  EXPECT_EQ(validate(damaged("/results/0/measurements/0/rounds/3/launch_seconds/1", "20 us")), 1);
-  EXPECT_EQ(validate(damaged("/results/0/measurements/0/conditions/cache", "lukewarm")), 1);
-  EXPECT_EQ(validate(damaged("/results/0/measurements/0/time/median_ns", 20)), 1);
-  EXPECT_EQ(validate(damaged("/results/0/measurements/0/time/high_seconds", nullptr)), 1);
-  EXPECT_EQ(validate(run_json(test::sample_model()).substr(0, 4000)), 1);
-  EXPECT_EQ(validate("{\"format\": NaN}"), 1);
+  EXPECT_EQ(validate_record(damaged("/title", "other")), 0) << "the control: a change that does no harm";
+  EXPECT_EQ(validate_record(damaged("/version", 2)), 1);
+  EXPECT_EQ(validate_record(damaged("/device", nullptr)), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/rounds/3/launch_seconds/1", "20 us")), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/conditions/cache", "lukewarm")), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/time/median_ns", 20)), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/time/high_seconds", nullptr)), 1);
+  EXPECT_EQ(validate_record(run_json(test::sample_model()).substr(0, 4000)), 1);
+  EXPECT_EQ(validate_record("{\"format\": NaN}"), 1);
 }
 
 TEST(Json, NumbersReadBackAsTheyWere) {
@@ -98,7 +98,7 @@ TEST(Json, NoIntervalBelowSixRounds) {
 TEST(JsonText, PlainArraysStayOnOneLine) {
   Json document = {{"numbers", {1, 2.5}}, {"empty", Json::object()}};
   document["list"] = Json::array({Json::object({{"a", 1}})});
-  put(document, "absent", kNan);
+  put(document, "absent", kNotANumber);
   put(document, "time", Nanoseconds(127900));
   EXPECT_EQ(json_text(document),
             "{\n \"numbers\": [1,2.5],\n \"empty\": {},\n \"list\": [\n  {\n   \"a\": 1\n  }\n ],\n"

@@ -48,7 +48,7 @@ MethodsRecord sample() {
   return record;
 }
 
-int validate(const std::string& text) {
+int validate_methods(const std::string& text) {
   const std::string path = testing::TempDir() + "methods_" + std::to_string(::getpid()) + ".json";
   std::ofstream(path) << text;
   const int status = std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str());
@@ -98,7 +98,7 @@ TEST(MethodsTable, OneRepetitionHasNoSpread) {
 
 TEST(MethodsJson, IsValidAndHoldsTheTimes) {
   const std::string text = methods_json(sample());
-  EXPECT_EQ(validate(text), 0);
+  EXPECT_EQ(validate_methods(text), 0);
   const Json document = Json::parse(text);
   const Json& wall = document.at("methods").at(0);
   EXPECT_DOUBLE_EQ(wall.at("median_seconds"), 8.3e-6);
@@ -111,10 +111,10 @@ TEST(MethodsJson, IsValidAndHoldsTheTimes) {
 TEST(MethodsJson, TheSchemaRefusesWhatIsWrong) {
   Json document = Json::parse(methods_json(sample()));
   document["methods"][0].erase("sentence");
-  EXPECT_EQ(validate(json_text(document)), 1);
+  EXPECT_EQ(validate_methods(json_text(document)), 1);
   document = Json::parse(methods_json(sample()));
   document["methods"][3]["id"] = "stopwatch";
-  EXPECT_EQ(validate(json_text(document)), 1);
+  EXPECT_EQ(validate_methods(json_text(document)), 1);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ SelftestRecord sample() {
   return record;
 }
 
-int validate(const std::string& text) {
+int validate_selftest(const std::string& text) {
   const std::string path = testing::TempDir() + "selftest_" + std::to_string(::getpid()) + ".json";
   std::ofstream(path) << text;
   const int status = std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str());
@@ -106,7 +106,7 @@ TEST(SelftestTable, ListOfProofs) {
 
 TEST(SelftestJson, IsValidAndHoldsTheLines) {
   const std::string text = selftest_json(sample());
-  EXPECT_EQ(validate(text), 0);
+  EXPECT_EQ(validate_selftest(text), 0);
   const Json document = Json::parse(text);
   EXPECT_EQ(document.at("seed"), 4);
   EXPECT_EQ(document.at("quick"), true);
@@ -119,13 +119,13 @@ TEST(SelftestJson, IsValidAndHoldsTheLines) {
   EXPECT_FALSE(document.at("lines").at(3).contains("value"));
 }
 
-TEST(SelftestJson, AnEmptyRecordIsValid) { EXPECT_EQ(validate(selftest_json(SelftestRecord())), 0); }
+TEST(SelftestJson, AnEmptyRecordIsValid) { EXPECT_EQ(validate_selftest(selftest_json(SelftestRecord())), 0); }
 
 TEST(SelftestJson, TheSchemaRefusesWhatIsWrong) {
   const auto damaged = [](const auto& damage) {
     Json document = Json::parse(selftest_json(sample()));
     damage(document["lines"]);
-    return validate(json_text(document));
+    return validate_selftest(json_text(document));
   };
   EXPECT_EQ(damaged([](Json& lines) { lines[0].erase("kind"); }), 1);
   EXPECT_EQ(damaged([](Json& lines) { lines[0].erase("high"); }), 1);

@@ -41,11 +41,11 @@ TEST(TrueBurst, IsTheTimeOfAQuietKernelAtItsClock) {
   EXPECT_NEAR(truth.time.value() * 1e-3, 1121.0, 0.5);
 }
 
-WidthPlan small_plan() { return {.scenes = {quiet_product()}, .trials = 6, .rounds_of_truth = 50}; }
+WidthPlan small_width_plan() { return {.scenes = {quiet_product()}, .trials = 6, .rounds_of_truth = 50}; }
 
 TEST(WidthProof, HasThreeLinesForEachScene) {
   Court court;
-  WidthPlan plan = small_plan();
+  WidthPlan plan = small_width_plan();
   plan.scenes.front().name = "capped";
   plan.scenes.front().gpu = physics::find_preset("h200");  // nvbench's samples then scatter for 4 s
   const std::vector<ProofLine> lines = prove_width(court.context, plan);
@@ -60,14 +60,14 @@ TEST(WidthProof, HasThreeLinesForEachScene) {
 // A process effect is in no interval, and makes the truth of one process a lie about the others.
 TEST(WidthProof, IntervalsBesideTheTruthMiss) {
   Court court;
-  WidthPlan plan = small_plan();
+  WidthPlan plan = small_width_plan();
   plan.scenes.front().gpu.noise.process_sd = 0.02;
   EXPECT_EQ(prove_width(court.context, plan)[1].verdict, Verdict::missed);
 }
 
 TEST(WidthProof, LongerThanNvbenchMisses) {
   Court court;
-  WidthPlan plan = small_plan();
+  WidthPlan plan = small_width_plan();
   plan.scenes.front().options.minimum_rounds = 60;
   EXPECT_EQ(prove_width(court.context, plan)[2].verdict, Verdict::missed);
 }

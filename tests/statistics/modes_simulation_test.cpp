@@ -9,7 +9,7 @@
 namespace jitterscope::statistics {
 namespace {
 
-constexpr int kRuns = 1000;
+constexpr int kModeRuns = 1000;
 
 struct Shape {
   const char* name;
@@ -49,8 +49,9 @@ std::vector<Shape> unimodal_shapes() {
 
 void expect_one_mode(std::size_t count) {
   for (const Shape& shape : unimodal_shapes()) {
-    EXPECT_GE(share_of(kRuns, [&](Random& r) { return find_modes(draws(count, r, shape.draw)).size() == 1; }),
-              0.99)
+    EXPECT_GE(
+        share_of(kModeRuns, [&](Random& r) { return find_modes(draws(count, r, shape.draw)).size() == 1; }),
+        0.99)
         << shape.name << ", n = " << count;
   }
 }
@@ -70,7 +71,7 @@ bool are_near(const std::vector<ModeEstimate>& modes, const std::vector<double>&
 TEST(ModesSimulation, TwoClockStates) {
   const Draw draw = [](Random& r) { return (r.uniform() < 0.3 ? 100.0 : 102.3) + 0.2 * r.normal(); };
   for (const std::size_t count : {100u, 200u, 5000u}) {
-    EXPECT_GE(share_of(kRuns,
+    EXPECT_GE(share_of(kModeRuns,
                        [&](Random& r) {
                          return are_near(find_modes(draws(count, r, draw)), {100.0, 102.3}, 0.3);
                        }),
@@ -81,7 +82,7 @@ TEST(ModesSimulation, TwoClockStates) {
 
 TEST(ModesSimulation, TwoStatesOnACoarseTimer) {
   const Draw draw = [](Random& r) { return ticks((r.uniform() < 0.4 ? 5e-6 : 5.5e-6) + 30e-9 * r.normal()); };
-  EXPECT_GE(share_of(kRuns,
+  EXPECT_GE(share_of(kModeRuns,
                      [&](Random& r) {
                        return are_near(find_modes(draws(200, r, draw)), {5e-6, 5.5e-6}, 40e-9);
                      }),
@@ -94,7 +95,7 @@ TEST(ModesSimulation, ThreeStatesWithSpikes) {
     const double level = which < 0.5 ? 100.0 : which < 0.8 ? 102.0 : 104.0;
     return (level + 0.2 * r.normal()) * (r.uniform() < 0.01 ? 3.0 : 1.0);
   };
-  EXPECT_GE(share_of(kRuns,
+  EXPECT_GE(share_of(kModeRuns,
                      [&](Random& r) {
                        return are_near(find_modes(draws(1000, r, draw)), {100.0, 102.0, 104.0}, 0.3);
                      }),

@@ -10,7 +10,7 @@
 namespace jitterscope::statistics {
 namespace {
 
-constexpr int kRuns = 2000;
+constexpr int kSeriesRuns = 2000;
 
 Draw around(double level, double deviation) {
   return [=](Random& random) { return level * (1.0 + deviation * random.normal()); };
@@ -20,7 +20,7 @@ TEST(Levels, WronglyEquivalentInFivePercentAtMost) {
   constexpr double kMargin = 0.005;
   for (const double deviation : {0.001, 0.003, 0.01}) {
     for (const std::size_t count : {16u, 40u, 200u}) {
-      const double wrong = share_of(kRuns, [&](Random& random) {
+      const double wrong = share_of(kSeriesRuns, [&](Random& random) {
         const std::vector<double> first = draws(count, random, around(1.0, deviation));
         return compare_levels(first, draws(count, random, around(1.0 + kMargin, deviation)), kMargin)
             .equivalent;
@@ -31,7 +31,7 @@ TEST(Levels, WronglyEquivalentInFivePercentAtMost) {
 }
 
 TEST(Levels, EquivalentWhereEqualAndQuiet) {
-  const double right = share_of(kRuns, [&](Random& random) {
+  const double right = share_of(kSeriesRuns, [&](Random& random) {
     const std::vector<double> first = draws(100, random, around(1.0, 0.004));
     return compare_levels(first, draws(100, random, around(1.0, 0.004)), 0.005).equivalent;
   });
@@ -41,7 +41,7 @@ TEST(Levels, EquivalentWhereEqualAndQuiet) {
 TEST(Series, FlatNoiseIsFlat) {
   for (const double deviation : {0.001, 0.005, 0.02}) {
     for (const std::size_t count : {10u, 25u, 100u, 1000u}) {
-      const double flat = share_of(count == 1000u ? 200 : kRuns, [&](Random& random) {
+      const double flat = share_of(count == 1000u ? 200 : kSeriesRuns, [&](Random& random) {
         return classify_series(draws(count, random, around(1.0, deviation))) == Trend::flat;
       });
       EXPECT_GE(flat, 0.95) << deviation << ", n = " << count;
@@ -53,8 +53,9 @@ TEST(Series, FlatNoiseWithSpikesOrTicksIsFlat) {
   const Draw spiky = [](Random& r) { return (1.0 + 0.004 * r.normal()) * (r.uniform() < 0.01 ? 2.0 : 1.0); };
   const Draw ticking = [](Random& r) { return std::round(100.0 * (1.0 + 0.004 * r.normal())); };
   for (const Draw& draw : {spiky, ticking}) {
-    EXPECT_GE(share_of(kRuns, [&](Random& r) { return classify_series(draws(100, r, draw)) == Trend::flat; }),
-              0.95);
+    EXPECT_GE(
+        share_of(kSeriesRuns, [&](Random& r) { return classify_series(draws(100, r, draw)) == Trend::flat; }),
+        0.95);
   }
 }
 
@@ -70,12 +71,12 @@ std::vector<double> settling(std::size_t count, double start, Random& random) {
 TEST(Series, SettlingIsSeenFromBothSides) {
   for (const std::size_t count : {30u, 100u}) {
     EXPECT_GE(
-        share_of(kRuns,
+        share_of(kSeriesRuns,
                  [&](Random& r) { return classify_series(settling(count, 1.05, r)) == Trend::warming_up; }),
         0.95)
         << count;
     EXPECT_GE(
-        share_of(kRuns,
+        share_of(kSeriesRuns,
                  [&](Random& r) { return classify_series(settling(count, 0.95, r)) == Trend::slowing_down; }),
         0.95)
         << count;
@@ -90,8 +91,8 @@ TEST(Series, LateStepAndAlternationAreNeverSteady) {
     }
     return classify_series(values) == Trend::never_steady;
   };
-  EXPECT_GE(share_of(kRuns, [&](Random& random) { return late_or_alternating(random, true); }), 0.95);
-  EXPECT_GE(share_of(kRuns, [&](Random& random) { return late_or_alternating(random, false); }), 0.95);
+  EXPECT_GE(share_of(kSeriesRuns, [&](Random& random) { return late_or_alternating(random, true); }), 0.95);
+  EXPECT_GE(share_of(kSeriesRuns, [&](Random& random) { return late_or_alternating(random, false); }), 0.95);
 }
 
 /// Sum of squares of a partition, given as the bits after which a new segment begins, plus its penalties.

@@ -11,7 +11,7 @@
 namespace jitterscope {
 namespace {
 
-Device& device() {
+Device& cpu_device() {
   static const std::unique_ptr<Device> cpu = open_cpu_device();
   return *cpu;
 }
@@ -25,11 +25,11 @@ void PrintTo(const Case& each, std::ostream* stream) { *stream << each.text; }
 class NetworkLayer : public ::testing::TestWithParam<Case> {};
 
 TEST_P(NetworkLayer, IsVerifiedInEveryType) {
-  const auto queue = device().make_queue();
+  const auto queue = cpu_device().make_queue();
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::f16, DataType::bf16}) {
     const Operation operation = Operation::parse(GetParam().text).with_dtype(dtype);
     SCOPED_TRACE(operation.text());
-    const auto prepared = device().prepare(operation, {});
+    const auto prepared = cpu_device().prepare(operation, {});
     for (int i = 0; i < 2; ++i) {  // twice: a second launch must not add to the first one's result
       const Verification result = verify(*queue, *prepared);
       EXPECT_TRUE(result.passed) << result.relative_error << " > " << result.tolerance;
@@ -108,13 +108,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"silu_backward:count=40003", "onednn"}, Case{"gelu_backward:count=40003", "onednn"}));
 
 TEST(RandomNetworkLayers, AreVerified) {
-  const auto queue = device().make_queue();
+  const auto queue = cpu_device().make_queue();
   jitterscope::testing::RandomOperation random(41);
   for (int i = 0; i < 40; ++i) {
     for (const Operation& drawn : {Operation(random.batch_norm(9)), Operation(random.pool2d(9)),
                                    Operation(random.bias_add(9)), Operation(random.attention(9))}) {
       const Operation operation = drawn.dtype() == DataType::tf32 ? drawn.with_dtype(DataType::f32) : drawn;
-      const auto prepared = device().prepare(operation, {});
+      const auto prepared = cpu_device().prepare(operation, {});
       const Verification result = verify(*queue, *prepared);
       EXPECT_TRUE(result.passed) << operation.text() << " " << result.relative_error;
     }
@@ -123,20 +123,21 @@ TEST(RandomNetworkLayers, AreVerified) {
 
 TEST(NetworkLayerProviders, OwnLoopsNormalizeWithWeightsInBf16) {
   const std::string text = "batch_norm:n=4,c=19,h=7,w=9,dtype=bf16";
-  EXPECT_EQ(device().prepare(Operation::parse(text), {})->provider(), "onednn");
-  EXPECT_EQ(device().prepare(Operation::parse(text + ",weights=bf16"), {})->provider(), "builtin");
+  EXPECT_EQ(cpu_device().prepare(Operation::parse(text), {})->provider(), "onednn");
+  EXPECT_EQ(cpu_device().prepare(Operation::parse(text + ",weights=bf16"), {})->provider(), "builtin");
 }
 
 TEST(RandomNetworkLayers, HaveNoTf32) {
   for (const char* text :
        {"batch_norm:n=1,c=1,hw=1", "gelu:count=1", "attention:batch=1,heads=1,queries=1,dim=1", "sgd:count=1",
         "embedding:count=1,rows=1,columns=1"}) {
-    EXPECT_THROW(device().prepare(Operation::parse(text).with_dtype(DataType::tf32), {}), UsageError) << text;
+    EXPECT_THROW(cpu_device().prepare(Operation::parse(text).with_dtype(DataType::tf32), {}), UsageError)
+        << text;
   }
 }
 
 TEST(NetworkLayerData, IndicesStayInTheirTable) {
-  const auto embedding = device().prepare(Operation::parse("embedding:count=50000,rows=7,columns=1"), {});
+  const auto embedding = cpu_device().prepare(Operation::parse("embedding:count=50000,rows=7,columns=1"), {});
   const std::vector<double> indices = embedding->read_operand(0);
   EXPECT_EQ(*std::min_element(indices.begin(), indices.end()), 0.0);
   EXPECT_EQ(*std::max_element(indices.begin(), indices.end()), 6.0);
@@ -147,7 +148,7 @@ TEST(NetworkLayerData, IndicesStayInTheirTable) {
 }
 
 TEST(NetworkLayerData, VariancesAreNotNegative) {
-  const auto norm = device().prepare(Operation::parse("batch_norm:n=1,c=5000,hw=1,pass=inference"), {});
+  const auto norm = cpu_device().prepare(Operation::parse("batch_norm:n=1,c=5000,hw=1,pass=inference"), {});
   const std::vector<double> mean = norm->read_operand(3), variance = norm->read_operand(4);
   EXPECT_LT(*std::min_element(mean.begin(), mean.end()), -1.0);
   EXPECT_GE(*std::min_element(variance.begin(), variance.end()), 0.0);
@@ -155,7 +156,7 @@ TEST(NetworkLayerData, VariancesAreNotNegative) {
 }
 
 TEST(NetworkLayerData, OutputsBeginPoisoned) {
-  const auto pool = device().prepare(Operation::parse("max_pool:n=1,c=1,hw=8,window=2"), {});
+  const auto pool = cpu_device().prepare(Operation::parse("max_pool:n=1,c=1,hw=8,window=2"), {});
   EXPECT_TRUE(std::isnan(pool->read_operand(1).back()));
   EXPECT_EQ(pool->read_operand(2).back(), -1.0) << "no index";
 }

@@ -5,14 +5,14 @@
 namespace jitterscope::virtual_gpu {
 namespace {
 
-physics::Parameters with_instruments() {
+physics::Parameters traced_gpu() {
   physics::Parameters gpu = plain_gpu();
   gpu.off[static_cast<std::size_t>(physics::Mechanism::instrument)] = false;
   return gpu;
 }
 
 TEST(VirtualTracer, ReadsTrueTimesAndItsBias) {
-  Bench bench(with_instruments());
+  Bench bench(traced_gpu());
   const auto spin = bench.prepare("spin:ns=5000");
   const auto tracer = bench.device->trace_kernels();
   bench.queue->set_cache(CacheState::cold, *spin);
