@@ -5,11 +5,6 @@
 #include <cmath>
 
 namespace jitterscope::library_log {
-namespace {
-
-
-}  // namespace
-
 std::optional<Line> LineReader::next() {
   if (rest_.empty()) return std::nullopt;
   const std::size_t end = rest_.find('\n');
