@@ -33,7 +33,8 @@ OptionDescription describe(const CLI::Option& option) {
 }  // namespace
 
 CommandDescription describe(const CLI::App& app) {
-  CommandDescription description{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  CommandDescription description{
+      app.get_name(), app.get_description(), app.get_footer(), app.get_fallthrough(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_group().empty()) description.options.push_back(describe(*option));
   }

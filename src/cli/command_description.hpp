@@ -20,6 +20,7 @@ struct OptionDescription {
 
 struct CommandDescription {
   std::string name, description, footer;
+  bool takes_flags_of_tool = false;  ///< those that stand before the command may stand behind it as well
   std::vector<OptionDescription> options;
   std::vector<CommandDescription> commands;
 };

@@ -25,7 +25,7 @@ std::vector<std::string> proof_names() {
 
 // Flags whose values are words of the measuring library, which CLI11 does not know. completion_test holds
 // them against what the program takes.
-const std::vector<std::string>& known_words_of(const OptionDescription& option) {
+std::vector<std::string> known_words_of(const CommandDescription& command, const OptionDescription& option) {
   static const std::map<std::string, std::vector<std::string>> words = {
       {"--cache", {"warm", "cold", "dirty", "produced"}},
       {"--load", {"burst", "sustained"}},
@@ -33,18 +33,18 @@ const std::vector<std::string>& known_words_of(const OptionDescription& option) 
       {"--instrument", {"auto", "events", "graph", "cupti", "host"}},
       {"--data", {"normal", "uniform", "zeros", "ones", "sparse"}},
       {"--provider", {"auto", "torch", "builtin"}},
-      {"--lock-clocks", {"base", "max"}},
-      {"--only", proof_names()}};
-  static const std::vector<std::string> none;
+      {"--lock-clocks", {"base", "max"}}};
   if (!option.words.empty()) return option.words;
+  if (command.name == "selftest" && option.name == "--only") return proof_names();
   const auto found = words.find(option.name);
-  return found == words.end() ? none : found->second;
+  return found == words.end() ? std::vector<std::string>() : found->second;
 }
 
 // "write everything to PATH or - (stdout)"
 bool takes_file(const OptionDescription& option) {
   static const std::set<std::string> names = {"--python", "--trace", "--log"};
-  return names.contains(option.name) || option.description.find("PATH") != std::string::npos;
+  return names.contains(option.name) || option.value == "FILE" ||
+         option.description.find("PATH") != std::string::npos;
 }
 
 // What is typed before the value at the cursor, in a list a,b,c.
@@ -165,10 +165,10 @@ void add_targets(const std::string& argument, const std::string& current, const 
 
 }  // namespace
 
-Completions complete_value(const OptionDescription& option, const std::string& current,
-                           const std::string& before) {
+Completions complete_value(const CommandDescription& command, const OptionDescription& option,
+                           const std::string& current, const std::string& before) {
   Completions completions;
-  const std::vector<std::string>& words = known_words_of(option);
+  const std::vector<std::string> words = known_words_of(command, option);
   if (!words.empty()) {
     const std::string list = option.takes_several ? list_before(current) : "";
     for (const std::string& word : words) completions.words.push_back({before + list + word, ""});

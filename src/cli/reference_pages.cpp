@@ -81,6 +81,7 @@ Document commands_page(const CommandDescription& tool) {
       {Paragraph{"`jitterscope COMMAND --help` prints the same in a terminal. A flag's value follows "
                  "it as `--seed 2` or `--seed=2`; values in a list have commas between them."}}};
   for (const CommandDescription& command : tool.commands) append(page.blocks, command_blocks(command, 2));
+  append(page.blocks, {Heading{2, "With every command"}, option_table(tool)});
   return page;
 }
 
@@ -201,7 +202,7 @@ Document manual_document(const CommandDescription& tool) {
                  CodeBlock{{"jitterscope COMMAND [FLAGS] [ARGUMENTS]"}, true}, Heading{2, "Commands"}}};
   for (const CommandDescription& command : tool.commands) append(page.blocks, command_blocks(command, 3));
   append(page.blocks,
-         {Heading{2, "Operations"},
+         {Heading{3, "With every command"}, option_table(tool), Heading{2, "Operations"},
           Paragraph{
               "Written as `KIND:name=value,name=value`; `jitterscope list operations` has the parameters."},
           operation_table(), Paragraph{kSweeps}, Heading{2, "Networks"}, network_table(),

@@ -64,7 +64,7 @@ def may_be_missing(words):
 def problem_of_command(place, words, folder):
     try:
         run = subprocess.run(cheap(words), cwd=folder, capture_output=True, text=True, check=False, timeout=60,
-                             stdin=subprocess.DEVNULL)
+                             stdin=subprocess.DEVNULL, env={**os.environ, "JITTERSCOPE_SETTINGS": ""})
     except subprocess.TimeoutExpired:
         return f"{place}: {' '.join(words)}: not done after 60 s"
     if run.returncode == DONE or (run.returncode == MISSING and may_be_missing(words)):
