@@ -22,5 +22,6 @@ void add_selftest_command(CLI::App& app, Invocation& invocation);
 void add_engines_command(CLI::App& app, Invocation& invocation);
 void add_verify_pytorch_command(CLI::App& app, Invocation& invocation);
 void add_list_command(CLI::App& app, Invocation& invocation);
+void add_reference_command(CLI::App& app, Invocation& invocation);
 
 }  // namespace jitterscope::cli

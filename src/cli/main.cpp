@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "cli/completion.hpp"
 #include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
 #include "device/cuda/clock_lock.hpp"
@@ -47,6 +48,8 @@ int run(int argc, char** argv) {
   add_doctor_command(app, invocation);
   add_selftest_command(app, invocation);
   add_list_command(app, invocation);
+  add_reference_command(app, invocation);
+  if (const auto status = run_completion(app, argc, argv)) return *status;
   listen_for_interruption();
   try {
     app.parse(argc, argv);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
@@ -41,9 +42,26 @@ const std::vector<NamedModel>& all() {
   return models;
 }
 
+std::vector<ParameterHelp> options_of(const NamedModel& model) {
+  std::vector<ParameterHelp> options = {
+      {"batch", "images or texts in a batch", ""},
+      {"dtype",
+       "f64, f32, tf32, f16 or bf16; left out: convolutions in TF32 and all else in f32, as PyTorch has it",
+       ""},
+      {"layout", "nchw or nhwc (PyTorch: channels_last)", "nchw"},
+      {"direction",
+       "training (forward and backward), fprop (forward), dgrad (gradients of inputs) or wgrad (of weights)",
+       "training"}};
+  static const std::map<std::string, std::string> meanings = {{"size", "height and width of the images"},
+                                                              {"seq", "tokens in each text"},
+                                                              {"layers", "how many blocks"}};
+  for (const std::string& axis : model.axes) options.push_back({axis, meanings.at(axis), ""});
+  return options;
+}
+
 void check_axes(const NamedModel& model, const ModelOptions& options) {
-  std::vector<std::string> known = {"batch", "dtype", "layout", "direction"};
-  known.insert(known.end(), model.axes.begin(), model.axes.end());
+  std::vector<std::string> known;
+  for (const ParameterHelp& option : options_of(model)) known.push_back(option.name);
   for (const auto& [axis, unused] : options.axes) {
     if (std::find(model.axes.begin(), model.axes.end(), axis) != model.axes.end()) continue;
     throw UsageError(fmt::format("{} has no option '{}'{}", model.name, axis, suggestion(axis, known)));
@@ -54,7 +72,7 @@ void check_axes(const NamedModel& model, const ModelOptions& options) {
 
 std::vector<ModelDescription> named_models() {
   std::vector<ModelDescription> result;
-  for (const NamedModel& model : all()) result.push_back({model.name, model.sentence});
+  for (const NamedModel& model : all()) result.push_back({model.name, model.sentence, options_of(model)});
   return result;
 }
 

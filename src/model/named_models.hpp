@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jitterscope/operation.hpp"
 #include "operation/model.hpp"
 #include "operation/model_options.hpp"
 
@@ -13,6 +14,7 @@ namespace jitterscope {
 
 struct ModelDescription {
   std::string name, sentence;
+  std::vector<ParameterHelp> options;  ///< behind a colon
 };
 std::vector<ModelDescription> named_models();
 

@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kSchemaHint = "docs/model.schema.json describes the file";
+
 // One value of the file, with where it stands, so that each problem names its field.
 class Field {
  public:
@@ -27,7 +29,7 @@ class Field {
 
   Field member(const std::string& name) const {
     const auto found = value_.find(name);
-    if (found == value_.end()) fail(fmt::format("the field '{}' is missing", name));
+    if (found == value_.end()) fail(fmt::format("the field '{}' is missing; {}", name, kSchemaHint));
     return Field(*found, file_, pointer_ + "/" + name);
   }
 
@@ -35,7 +37,8 @@ class Field {
     if (!value_.is_object()) fail(expected("an object"));
     for (const auto& [name, unused] : value_.items()) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      fail("no field " + in_quotes(name) + " is known here" + suggestion(name, known));
+      fail(fmt::format("no field {} is known here{}; {}", in_quotes(name), suggestion(name, known),
+                       kSchemaHint));
     }
   }
 
@@ -64,7 +67,7 @@ class Field {
 
  private:
   std::string expected(const std::string& what) const {
-    return fmt::format("{} was expected, this is {}", what, value_.type_name());
+    return fmt::format("{} was expected, this is {}; {}", what, value_.type_name(), kSchemaHint);
   }
 
   const Json& value_;
@@ -130,7 +133,8 @@ void add_layer(Model& model, Layer layer) {
 Model read_model(std::string_view json_text, std::string_view file_name) {
   const Json json = parse_json(json_text, std::string(file_name));
   const Field root(json, std::string(file_name), "");
-  root.expect_object_of({"format", "version", "name", "description", "layers"});
+  root.expect_object_of({"$schema", "format", "version", "name", "description", "layers"});
+  if (json.contains("$schema")) root.member("$schema").text();  // for editors
   check_header(root);
   Model model;
   model.name = root.member("name").text_not_empty();

@@ -7,8 +7,9 @@
 //      {"operation": "conv2d:n=16,c=64,hw=56,k=64,rs=3,pad=1", "names": ["layer1.0.conv1.fprop", …]},
 //      …]}
 //
-// All fields are required and no others are known. An operation is one line of text, not a sweep. `names`
-// has one name for each time that the model runs the operation, so that a file lists each operation once.
+// All fields are required and no others are known but "$schema", which names docs/model.schema.json for
+// editors. An operation is one line of text, not a sweep. `names` has one name for each time that the model
+// runs the operation, so that a file lists each operation once.
 #pragma once
 
 #include <cstdint>

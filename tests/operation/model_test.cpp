@@ -89,6 +89,14 @@ TEST(Model, WrongFieldsAreNamedByPointer) {
               AllOf(HasSubstr("/layers/0/operation:"), HasSubstr("did you mean 'ns'")));
 }
 
+TEST(Model, MayNameItsSchema) {
+  const std::string good = file_with(R"([{"operation": "spin:ns=1", "names": ["c"]}])");
+  EXPECT_EQ(problem(replaced(good, "{", R"({"$schema": "../docs/model.schema.json", )")), "");
+  EXPECT_THAT(problem(replaced(good, "{", R"({"$schema": 1, )")),
+              HasSubstr("/$schema: a string was expected"));
+  EXPECT_THAT(problem(replaced(good, "\"version\": 1, ", "")), HasSubstr("docs/model.schema.json"));
+}
+
 TEST(Model, DeepNestingIsAnErrorAndNoCrash) {
   EXPECT_NE(problem_of_model(std::string(100'000, '[')), "");
   EXPECT_NE(problem_of_model(std::string(100'000, '[') + std::string(100'000, ']')), "");

@@ -1,0 +1,214 @@
+#include "cli/reference_pages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "jitterscope/error.hpp"
+#include "jitterscope/operation.hpp"
+#include "model/named_models.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+using Blocks = std::vector<Block>;
+
+void append(Blocks& blocks, Blocks more) { std::ranges::move(more, std::back_inserter(blocks)); }
+
+// Parentheses and brackets are the shell's own.
+std::string shell_word(const std::string& text) {
+  return text.find_first_of("()[]{}*") == std::string::npos ? text : "'" + text + "'";
+}
+
+// The command line's descriptions begin with small letters, and end without a point.
+std::string sentence(std::string text) {
+  if (text.empty()) return text;
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text.ends_with('.') ? text : text + ".";
+}
+
+// In brackets where it may be left out, with three points where it may be repeated.
+std::string argument_text(const OptionDescription& option) {
+  std::string text = option.name + (option.takes_several ? "…" : "");
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return option.is_required ? text : "[" + text + "]";
+}
+
+std::string usage_line(const CommandDescription& command) {
+  std::string line = "jitterscope " + command.name + " [FLAGS]";
+  for (const OptionDescription& option : command.options) {
+    if (option.is_argument) line += " " + argument_text(option);
+  }
+  return line;
+}
+
+std::string option_text(const OptionDescription& option) {
+  if (option.is_argument) return argument_text(option);
+  return option.value.empty() ? option.name : option.name + " " + option.value;
+}
+
+ReferenceTable option_table(const CommandDescription& command) {
+  ReferenceTable table{{"argument or flag", "meaning", "default"}, {}};
+  for (const OptionDescription& option : command.options) {
+    if (option.name == "--help") continue;
+    std::string meaning = option.description;
+    if (!option.words.empty()) meaning += fmt::format(" ({})", fmt::join(option.words, ", "));
+    table.rows.push_back({option_text(option), meaning, option.default_value});
+  }
+  return table;
+}
+
+Blocks command_blocks(const CommandDescription& command, int level) {
+  const Footer footer = read_footer(command.footer);
+  Blocks blocks = {Heading{level, command.name}, CodeBlock{{usage_line(command)}, true},
+                   Paragraph{sentence(command.description)}, option_table(command)};
+  if (!footer.examples.empty()) {
+    blocks.emplace_back(Paragraph{"Examples:"});
+    blocks.emplace_back(CodeBlock{footer.examples});
+  }
+  for (const std::string& paragraph : footer.paragraphs) blocks.emplace_back(Paragraph{paragraph});
+  return blocks;
+}
+
+Document commands_page(const CommandDescription& tool) {
+  Document page{
+      "Commands and flags",
+      {Paragraph{"`jitterscope COMMAND --help` prints the same in a terminal. A flag's value follows "
+                 "it as `--seed 2` or `--seed=2`; values in a list have commas between them."}}};
+  for (const CommandDescription& command : tool.commands) append(page.blocks, command_blocks(command, 2));
+  append(page.blocks, {Heading{2, "With every command"}, option_table(tool)});
+  return page;
+}
+
+Blocks operation_blocks(const OperationHelp& help) {
+  Blocks blocks = {Heading{2, help.kind}, Paragraph{sentence(help.summary)}};
+  ReferenceTable table{{"parameter", "meaning", "default"}, {}};
+  for (const ParameterHelp& parameter : help.parameters) {
+    const std::string& value = parameter.default_value;
+    table.rows.push_back({parameter.name, parameter.meaning, value.empty() ? "required" : value});
+  }
+  if (!table.rows.empty()) blocks.emplace_back(std::move(table));
+  blocks.emplace_back(CodeBlock{{"jitterscope run " + shell_word(help.example)}});
+  return blocks;
+}
+
+constexpr const char* kSweeps =
+    "Any parameter takes a list or a range, and a run times all of them: `n=1,2,4`, `n=1..64*2` (doubled "
+    "each "
+    "time), `n=1..9+2` (two more each time). Numbers may end in Ki, Mi or Gi.";
+
+Document operations_page(const CommandDescription&) {
+  Document page{
+      "Operations",
+      {Paragraph{"What is timed is written as `KIND:name=value,name=value`. A parameter with a default "
+                 "may be left out."},
+       Paragraph{kSweeps}}};
+  for (const OperationHelp& help : operation_help()) append(page.blocks, operation_blocks(help));
+  return page;
+}
+
+ReferenceTable network_table() {
+  ReferenceTable table{{"network", "what it is, as long as no option says otherwise", "options"}, {}};
+  for (const ModelDescription& model : named_models()) {
+    std::string options;
+    for (const ParameterHelp& option : model.options) options += (options.empty() ? "" : ", ") + option.name;
+    table.rows.push_back({model.name, model.sentence, options});
+  }
+  return table;
+}
+
+ReferenceTable network_option_table() {
+  ReferenceTable table{{"option", "meaning", "default"}, {}};
+  for (const ModelDescription& model : named_models()) {
+    for (const ParameterHelp& option : model.options) {
+      const auto is_known = [&](const auto& row) { return row.front() == option.name; };
+      if (std::ranges::any_of(table.rows, is_known)) continue;
+      table.rows.push_back({option.name, option.meaning, option.default_value});
+    }
+  }
+  return table;
+}
+
+Document networks_page(const CommandDescription&) {
+  return {
+      "Networks by name",
+      {Paragraph{"`jitterscope run NAME` times every layer, forward and backward, as PyTorch runs it in one "
+                 "training step; `jitterscope list NAME` shows them. Options follow a colon."},
+       CodeBlock{{"jitterscope run resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop",
+                  "jitterscope list bert-base:batch=8,seq=512"}},
+       network_table(), Heading{2, "Options"}, network_option_table()}};
+}
+
+ReferenceTable exit_code_table() {
+  constexpr std::pair<ExitCode, const char*> kMeanings[] = {
+      {ExitCode::done, "done"},
+      {ExitCode::check_failed, "a check that was asked for failed"},
+      {ExitCode::usage, "what was asked cannot be understood or cannot exist"},
+      {ExitCode::missing, "a device or a library is not there"},
+      {ExitCode::imprecise, "measured, but not to the precision asked for, or never steady"},
+      {ExitCode::failed, "the operation failed while it ran, or a part of a file is missing or damaged"},
+      {ExitCode::interrupted, "interrupted (Ctrl-C); what was measured so far is printed"}};
+  ReferenceTable table{{"code", "meaning"}, {}};
+  for (const auto& [code, meaning] : kMeanings)
+    table.rows.push_back({std::to_string(static_cast<int>(code)), meaning});
+  return table;
+}
+
+Document exit_codes_page(const CommandDescription& tool) {
+  constexpr std::string_view kLead = "Exit codes: ";
+  ReferenceTable particulars{{"command", "its exit codes"}, {}};
+  for (const CommandDescription& command : tool.commands) {
+    for (const std::string& paragraph : read_footer(command.footer).paragraphs) {
+      if (paragraph.starts_with(kLead))
+        particulars.rows.push_back({command.name, paragraph.substr(kLead.size())});
+    }
+  }
+  return {"Exit codes",
+          {exit_code_table(), Paragraph{"What they mean for each command:"}, std::move(particulars)}};
+}
+
+ReferenceTable operation_table() {
+  ReferenceTable table{{"operation", "what it does"}, {}};
+  for (const OperationHelp& help : operation_help()) table.rows.push_back({help.kind, help.summary});
+  return table;
+}
+
+ReferenceTable environment_table() {
+  return {
+      {"variable", "meaning"},
+      {{"JITTERSCOPE_MODELS",
+        "folders, with colons between them, whose model files NAME.json are known by name"},
+       {"JITTERSCOPE_PRESETS", "folders, with colons between them, whose files NAME.toml are virtual:NAME"}}};
+}
+
+}  // namespace
+
+const std::vector<ReferencePage>& reference_pages() {
+  static const std::vector<ReferencePage> pages = {{"commands", commands_page},
+                                                   {"operations", operations_page},
+                                                   {"networks", networks_page},
+                                                   {"exit-codes", exit_codes_page}};
+  return pages;
+}
+
+Document manual_document(const CommandDescription& tool) {
+  Document page{"jitterscope",
+                {Heading{2, "Name"}, Paragraph{"jitterscope - " + tool.description}, Heading{2, "Synopsis"},
+                 CodeBlock{{"jitterscope COMMAND [FLAGS] [ARGUMENTS]"}, true}, Heading{2, "Commands"}}};
+  for (const CommandDescription& command : tool.commands) append(page.blocks, command_blocks(command, 3));
+  append(page.blocks,
+         {Heading{3, "With every command"}, option_table(tool), Heading{2, "Operations"},
+          Paragraph{
+              "Written as `KIND:name=value,name=value`; `jitterscope list operations` has the parameters."},
+          operation_table(), Paragraph{kSweeps}, Heading{2, "Networks"}, network_table(),
+          Paragraph{"Options follow a colon, as in `resnet50:batch=64,dtype=f16`:"}, network_option_table(),
+          Heading{2, "Exit status"}, exit_code_table(), Heading{2, "Environment"}, environment_table()});
+  return page;
+}
+
+}  // namespace jitterscope::cli

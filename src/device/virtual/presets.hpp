@@ -1,0 +1,14 @@
+// What there is to say of presets without opening one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace jitterscope::virtual_gpu {
+
+/// Names of the presets that are found: virtual:NAME is a device.
+std::vector<std::string> preset_names();
+/// Causes of variation that can be switched off: virtual:NAME,without=MECHANISM+MECHANISM.
+std::vector<std::string> mechanism_names();
+
+}  // namespace jitterscope::virtual_gpu

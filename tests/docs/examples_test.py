@@ -1,0 +1,167 @@
+"""What the README and the pages of docs/ tell one to type can be typed: each command is understood, and each C++ and
+CMake block compiles as it stands. A block that cannot be tried says so by <!-- not run: reason --> before it."""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from markdown_blocks import blocks_of, commands_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ["JITTERSCOPE_PROGRAM"]
+COMPILER = os.environ.get("CXX") or "c++"
+NVCC = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+# Files of the reader's own that the pages speak of, and what stands in for them.
+STAND_INS = {
+    "examples": "examples", "presets": "presets", "model.json": "examples/model.json",
+    "trace.json.gz": "tests/data/resnet18_et.json.gz", "trace.json": "tests/data/resnet18_et.json.gz",
+    "model.onnx": "tests/data/mobilenet_v2.onnx.gz", "frontend.log": "tests/data/resnet18_cudnn_frontend_heur.log",
+    "my-gpu.toml": "presets/quiet.toml",
+}
+DONE, MISSING = 0, 3  # exit codes
+DRY = {"run", "methods", "doctor", "selftest"}
+
+
+def pages():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def cheap(words):
+    """The same command so that it measures nothing: a simulated GPU, a plan in place of a measurement."""
+    words = [PROGRAM, *words[1:]]
+    command = words[1]
+    if command in {"run", "methods", "doctor"}:
+        if "--device" in words:
+            value = words.index("--device") + 1
+            if words[value].startswith("cuda"):
+                words[value] = "virtual:quiet"
+        else:
+            words += ["--device", "virtual:quiet"]
+    if command in DRY and not {"--dry-run", "--list", "--help"} & set(words):
+        words.append("--dry-run")
+    if command == "engines":  # only a real GPU has plans
+        words += [] if "--device" in words else ["--device", "cuda"]
+        words += [] if "--list" in words else ["--list"]
+    if command == "verify-pytorch":
+        if "--python" in words:
+            place = words.index("--python")
+            del words[place:place + 2]
+        words += ["--python", "/bin/false"]
+    return words
+
+
+def may_be_missing(words):
+    """Whether a command needs a GPU or PyTorch even for a plan."""
+    return words[1] in {"engines", "verify-pytorch", "selftest"} or any(
+        "aten::" in word or word == "torch" for word in words)
+
+
+def problem_of_command(place, words, folder):
+    try:
+        run = subprocess.run(cheap(words), cwd=folder, capture_output=True, text=True, check=False, timeout=60,
+                             stdin=subprocess.DEVNULL, env={**os.environ, "JITTERSCOPE_SETTINGS": ""})
+    except subprocess.TimeoutExpired:
+        return f"{place}: {' '.join(words)}: not done after 60 s"
+    if run.returncode == DONE or (run.returncode == MISSING and may_be_missing(words)):
+        return None
+    return f"{place}: {' '.join(words)}: exit code {run.returncode}: {run.stderr.strip() or run.stdout[-300:]}"
+
+
+def problems_of_commands(texts):
+    """Of all commands in pages, given as {name: text}; and how many commands there were."""
+    commands = [(f"{block.place.split(':')[0]}:{number}", words)
+                for name, text in texts.items() for block in blocks_of(name, text)
+                for number, words in commands_of(block)]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, target in STAND_INS.items():
+            os.symlink(ROOT / target, pathlib.Path(folder) / name)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            results = list(pool.map(lambda command: problem_of_command(*command, folder), commands))
+    return [problem for problem in results if problem], len(commands)
+
+
+def problem_of_source(block):
+    """Why a C++ or CUDA block does not compile, or None; also where the toolkit that it needs is missing."""
+    command = [COMPILER, "-x", "c++", "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", "-"]
+    if block.language == "cuda" or re.search(r"#include <(cuda|cublas|cudnn)", block.text()):
+        if not os.access(NVCC, os.X_OK):
+            return None
+        command = [NVCC, "-x", "cu", "-std=c++20", "-c", f"-I{ROOT / 'include'}", "-o", os.devnull, "-"]
+    run = subprocess.run(command, input=block.text(), capture_output=True, text=True, check=False)
+    return None if run.returncode == 0 else f"{block.place}: does not compile: {run.stderr.strip()[:600]}"
+
+
+def problem_of_cmake(block):
+    """Why CMake cannot read a block, or None: it is read as the body of a function that nobody calls."""
+    with tempfile.NamedTemporaryFile("w", suffix=".cmake") as file:
+        file.write(f"function(snippet)\n{block.text()}\nendfunction()\n")
+        file.flush()
+        run = subprocess.run(["cmake", "-P", file.name], capture_output=True, text=True, check=False)
+    return None if run.returncode == 0 else f"{block.place}: CMake cannot read it: {run.stderr.strip()[:600]}"
+
+
+def problems_of_sources(texts):
+    problems = []
+    for name, text in texts.items():
+        for block in blocks_of(name, text):
+            if block.not_run:
+                continue
+            if block.language in ("cpp", "c++", "cuda"):
+                problems.append(problem_of_source(block))
+            elif block.language == "cmake":
+                problems.append(problem_of_cmake(block))
+    return [problem for problem in problems if problem]
+
+
+class Pages(unittest.TestCase):
+    texts = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages()}
+
+    def test_every_command_is_understood(self):
+        problems, count = problems_of_commands(self.texts)
+        self.assertGreater(count, 40)
+        self.assertEqual(problems, [], "\n" + "\n".join(problems))
+
+    def test_every_source_compiles(self):
+        problems = problems_of_sources(self.texts)
+        self.assertEqual(problems, [], "\n" + "\n".join(problems))
+
+
+class TheCheckItself(unittest.TestCase):
+    def page(self, *lines, language="", before=""):
+        return {"page.md": "\n".join([before, f"```{language}", *lines, "```", ""])}
+
+    def test_commands_that_are_not_understood_are_found_with_their_line(self):
+        for line in ["jitterscope rum resnet18", "jitterscope run resnet19", "$ jitterscope run resnet18 --cachee warm",
+                     "jitterscope run conv2d:nn=1", "jitterscope run absent.json.gz", "jitterscope run add:count=1 --cache hot",
+                     "jitterscope run \\", "jitterscope list nothing-of-this-name"]:
+            lines = [line, "  resnet19"] if line.endswith("\\") else [line]
+            problems, count = problems_of_commands(self.page("# a comment", *lines))
+            self.assertEqual(count, 1, line)
+            self.assertRegex("".join(problems), "^page.md:4: .*exit code 2", line)
+
+    def test_good_commands_pass(self):
+        problems, count = problems_of_commands(self.page(
+            "jitterscope run trace.json.gz --device cuda   # a trace", "$ jitterscope list resnet18 | head", "some output",
+            "jitterscope run add:count=64 \\", "  --cache cold", "jitterscope run 'aten::gelu(f32[8])' --provider builtin"))
+        self.assertEqual((problems, count), ([], 4))
+
+    def test_a_mark_and_a_language_leave_a_block_out(self):
+        self.assertEqual(problems_of_commands(self.page("jitterscope run no", before="<!-- not run: a reason -->")), ([], 0))
+        self.assertEqual(problems_of_commands(self.page("jitterscope run no", language="text")), ([], 0))
+        self.assertEqual(problems_of_sources(self.page("oops", language="cpp", before="<!-- not run: a part -->\n")), [])
+
+    def test_sources_that_do_not_compile_are_found(self):
+        cpp = self.page("#include <jitterscope/jitterscope.hpp>", "void my_kernel(cudaStream_t stream);", language="cpp")
+        self.assertIn("page.md:2: does not compile", "".join(problems_of_sources(cpp)))
+        self.assertEqual(problems_of_sources(self.page("#include <jitterscope/jitterscope.hpp>", language="cpp")), [])
+        self.assertIn("CMake cannot read", "".join(problems_of_sources(self.page("find_package(x", language="cmake"))))
+        self.assertEqual(problems_of_sources(self.page("find_package(jitterscope REQUIRED)", language="cmake")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
