@@ -7,50 +7,45 @@
 #include "device/cuda/layer_kernels.hpp"
 
 namespace jitterscope::cuda {
+namespace {
+
+void clear(DeviceAddress address, Bytes size, CUstream stream) {
+  check(driver().cuMemsetD8Async(address, 0, static_cast<std::size_t>(size.value()), stream),
+        "setting memory to zero");
+}
+
+}  // namespace
 
 DeviceAddress GpuPlan::workspace(Bytes size) {
   const DeviceMemory& memory = workspaces_.emplace_back(size);
-  check(driver().cuMemsetD8Async(memory.address(), 0, static_cast<std::size_t>(size.value()),
-                                 context_.stream()),
-        "clearing a workspace");
+  clear(memory.address(), size, context_.stream());
   return memory.address();
 }
 
-std::int64_t GpuPlan::resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) {
-  return context_.layer_kernels().resident_blocks(kernel, threads, shared);
-}
-
-Bytes GpuPlan::largest_shared_memory(const KernelName& kernel) {
-  return context_.layer_kernels().largest_shared_memory(kernel);
-}
-
-std::int64_t GpuPlan::cluster_blocks(const KernelName& kernel) {
-  return context_.layer_kernels().cluster_blocks(kernel);
-}
-
 void GpuPlan::add_step(KernelStep step) {
-  const CUfunction function = context_.layer_kernels().find(step.kernel, step.shared);
-  steps_.push_back({.function = function, .kernel = std::move(step)});
+  const CUfunction function = context_.layer_kernels().find(step.kernel);
+  steps_.emplace_back(Launch{function, std::move(step)});
 }
 
 void GpuPlan::run(CUstream stream) {
-  for (Step& step : steps_) {
-    if (step.zero) {
-      check(driver().cuMemsetD8Async(step.zero->address, 0, static_cast<std::size_t>(step.zero->size.value()),
-                                     stream),
-            "clearing a sum");
+  for (auto& step : steps_) {
+    if (const auto* zero = std::get_if<ZeroStep>(&step)) {
+      clear(zero->address, zero->size, stream);
     } else {
-      check(driver().cuLaunchKernel(step.function, step.kernel->blocks, 1, 1, step.kernel->threads, 1, 1,
-                                    static_cast<unsigned>(step.kernel->shared.value()), stream,
-                                    step.kernel->arguments.data(), nullptr),
-            step.kernel->kernel.name);
+      auto& [function, kernel] = std::get<Launch>(step);
+      check(driver().cuLaunchKernel(function, kernel.blocks, 1, 1, kernel.threads, 1, 1, 0, stream,
+                                    kernel.arguments.data(), nullptr),
+            kernel.kernel);
     }
   }
 }
 
 std::string GpuPlan::names() const {
   std::vector<std::string> names;
-  for (const Step& step : steps_) names.push_back(step.zero ? "memset" : step.kernel->kernel.name);
+  for (const auto& step : steps_) {
+    const auto* launch = std::get_if<Launch>(&step);
+    names.push_back(launch == nullptr ? "memset" : launch->kernel.kernel);
+  }
   return fmt::format("{}", fmt::join(names, "+"));
 }
 

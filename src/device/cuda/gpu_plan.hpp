@@ -3,8 +3,8 @@
 
 #include <cuda.h>
 
-#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "device/cuda/context.hpp"
@@ -21,13 +21,10 @@ class GpuPlan : public KernelPlan {
 
   DeviceAddress operand(std::size_t index) const override { return operands_.at(index); }
   DeviceAddress workspace(Bytes size) override;
-  std::int64_t resident_blocks(const KernelName& kernel, unsigned threads, Bytes shared) override;
-  Bytes largest_shared_memory(const KernelName& kernel) override;
-  std::int64_t cluster_blocks(const KernelName& kernel) override;
-  void add_zero(const ZeroStep& step) override { steps_.push_back({.zero = step}); }
+  void add_zero(const ZeroStep& step) override { steps_.emplace_back(step); }
 
   void run(CUstream stream);
-  /// Of its steps, in their order: relu_f32, or embedding_count_i64+…+embedding_backward_vector_f16.
+  /// Of its steps, in their order: relu_f32, or memset+embedding_backward_f32.
   std::string names() const;
   Bytes workspace_size() const;
 
@@ -35,16 +32,15 @@ class GpuPlan : public KernelPlan {
   void add_step(KernelStep step) override;
 
  private:
-  struct Step {
-    CUfunction function = nullptr;
-    std::optional<KernelStep> kernel = {};
-    std::optional<ZeroStep> zero = {};
+  struct Launch {
+    CUfunction function;
+    KernelStep kernel;
   };
 
   const Context& context_;
   std::vector<CUdeviceptr> operands_;
   std::vector<DeviceMemory> workspaces_;
-  std::vector<Step> steps_;
+  std::vector<std::variant<ZeroStep, Launch>> steps_;
 };
 
 }  // namespace jitterscope::cuda

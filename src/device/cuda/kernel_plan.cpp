@@ -5,20 +5,19 @@
 #include <algorithm>
 
 namespace jitterscope::cuda {
-namespace {
 
-std::string_view suffix(DataType dtype) {
-  return to_string(dtype == DataType::tf32 ? DataType::f32 : dtype);  // it is stored and added up as f32
+std::string KernelPlan::kernel_name(std::string_view base, DataType dtype) {
+  const DataType stored = dtype == DataType::tf32 ? DataType::f32 : dtype;
+  return fmt::format("{}_{}", base, to_string(stored));
 }
 
-}  // namespace
+unsigned row_threads(std::int64_t items) {
+  constexpr std::int64_t kWarp = 32, kMost = kMostRowThreads;
+  return static_cast<unsigned>(std::min((items + kWarp - 1) / kWarp * kWarp, kMost));
+}
 
-KernelName::KernelName(KernelFile in, std::string_view base, DataType dtype)
-    : file(in), name(fmt::format("{}_{}", base, suffix(dtype))) {}
-
-std::int64_t KernelPlan::filling_blocks(const KernelName& kernel, std::int64_t items) {
-  const std::int64_t needed = (items + kBlockThreads - 1) / kBlockThreads;
-  return std::clamp<std::int64_t>(needed, 1, resident_blocks(kernel, kBlockThreads));
+unsigned row_threads(std::int64_t columns, DataType dtype) {
+  return row_threads(columns % elements_of_vector(dtype) == 0 ? vectors_of(columns, dtype) : columns);
 }
 
 }  // namespace jitterscope::cuda

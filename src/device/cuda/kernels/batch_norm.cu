@@ -1,41 +1,192 @@
-// Batch normalization, element by element: what remains once every channel's sums are known.
-#include "device/cuda/kernels/channel_map.cuh"
+// Batch normalization: each channel's sums, what follows from them, and one pass over the elements.
+#include "device/cuda/kernels/channel_shape.hpp"
+#include "device/cuda/kernels/column_sums.cuh"
+#include "device/cuda/kernels/norm.cuh"
+#include "device/cuda/kernels/pack.cuh"
 
 namespace {
 
-/// Numbers: mean, weight * deviation, bias.
-template <class C>
-struct Normalize {
-  static constexpr int kInputs = 1, kNumbers = 3;
-  const C* numbers[3];
-  __device__ C value(C x, C, const C (&n)[3]) const { return (x - n[0]) * n[1] + n[2]; }
+using jitterscope::cuda::ChannelShape;
+using jitterscope::cuda::kBlockThreads;
+using jitterscope::cuda::kMostRowThreads;
+using jitterscope::cuda::kSumThreads;
+
+constexpr double kRunningShare = 0.1;
+
+/// Weights of the tensors' own type, or as wide as what is computed.
+template <class T>
+struct ChannelWeights {
+  void* numbers;
+  bool wide;
+  __device__ Compute<T> get(std::uint32_t channel) const {
+    if (wide) return static_cast<const Compute<T>*>(numbers)[channel];
+    return Number<T>::load(static_cast<const T*>(numbers)[channel]);
+  }
+  __device__ void set(std::uint32_t channel, Compute<T> value) const {
+    if (wide) {
+      static_cast<Compute<T>*>(numbers)[channel] = value;
+    } else {
+      static_cast<T*>(numbers)[channel] = Number<T>::store(value);
+    }
+  }
 };
-/// a is dy, b is x. Numbers: mean, weight * deviation, mean of dy, mean of dy (x - mean) * deviation^2.
-template <class C>
-struct Gradient {
-  static constexpr int kInputs = 2, kNumbers = 4;
-  const C* numbers[4];
-  __device__ C value(C dy, C x, const C (&n)[4]) const { return n[1] * (dy - n[2] - (x - n[0]) * n[3]); }
+
+/// Sums of x and of its squares, these around the channel's first element, which keeps the variance right
+/// where the mean is large.
+template <class T>
+struct MomentTerms {
+  const T* x;
+  std::uint64_t origin_stride;  ///< from one channel's first element to the next's
+  __device__ Compute<T> origin(std::uint32_t channel) const {
+    return Number<T>::load(x[channel * origin_stride]);
+  }
+  __device__ void add(std::uint64_t element, std::uint32_t channel, Compute<T>& a, Compute<T>& b) const {
+    const Compute<T> value = Number<T>::load(x[element]), difference = value - origin(channel);
+    a += value;
+    b += difference * difference;
+  }
 };
+/// Sums of dy and of dy (x - mean).
+template <class T>
+struct ProductTerms {
+  const T *x, *dy;
+  const Compute<T>* mean;
+  __device__ void add(std::uint64_t element, std::uint32_t channel, Compute<T>& a, Compute<T>& b) const {
+    const Compute<T> outer = Number<T>::load(dy[element]);
+    a += outer;
+    b += outer * (Number<T>::load(x[element]) - mean[channel]);
+  }
+};
+
+/// Channels last: the rows of a matrix whose columns are channels.
+template <class Terms>
+struct PixelTerms {
+  Terms terms;
+  std::uint32_t channels;
+  template <class C>
+  __device__ void add(std::uint64_t row, std::uint32_t channel, C& a, C& b) const {
+    terms.add(row * channels + channel, channel, a, b);
+  }
+};
+
+/// NCHW: a block adds up one plane after the other; parts are images.
+template <class C, class Terms>
+__device__ __forceinline__ void sum_planes(const PartialSums<C>& to, const Terms& terms, std::uint64_t planes,
+                                           std::uint64_t elements) {
+  for (std::uint64_t plane = blockIdx.x; plane < planes; plane += gridDim.x) {
+    const std::uint64_t image = plane / to.columns;
+    const auto channel = static_cast<std::uint32_t>(plane % to.columns);
+    C a = 0, b = 0;
+#pragma unroll 4
+    for (std::uint64_t i = threadIdx.x; i < elements; i += blockDim.x) {
+      terms.add(plane * elements + i, channel, a, b);
+    }
+    a = reduce_block<Sum>(a);
+    b = reduce_block<Sum>(b);
+    if (threadIdx.x != 0) continue;
+    to.first(image)[channel] = a;
+    to.second(image)[channel] = b;
+  }
+}
+
+/// The running averages, which are no operands, are updated as in training.
+template <class T>
+__device__ __forceinline__ void finish_statistics(Compute<T>* mean, Compute<T>* deviation,
+                                                  Compute<T>* running, const PartialSums<Compute<T>>& sums,
+                                                  std::uint32_t parts, std::uint64_t elements,
+                                                  const MomentTerms<T>& terms) {
+  using C = Compute<T>;
+  std::uint32_t channel;
+  C sum, square;
+  if (!sum_parts(sums, parts, channel, sum, square)) return;
+  const C count = static_cast<C>(elements);
+  mean[channel] = sum / count;
+  const C shift = mean[channel] - terms.origin(channel);
+  const C spread = square / count - shift * shift;
+  const C variance = spread < C(0) ? C(0) : spread;
+  deviation[channel] = deviation_of(variance);
+  C* running_variance = running + sums.columns;
+  const C unbiased = count > C(1) ? variance * count / (count - C(1)) : variance;
+  running[channel] += C(kRunningShare) * (mean[channel] - running[channel]);
+  running_variance[channel] += C(kRunningShare) * (unbiased - running_variance[channel]);
+}
+
+/// `means`: of dy, then of dy (x - mean) times the deviation squared.
+template <class T>
+__device__ __forceinline__ void finish_gradients(const ChannelWeights<T>& dweight,
+                                                 const ChannelWeights<T>& dbias, Compute<T>* means,
+                                                 const Compute<T>* deviation,
+                                                 const PartialSums<Compute<T>>& sums, std::uint32_t parts,
+                                                 std::uint64_t elements) {
+  std::uint32_t channel;
+  Compute<T> outer, product;
+  if (!sum_parts(sums, parts, channel, outer, product)) return;
+  const Compute<T> scale = deviation[channel], count = static_cast<Compute<T>>(elements);
+  dbias.set(channel, outer);
+  dweight.set(channel, product * scale);
+  means[channel] = outer / count;
+  means[sums.columns + channel] = product / count * scale * scale;
+}
+
+/// `deviation` may be the variance, as inference has it.
+template <class T>
+__device__ __forceinline__ void normalize(T* y, const T* x, const Compute<T>* mean,
+                                          const Compute<T>* deviation, bool is_variance,
+                                          const ChannelWeights<T>& weight, const ChannelWeights<T>& bias,
+                                          const ChannelShape& shape) {
+  const auto result = [&](std::uint64_t i, Compute<T> value) {
+    const std::uint32_t c = shape.channel(i);
+    const Compute<T> scale = is_variance ? deviation_of(deviation[c]) : deviation[c];
+    return (value - mean[c]) * scale * weight.get(c) + bias.get(c);
+  };
+  map_elements(y, shape.count, result, x);
+}
+
+template <class T>
+__device__ __forceinline__ void normalize_backward(T* dx, const T* dy, const T* x, const Compute<T>* mean,
+                                                   const Compute<T>* deviation, const Compute<T>* means,
+                                                   const ChannelWeights<T>& weight,
+                                                   const ChannelShape& shape) {
+  const auto gradient = [&](std::uint64_t i, Compute<T> outer, Compute<T> value) {
+    const std::uint32_t c = shape.channel(i);
+    const Compute<T> of_product = means[shape.channels.divisor + c];
+    return weight.get(c) * deviation[c] * (outer - means[c] - (value - mean[c]) * of_product);
+  };
+  map_elements(dx, shape.count, gradient, dy, x);
+}
 
 }  // namespace
 
-// `numbers` are rows of as many numbers as there are channels, each beginning at `stride` of the one before.
-#define JITTERSCOPE_KERNELS(T, suffix)                                                                   \
-  JITTERSCOPE_ENTRY(256, batch_norm_normalize_##suffix,                                                  \
-                    (T * y, const T* x, const Compute<T>* mean, const Compute<T>* numbers,               \
-                     std::uint64_t stride, ChannelShape shape),                                          \
-                    {                                                                                    \
-                      map_channels<T, Compute<T>>(                                                       \
-                          y, x, x, Normalize<Compute<T>>{{mean, numbers, numbers + stride}}, shape);     \
-                    })                                                                                   \
-  JITTERSCOPE_ENTRY(256, batch_norm_gradient_##suffix,                                                   \
-                    (T * dx, const T* dy, const T* x, const Compute<T>* mean, const Compute<T>* numbers, \
-                     std::uint64_t stride, ChannelShape shape),                                          \
-                    {                                                                                    \
-                      map_channels<T, Compute<T>>(                                                       \
-                          dx, dy, x,                                                                     \
-                          Gradient<Compute<T>>{{mean, numbers, numbers + stride, numbers + 2 * stride}}, \
-                          shape);                                                                        \
+// Of sums: in planes, and over pixels with channels last.
+#define JITTERSCOPE_SUMS(Terms, name, T, suffix)                                                    \
+  JITTERSCOPE_ENTRY(                                                                                \
+      kMostRowThreads, batch_norm_##name##_planes_##suffix,                                         \
+      (PartialSums<Compute<T>> sums, Terms<T> terms, std::uint64_t planes, std::uint64_t elements), \
+      { sum_planes(sums, terms, planes, elements); })                                               \
+  JITTERSCOPE_ENTRY(kSumThreads, batch_norm_##name##_pixels_##suffix,                               \
+                    (PartialSums<Compute<T>> sums, Terms<T> terms, std::uint64_t rows), {           \
+                      sum_part(sums, PixelTerms<Terms<T>>{terms, sums.columns}, rows);              \
                     })
-JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)
+#define JITTERSCOPE_BATCH_NORM(T, suffix)                                                                   \
+  JITTERSCOPE_SUMS(MomentTerms, moments, T, suffix)                                                         \
+  JITTERSCOPE_SUMS(ProductTerms, products, T, suffix)                                                       \
+  JITTERSCOPE_ENTRY(                                                                                        \
+      kSumThreads, batch_norm_statistics_##suffix,                                                          \
+      (Compute<T> * mean, Compute<T> * deviation, Compute<T> * running, PartialSums<Compute<T>> sums,       \
+       std::uint32_t parts, std::uint64_t elements, MomentTerms<T> terms),                                  \
+      { finish_statistics(mean, deviation, running, sums, parts, elements, terms); })                       \
+  JITTERSCOPE_ENTRY(                                                                                        \
+      kSumThreads, batch_norm_gradients_##suffix,                                                           \
+      (ChannelWeights<T> dweight, ChannelWeights<T> dbias, Compute<T> * means, const Compute<T>* deviation, \
+       PartialSums<Compute<T>> sums, std::uint32_t parts, std::uint64_t elements),                          \
+      { finish_gradients(dweight, dbias, means, deviation, sums, parts, elements); })                       \
+  JITTERSCOPE_ENTRY(                                                                                        \
+      kBlockThreads, batch_norm_forward_##suffix,                                                           \
+      (T * y, const T* x, const Compute<T>* mean, const Compute<T>* deviation, bool is_variance,            \
+       ChannelWeights<T> weight, ChannelWeights<T> bias, ChannelShape shape),                               \
+      { normalize(y, x, mean, deviation, is_variance, weight, bias, shape); })                              \
+  JITTERSCOPE_ENTRY(kBlockThreads, batch_norm_backward_##suffix,                                            \
+                    (T * dx, const T* dy, const T* x, const Compute<T>* mean, const Compute<T>* deviation,  \
+                     const Compute<T>* means, ChannelWeights<T> weight, ChannelShape shape),                \
+                    { normalize_backward(dx, dy, x, mean, deviation, means, weight, shape); })
+JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_BATCH_NORM)

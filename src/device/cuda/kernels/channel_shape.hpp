@@ -9,21 +9,12 @@ namespace jitterscope::cuda {
 struct ChannelShape {
   std::uint64_t count = 0;  ///< elements of the tensor
   FastDivisor inner, channels;
-  /// How the elements of one vector lie: in one channel, in channels side by side, or anyhow.
-  enum Vectors : std::int32_t { kOneChannel, kSideBySide, kMixed } vectors = kMixed;
 
-  static ChannelShape make(std::int64_t n, std::int64_t c, std::int64_t plane, bool channels_last,
-                           int per_vector) {
+  static ChannelShape make(std::int64_t n, std::int64_t c, std::int64_t plane, bool channels_last) {
     ChannelShape shape;
     shape.count = static_cast<std::uint64_t>(n * c * plane);
-    const std::int64_t inner = channels_last ? 1 : plane;
-    shape.inner = FastDivisor(inner);
+    shape.inner = FastDivisor(channels_last ? 1 : plane);
     shape.channels = FastDivisor(c);
-    if (inner % per_vector == 0) {
-      shape.vectors = kOneChannel;
-    } else if (inner == 1 && c % per_vector == 0) {
-      shape.vectors = kSideBySide;
-    }
     return shape;
   }
   JITTERSCOPE_HOST_DEVICE std::uint32_t channel(std::uint64_t element) const {

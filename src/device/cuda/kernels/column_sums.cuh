@@ -1,74 +1,84 @@
-// Two sums over each column of a matrix at once, without atomics: partial sums of blocks of rows, added in
-// the same order each time.
+// Two sums over each column of a matrix at once, without atomics: partial sums of some rows each, and then
+// their sums, added in the same order each time.
 #pragma once
 
+#include "device/cuda/kernels/number.cuh"
 #include "device/cuda/kernels/sums_shape.hpp"
-#include "device/cuda/kernels/vector.cuh"
 
 namespace {
 
-using jitterscope::cuda::ColumnSumShape;
-using jitterscope::cuda::kSumThreads;
+using jitterscope::cuda::kSumColumns;
+using jitterscope::cuda::kSumRows;
 
-/// Writes the block's sums at row `row block` of first and second. Terms gives, for V columns of one row,
-/// what is added to both: terms.add(row, column, first, second).
-template <int V, class C, class Terms>
-__device__ __forceinline__ void sum_columns(const ColumnSumShape& shape, const Terms& terms, C* first,
-                                            C* second) {
-  const std::int32_t row_block = static_cast<std::int32_t>(blockIdx.x) / shape.column_blocks;
-  const std::int32_t column_block = static_cast<std::int32_t>(blockIdx.x) % shape.column_blocks;
-  const std::int32_t x = static_cast<std::int32_t>(threadIdx.x) % shape.across;
-  const std::int32_t y = static_cast<std::int32_t>(threadIdx.x) / shape.across;
-  const std::int32_t group = column_block * shape.across + x;
-  C sums[2 * V] = {};
-  if (group < shape.groups) {
-    const std::uint64_t step = static_cast<std::uint64_t>(shape.row_blocks) * shape.down;
+/// A block's place: which rows and which column its thread adds up.
+struct ColumnPlace {
+  std::uint64_t first_row, row_step;
+  std::uint32_t column, part;
+
+  __device__ explicit ColumnPlace(std::uint32_t columns) {
+    const std::uint32_t across = (columns + kSumColumns - 1) / kSumColumns;
+    part = blockIdx.x / across;
+    column = blockIdx.x % across * kSumColumns + threadIdx.x % kSumColumns;
+    first_row = static_cast<std::uint64_t>(part) * kSumRows + threadIdx.x / kSumColumns;
+    row_step = static_cast<std::uint64_t>(gridDim.x / across) * kSumRows;
+  }
+};
+
+/// terms.add(row, column, a, b) adds what an element counts to both sums. True for one thread of each column,
+/// which then has the block's sums.
+template <class C, class Terms>
+__device__ __forceinline__ bool sum_columns(const ColumnPlace& place, const Terms& terms, std::uint64_t rows,
+                                            std::uint32_t columns, C& a, C& b) {
+  __shared__ C kept[2][kSumRows][kSumColumns];
+  const std::uint32_t x = threadIdx.x % kSumColumns, y = threadIdx.x / kSumColumns;
+  a = b = 0;
+  if (place.column < columns) {
 #pragma unroll 4
-    for (std::uint64_t row = static_cast<std::uint64_t>(row_block) * shape.down + y; row < shape.rows;
-         row += step) {
-      terms.add(row, group * V, sums);
-    }
-  }
-  __shared__ C kept[kSumThreads];
-#pragma unroll
-  for (int j = 0; j < 2 * V; ++j) {
-    kept[threadIdx.x] = sums[j];
-    __syncthreads();
-    if (y == 0 && group < shape.groups) {
-      C sum = 0;
-      for (std::int32_t i = 0; i < shape.down; ++i) sum += kept[i * shape.across + x];
-      C* to = j < V ? first : second;
-      to[static_cast<std::uint64_t>(row_block) * shape.columns + group * V + j % V] = sum;
-    }
-    __syncthreads();
-  }
-}
-
-/// Adds `parts` rows of partial sums for 32 columns, by a block of 32x32 threads. The threads of the first
-/// warp get their column's two sums; the others nothing that counts.
-template <class C>
-__device__ __forceinline__ void add_parts(const C* first, const C* second, std::uint32_t parts,
-                                          std::uint32_t columns, C& first_sum, C& second_sum) {
-  __shared__ C kept[2][32][33];
-  const std::uint32_t x = threadIdx.x % 32, y = threadIdx.x / 32;
-  const std::uint32_t column = blockIdx.x * 32 + x;
-  C a = 0, b = 0;
-  if (column < columns) {
-#pragma unroll 8
-    for (std::uint32_t part = y; part < parts; part += 32) {
-      a += first[static_cast<std::uint64_t>(part) * columns + column];
-      b += second[static_cast<std::uint64_t>(part) * columns + column];
+    for (std::uint64_t row = place.first_row; row < rows; row += place.row_step) {
+      terms.add(row, place.column, a, b);
     }
   }
   kept[0][y][x] = a;
   kept[1][y][x] = b;
   __syncthreads();
-  if (y != 0) return;
-  first_sum = second_sum = 0;
-  for (int i = 0; i < 32; ++i) {
-    first_sum += kept[0][i][x];
-    second_sum += kept[1][i][x];
+  if (y != 0 || place.column >= columns) return false;
+  for (std::uint32_t i = 1; i < kSumRows; ++i) {
+    a += kept[0][i][x];
+    b += kept[1][i][x];
   }
+  return true;
+}
+
+/// Partial sums: each part has a row of the first and then one of the second.
+template <class C>
+struct PartialSums {
+  C* sums;
+  std::uint32_t columns;
+  __device__ C* first(std::uint64_t part) const { return sums + 2 * part * columns; }
+  __device__ C* second(std::uint64_t part) const { return first(part) + columns; }
+  __device__ void add(std::uint64_t part, std::uint32_t column, C& a, C& b) const {
+    a += first(part)[column];
+    b += second(part)[column];
+  }
+};
+
+/// Writes the block's sums as those of its part.
+template <class C, class Terms>
+__device__ __forceinline__ void sum_part(const PartialSums<C>& to, const Terms& terms, std::uint64_t rows) {
+  const ColumnPlace place(to.columns);
+  C a, b;
+  if (!sum_columns(place, terms, rows, to.columns, a, b)) return;
+  to.first(place.part)[place.column] = a;
+  to.second(place.part)[place.column] = b;
+}
+
+/// Adds the parts up. False for threads that have no column.
+template <class C>
+__device__ __forceinline__ bool sum_parts(const PartialSums<C>& from, std::uint32_t parts,
+                                          std::uint32_t& column, C& a, C& b) {
+  const ColumnPlace place(from.columns);
+  column = place.column;
+  return sum_columns(place, from, parts, from.columns, a, b);
 }
 
 }  // namespace

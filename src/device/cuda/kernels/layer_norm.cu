@@ -1,69 +1,92 @@
-// Layer normalization over rows that fit into the registers of their threads, forward: x is read once.
-#include "device/cuda/kernels/layer_norm.cuh"
+// Layer normalization: a block for each row. The weights' gradients are sums over columns, in two steps.
+#include "device/cuda/kernels/column_sums.cuh"
+#include "device/cuda/kernels/norm.cuh"
+#include "device/cuda/kernels/pack.cuh"
 
 namespace {
 
-/// Squares around the mean of the group, or of each of its warps, which join afterwards.
-template <class T, int Group, int Slots>
-__device__ __forceinline__ Spread<Compute<T>> spread_of(const HeldRow<T, Group, Slots>& x,
-                                                        const RowSlots& row, std::uint32_t lane,
-                                                        std::uint64_t columns) {
+using jitterscope::cuda::kMostRowThreads;
+using jitterscope::cuda::kSumThreads;
+
+// The variance is taken around the mean in a pass of its own, which keeps it right far from zero.
+template <class T>
+__device__ __forceinline__ void layer_norm_forward(T* y, Compute<T>* mean, Compute<T>* deviation, const T* x,
+                                                   const T* weight, const T* bias, std::uint64_t columns) {
   using C = Compute<T>;
-  constexpr int kLanes = Group < 32 ? Group : 32;
-  C sum = 0, count = 0;
-#pragma unroll
-  for (int k = 0; k < Slots; ++k) {
-    if (!x.has(row, lane, k)) break;
-#pragma unroll
-    for (int j = 0; j < kPerVector<T>; ++j) sum += x.get(k, j);
-    count += static_cast<C>(x.own(row, lane, k, columns));
-  }
-  sum = reduce_lanes<kLanes, Sum>(sum);
-  count = Group > 32 ? reduce_lanes<kLanes, Sum>(count) : static_cast<C>(columns);
-  const C mean = count > C(0) ? sum / count : C(0);
-  C squares = 0;
-#pragma unroll
-  for (int k = 0; k < Slots; ++k) {
-    if (!x.has(row, lane, k)) break;
-    const bool whole = x.own(row, lane, k, columns) == kPerVector<T>;
-#pragma unroll
-    for (int j = 0; j < kPerVector<T>; ++j) {
-      const C distance = x.get(k, j) - mean;
-      if (whole || x.owns(row, lane, k, j, columns)) squares += distance * distance;
-    }
-  }
-  Spread<C> result{sum, reduce_lanes<kLanes, Sum>(squares), count};
-  if constexpr (Group > 32) result.template join_warps<Group / 32>();
-  return result;
+  x += blockIdx.x * columns;
+  y += blockIdx.x * columns;
+  const C count = static_cast<C>(columns);
+  const C center = reduce_columns<Sum>(
+                       C(0), columns, [](C value) { return value; }, x) /
+                   count;
+  const auto square = [&](C value) { return (value - center) * (value - center); };
+  const C scale = deviation_of(reduce_columns<Sum>(C(0), columns, square, x) / count);
+  const auto result = [&](std::uint64_t, C value, C w, C b) { return (value - center) * scale * w + b; };
+  map_columns(y, columns, result, x, weight, bias);
+  if (threadIdx.x != 0) return;
+  mean[blockIdx.x] = center;
+  deviation[blockIdx.x] = scale;
 }
 
-template <class T, int Group, int Slots>
-__device__ __forceinline__ void forward_held(const Forward<T>& tensors, std::uint64_t rows,
-                                             std::uint64_t columns) {
+// With g = dy weight and z = (x - mean) deviation: dx = deviation (g - mean of g - z mean of (g z)).
+template <class T>
+__device__ __forceinline__ void layer_norm_backward(T* dx, const T* dy, const T* x, const T* weight,
+                                                    const Compute<T>* mean, const Compute<T>* deviation,
+                                                    std::uint64_t columns) {
   using C = Compute<T>;
-  const RowGroup<Group> group;
-  const std::uint64_t number = group.row < rows ? group.row : rows - 1;  // no thread may miss a reduction
-  const RowSlots row(number, columns, kPerVector<T>);
-  HeldRow<T, Group, Slots> x;
-  x.load(tensors.x, rows, row, group.lane, columns, 0);
-  const Moments<C> moments = spread_of(x, row, group.lane, columns).moments();
-  if (group.row >= rows) return;
-  if (group.lane == 0) moments.store(tensors, number);
-#pragma unroll
-  for (int k = 0; k < Slots; ++k) {
-    const std::uint32_t slot = group.lane + k * Group;
-    if (slot >= row.slots) break;
-    const Vector<T> weight = load_columns(tensors.weight, row, slot, columns);
-    const Vector<T> bias = load_columns(tensors.bias, row, slot, columns);
-    store_slot(tensors.y, row, slot, columns, moments.normalized(x.held[k], weight, bias));
+  dx += blockIdx.x * columns;
+  dy += blockIdx.x * columns;
+  x += blockIdx.x * columns;
+  const C count = static_cast<C>(columns), center = mean[blockIdx.x], scale = deviation[blockIdx.x];
+  const auto term = [](C outer, C w) { return outer * w; };
+  const C mean_outer = reduce_columns<Sum>(C(0), columns, term, dy, weight) / count;
+  const auto product = [&](C outer, C value, C w) { return outer * w * (value - center) * scale; };
+  const C mean_product = reduce_columns<Sum>(C(0), columns, product, dy, x, weight) / count;
+  const auto gradient = [&](std::uint64_t, C outer, C value, C w) {
+    return scale * (outer * w - mean_outer - (value - center) * scale * mean_product);
+  };
+  map_columns(dx, columns, gradient, dy, x, weight);
+}
+
+/// dbias adds up dy, dweight dy times the normalized x.
+template <class T>
+struct WeightTerms {
+  const T *dy, *x;
+  const Compute<T>*mean, *deviation;
+  std::uint32_t columns;
+
+  __device__ void add(std::uint64_t row, std::uint32_t column, Compute<T>& a, Compute<T>& b) const {
+    const Compute<T> outer = Number<T>::load(dy[row * columns + column]);
+    a += outer;
+    b += outer * (Number<T>::load(x[row * columns + column]) - mean[row]) * deviation[row];
   }
+};
+
+template <class T>
+__device__ __forceinline__ void finish_weights(T* dweight, T* dbias, const PartialSums<Compute<T>>& sums,
+                                               std::uint32_t parts) {
+  std::uint32_t column;
+  Compute<T> a, b;
+  if (!sum_parts(sums, parts, column, a, b)) return;
+  dbias[column] = Number<T>::store(a);
+  dweight[column] = Number<T>::store(b);
 }
 
 }  // namespace
 
-#define JITTERSCOPE_HELD(T, suffix, Group, Slots, Threads)                           \
-  JITTERSCOPE_ENTRY(Threads, layer_norm_forward_##Group##x##Slots##_##suffix,        \
-                    (Forward<T> tensors, std::uint64_t rows, std::uint64_t columns), \
-                    { forward_held<T, Group, Slots>(tensors, rows, columns); })
-#define JITTERSCOPE_KERNELS(T, suffix) JITTERSCOPE_HELD_ROWS(JITTERSCOPE_HELD, T, suffix)
-JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)
+#define JITTERSCOPE_LAYER_NORM(T, suffix)                                                           \
+  JITTERSCOPE_ENTRY(kMostRowThreads, layer_norm_forward_##suffix,                                   \
+                    (T * y, Compute<T> * mean, Compute<T> * deviation, const T* x, const T* weight, \
+                     const T* bias, std::uint64_t columns),                                         \
+                    { layer_norm_forward(y, mean, deviation, x, weight, bias, columns); })          \
+  JITTERSCOPE_ENTRY(kMostRowThreads, layer_norm_backward_##suffix,                                  \
+                    (T * dx, const T* dy, const T* x, const T* weight, const Compute<T>* mean,      \
+                     const Compute<T>* deviation, std::uint64_t columns),                           \
+                    { layer_norm_backward(dx, dy, x, weight, mean, deviation, columns); })          \
+  JITTERSCOPE_ENTRY(kSumThreads, layer_norm_weight_sums_##suffix,                                   \
+                    (PartialSums<Compute<T>> sums, WeightTerms<T> terms, std::uint64_t rows),       \
+                    { sum_part(sums, terms, rows); })                                               \
+  JITTERSCOPE_ENTRY(kSumThreads, layer_norm_weights_##suffix,                                       \
+                    (T * dweight, T * dbias, PartialSums<Compute<T>> sums, std::uint32_t parts),    \
+                    { finish_weights(dweight, dbias, sums, parts); })
+JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_LAYER_NORM)

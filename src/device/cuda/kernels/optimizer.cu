@@ -1,18 +1,17 @@
 // One step of an optimizer over all parameters: one pass, each tensor read or written once.
-#include "device/cuda/kernels/vector.cuh"
+#include "device/cuda/kernels/pack.cuh"
 
 namespace {
 
-constexpr double kRate = 0.01, kMomentum = 0.9, kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
-constexpr double kDecay = 0.01;
+using jitterscope::cuda::kBlockThreads;
 
-__device__ __forceinline__ float root(float x) { return sqrtf(x); }
-__device__ __forceinline__ double root(double x) { return sqrt(x); }
+constexpr double kRate = 0.01, kMomentum = 0.9, kBeta1 = 0.9, kBeta2 = 0.999, kAdamEpsilon = 1e-8;
+constexpr double kDecay = 0.01;
 
 /// Of one parameter: what it was and what becomes of it.
 template <class C>
 struct State {
-  C parameter = 0, gradient = 0, first = 0, second = 0;
+  C parameter, gradient, first, second;
 };
 
 struct Sgd {
@@ -37,7 +36,7 @@ struct Adam {
   __device__ static void step(State<C>& s) {
     s.first = C(kBeta1) * s.first + C(1 - kBeta1) * s.gradient;
     s.second = C(kBeta2) * s.second + C(1 - kBeta2) * s.gradient * s.gradient;
-    const C denominator = root(s.second * C(1 / (1 - kBeta2))) + C(kEpsilon);
+    const C denominator = sqrt(s.second * C(1 / (1 - kBeta2))) + C(kAdamEpsilon);
     s.parameter -= C(kRate / (1 - kBeta1)) * s.first / denominator;
   }
 };
@@ -50,51 +49,43 @@ struct AdamW {
   }
 };
 
+/// The parameters and the states that the kind has; addresses of others are 0.
 template <class T>
-struct Tensors {
-  T *parameter, *first, *second;  ///< new ones
+struct OptimizerTensors {
+  T *parameter, *first, *second;
   const T *old_parameter, *gradient, *old_first, *old_second;
 };
 
-template <class Kind, class T, int V>
-__device__ __forceinline__ void step(const Tensors<T>& t, std::uint64_t at) {
-  using C = Compute<T>;
-  C parameter[V], gradient[V], first[V] = {}, second[V] = {};
-  load_numbers<V, T>(t.old_parameter + at, parameter);
-  load_numbers<V, T>(t.gradient + at, gradient);
-  if constexpr (Kind::kStates > 0) load_numbers<V, T>(t.old_first + at, first);
-  if constexpr (Kind::kStates > 1) load_numbers<V, T>(t.old_second + at, second);
-#pragma unroll
-  for (int j = 0; j < V; ++j) {
-    State<C> state{parameter[j], gradient[j], first[j], second[j]};
-    Kind::step(state);
-    parameter[j] = state.parameter;
-    first[j] = state.first;
-    second[j] = state.second;
-  }
-  store_numbers<V, T>(t.parameter + at, parameter);
-  if constexpr (Kind::kStates > 0) store_numbers<V, T>(t.first + at, first);
-  if constexpr (Kind::kStates > 1) store_numbers<V, T>(t.second + at, second);
-}
-
-// Two to four tensors are read at once, which is enough in flight without unrolling.
 template <class Kind, class T>
-__device__ __forceinline__ void step_all(const Tensors<T>& t, std::uint64_t count) {
-  constexpr int V = kPerVector<T>;
-  const std::uint64_t vectors = count / V;
-  for (std::uint64_t i = first_index(); i < vectors; i += index_step()) step<Kind, T, V>(t, i * V);
-  const std::uint64_t last = vectors * V + first_index();
-  if (last < count) step<Kind, T, 1>(t, last);
+__device__ __forceinline__ void step_all(const OptimizerTensors<T>& t, std::uint64_t count) {
+  for_own_elements<T>(count, [&](auto width, std::uint64_t i) {
+    using Numbers = Pack<T, decltype(width)::value>;
+    Numbers parameter = Numbers::load(t.old_parameter + i), first{}, second{};
+    const Numbers gradient = Numbers::load(t.gradient + i);
+    if constexpr (Kind::kStates > 0) first = Numbers::load(t.old_first + i);
+    if constexpr (Kind::kStates > 1) second = Numbers::load(t.old_second + i);
+#pragma unroll
+    for (int j = 0; j < width.value; ++j) {
+      State<Compute<T>> state{parameter.get(j), gradient.get(j), first.get(j), second.get(j)};
+      Kind::step(state);
+      parameter.set(j, state.parameter);
+      first.set(j, state.first);
+      second.set(j, state.second);
+    }
+    parameter.store(t.parameter + i);
+    if constexpr (Kind::kStates > 0) first.store(t.first + i);
+    if constexpr (Kind::kStates > 1) second.store(t.second + i);
+  });
 }
 
 }  // namespace
 
-#define JITTERSCOPE_KERNEL(Kind, name, T, suffix)                              \
-  JITTERSCOPE_ENTRY(256, name##_##suffix, (Tensors<T> t, std::uint64_t count), \
-                    { step_all<Kind, T>(t, count); })
-#define JITTERSCOPE_KERNELS(T, suffix)              \
-  JITTERSCOPE_KERNEL(Sgd, sgd, T, suffix)           \
-  JITTERSCOPE_KERNEL(Momentum, momentum, T, suffix) \
-  JITTERSCOPE_KERNEL(Adam, adam, T, suffix)         \
-  JITTERSCOPE_KERNEL(AdamW, adamw, T, suffix)
-JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)
+#define JITTERSCOPE_OPTIMIZER(Kind, name, T, suffix)                                                    \
+  JITTERSCOPE_ENTRY(kBlockThreads, name##_##suffix, (OptimizerTensors<T> tensors, std::uint64_t count), \
+                    { step_all<Kind, T>(tensors, count); })
+#define JITTERSCOPE_OPTIMIZERS(T, suffix)              \
+  JITTERSCOPE_OPTIMIZER(Sgd, sgd, T, suffix)           \
+  JITTERSCOPE_OPTIMIZER(Momentum, momentum, T, suffix) \
+  JITTERSCOPE_OPTIMIZER(Adam, adam, T, suffix)         \
+  JITTERSCOPE_OPTIMIZER(AdamW, adamw, T, suffix)
+JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_OPTIMIZERS)

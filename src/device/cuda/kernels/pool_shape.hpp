@@ -32,16 +32,6 @@ struct PoolAxis {
     const std::int32_t end = quotient(last) + 1;
     return {begin, end > out ? out : end};
   }
-  /// A window's `tap`-th element. One in the padding becomes its nearest neighbour, which the window covers
-  /// as well (padding is at most half of it): a maximum does not change by that.
-  JITTERSCOPE_HOST_DEVICE std::int32_t nearest(std::int32_t output, std::int32_t tap) const {
-    const std::int32_t at = output * stride - pad + tap;
-    return at < 0 ? 0 : (at >= size ? size - 1 : at);
-  }
-  JITTERSCOPE_HOST_DEVICE bool inside(std::int32_t output, std::int32_t tap) const {
-    const std::int32_t at = output * stride - pad + tap;
-    return at >= 0 && at < size;
-  }
 };
 
 /// Indices of a plane and places of windows are numbers of 32 bits, and the sum of two places as well.
@@ -49,41 +39,33 @@ inline constexpr std::int64_t kLargestPoolPlane = (std::int64_t{1} << 31) - 1;
 inline constexpr std::int64_t kLargestPoolSide = (std::int64_t{1} << 30) - 1;
 
 struct PoolShape {
-  std::uint64_t items = 0;  ///< of work: one thread each
-  std::int32_t channels = 1;
+  std::uint64_t items = 0;  ///< elements that are written
   PoolAxis h, w;
-  FastDivisor by_channel_groups, by_columns, by_rows;  ///< how an item's number falls apart
+  FastDivisor by_channels, by_columns, by_rows;  ///< how the number of such an element falls apart
 
   /// A window may be almost all padding, and so larger than any plane.
   JITTERSCOPE_HOST_DEVICE std::int64_t window_elements() const { return std::int64_t{h.window} * w.window; }
 
-  /// Whose numbers an item's thread computes: `channel` and those after it, as many as it handles at once.
   struct Place {
-    std::uint64_t plane;
-    std::int32_t row, column, channel;
+    std::uint64_t plane, channel;
+    std::int32_t row, column;
   };
-  JITTERSCOPE_HOST_DEVICE Place place(std::uint64_t item, int channels_each) const {
-    const auto channel = static_cast<std::int32_t>(by_channel_groups.split(item)) * channels_each;
-    const auto column = static_cast<std::int32_t>(by_columns.split(item));
-    const auto row = static_cast<std::int32_t>(by_rows.split(item));
-    return {item, row, column, channel};
-  }
-  JITTERSCOPE_HOST_DEVICE std::uint64_t at(const Place& p, std::int32_t row, std::int32_t column,
-                                           std::int32_t rows, std::int32_t columns) const {
-    return ((p.plane * rows + row) * columns + column) * channels + p.channel;
+  JITTERSCOPE_HOST_DEVICE Place place(std::uint64_t item) const {
+    Place place{};
+    place.channel = by_channels.split(item);
+    place.column = static_cast<std::int32_t>(by_columns.split(item));
+    place.row = static_cast<std::int32_t>(by_rows.split(item));
+    place.plane = item;
+    return place;
   }
   JITTERSCOPE_HOST_DEVICE std::uint64_t input_at(const Place& p, std::int32_t row,
                                                  std::int32_t column) const {
-    return at(p, row, column, h.size, w.size);
+    return ((p.plane * h.size + row) * w.size + column) * by_channels.divisor + p.channel;
   }
   JITTERSCOPE_HOST_DEVICE std::uint64_t output_at(const Place& p, std::int32_t row,
                                                   std::int32_t column) const {
-    return at(p, row, column, h.out, w.out);
+    return ((p.plane * h.out + row) * w.out + column) * by_channels.divisor + p.channel;
   }
 };
-
-/// A thread of the backward pass handles so many rows of dx, one after the other: windows overlap, and what
-/// the next row reads again is still in its SM's cache.
-inline constexpr std::int32_t kBackwardRows = 4;
 
 }  // namespace jitterscope::cuda

@@ -1,4 +1,4 @@
-// Sums and maxima over the threads that share a row.
+// Sums and maxima over threads. Always in the same order, so that a result has the same bits each time.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,27 @@ struct Maximum {
   }
 };
 
-template <int Width, class Join, class C>
-__device__ __forceinline__ C reduce_lanes(C value) {
+/// Every lane of the warp gets the result.
+template <class Join, class C>
+__device__ __forceinline__ C reduce_warp(C value) {
 #pragma unroll
-  for (int offset = Width / 2; offset > 0; offset /= 2) {
-    value = Join()(value, __shfl_xor_sync(0xffffffffu, value, offset, Width));
+  for (int offset = 16; offset > 0; offset /= 2) {
+    value = Join()(value, __shfl_xor_sync(0xffffffffu, value, offset));
   }
   return value;
 }
 
-/// Over `Group` threads in line: a part of a warp, a warp, or the whole block. Every thread gets the result,
-/// the same bits each time. All threads of the block call it together.
-template <int Group, class Join, class C>
-__device__ __forceinline__ C reduce_group(C value) {
-  if constexpr (Group <= 32) {
-    return reduce_lanes<Group, Join>(value);
-  } else {
-    constexpr int kWarps = Group / 32;
-    __shared__ C partial[kWarps];
-    value = reduce_lanes<32, Join>(value);
-    __syncthreads();  // the last reduction has been read
-    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
-    __syncthreads();
-    return reduce_lanes<kWarps, Join>(partial[threadIdx.x % kWarps]);
-  }
+/// Every thread of the block gets the result; all of them call it together. A block is whole warps.
+template <class Join, class C>
+__device__ __forceinline__ C reduce_block(C value) {
+  __shared__ C of_warp[32];
+  value = reduce_warp<Join>(value);
+  __syncthreads();  // the last reduction has been read
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  C result = of_warp[0];
+  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) result = Join()(result, of_warp[warp]);
+  return result;
 }
 
 }  // namespace

@@ -1,60 +1,51 @@
-// Softmax and its logarithm over rows that fit into the registers of their threads: each is read once.
-#include "device/cuda/kernels/softmax.cuh"
+// Softmax and its logarithm: a block for each row, which it reads once for the maximum, once for the sum and
+// once for the result.
+#include "device/cuda/kernels/pack.cuh"
 
 namespace {
 
-template <class T, int Group, int Slots>
-__device__ __forceinline__ void forward_held(T* __restrict__ y, const T* __restrict__ x, std::uint64_t rows,
-                                             std::uint64_t columns, bool logarithm) {
-  const RowGroup<Group> group;
-  const std::uint64_t number = group.row < rows ? group.row : rows - 1;  // no thread may miss a reduction
-  const RowSlots row(number, columns, kPerVector<T>);
-  HeldRow<T, Group, Slots> values;
-  values.load(x, rows, row, group.lane, columns, -INFINITY);
-  const Normalizer<Compute<T>> normalizer(exponentials_of(values, row, group.lane), logarithm);
-  if (group.row >= rows) return;
-#pragma unroll
-  for (int k = 0; k < Slots; ++k) {
-    if (!values.has(row, group.lane, k)) break;
-    store_slot(y, row, group.lane + k * Group, columns, normalized(values.held[k], normalizer, logarithm));
-  }
+using jitterscope::cuda::kMostRowThreads;
+
+// Of a row of -inf alone each difference is NaN, as in PyTorch.
+template <class T>
+__device__ __forceinline__ void softmax_forward(T* y, const T* x, std::uint64_t columns, bool logarithm) {
+  using C = Compute<T>;
+  x += blockIdx.x * columns;
+  y += blockIdx.x * columns;
+  const C largest = reduce_columns<Maximum>(
+      C(-INFINITY), columns, [](C value) { return value; }, x);
+  const C sum = reduce_columns<Sum>(
+      C(0), columns, [&](C value) { return exp(value - largest); }, x);
+  const C share = C(1) / sum, logarithm_of_sum = log(sum);
+  const auto result = [&](std::uint64_t, C value) {
+    return logarithm ? value - largest - logarithm_of_sum : exp(value - largest) * share;
+  };
+  map_columns(y, columns, result, x);
 }
 
-template <class T, int Group, int Slots>
-__device__ __forceinline__ void backward_held(T* __restrict__ dx, const T* __restrict__ dy,
-                                              const T* __restrict__ y, std::uint64_t rows,
-                                              std::uint64_t columns, bool logarithm) {
-  const RowGroup<Group> group;
-  const std::uint64_t number = group.row < rows ? group.row : rows - 1;
-  const RowSlots row(number, columns, kPerVector<T>);
-  HeldRow<T, Group, Slots> outer, result;
-  outer.load(dy, rows, row, group.lane, columns, 0);
-  result.load(y, rows, row, group.lane, columns, 0);
-  Compute<T> sum = 0;
-#pragma unroll
-  for (int k = 0; k < Slots; ++k) {
-    if (!outer.has(row, group.lane, k)) break;
-    sum += terms(outer.held[k], result.held[k], logarithm);
-  }
-  sum = reduce_group<Group, Sum>(sum);
-  if (group.row >= rows) return;
-#pragma unroll
-  for (int k = 0; k < Slots; ++k) {
-    if (!outer.has(row, group.lane, k)) break;
-    store_slot(dx, row, group.lane + k * Group, columns,
-               gradients(outer.held[k], result.held[k], sum, logarithm));
-  }
+// dx = y (dy - sum(dy y)), and of the logarithm dy - e^y sum(dy).
+template <class T>
+__device__ __forceinline__ void softmax_backward(T* dx, const T* dy, const T* y, std::uint64_t columns,
+                                                 bool logarithm) {
+  using C = Compute<T>;
+  dx += blockIdx.x * columns;
+  dy += blockIdx.x * columns;
+  y += blockIdx.x * columns;
+  const auto term = [&](C outer, C result) { return logarithm ? outer : outer * result; };
+  const C sum = reduce_columns<Sum>(C(0), columns, term, dy, y);
+  const auto gradient = [&](std::uint64_t, C outer, C result) {
+    return logarithm ? outer - exp(result) * sum : result * (outer - sum);
+  };
+  map_columns(dx, columns, gradient, dy, y);
 }
 
 }  // namespace
 
-#define JITTERSCOPE_HELD(T, suffix, Group, Slots, Threads)                                          \
-  JITTERSCOPE_ENTRY(Threads, softmax_forward_##Group##x##Slots##_##suffix,                          \
-                    (T * y, const T* x, std::uint64_t rows, std::uint64_t columns, bool logarithm), \
-                    { forward_held<T, Group, Slots>(y, x, rows, columns, logarithm); })             \
-  JITTERSCOPE_ENTRY(                                                                                \
-      Threads, softmax_backward_##Group##x##Slots##_##suffix,                                       \
-      (T * dx, const T* dy, const T* y, std::uint64_t rows, std::uint64_t columns, bool logarithm), \
-      { backward_held<T, Group, Slots>(dx, dy, y, rows, columns, logarithm); })
-#define JITTERSCOPE_KERNELS(T, suffix) JITTERSCOPE_HELD_ROWS(JITTERSCOPE_HELD, T, suffix)
-JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_KERNELS)
+#define JITTERSCOPE_SOFTMAX(T, suffix)                                                        \
+  JITTERSCOPE_ENTRY(kMostRowThreads, softmax_forward_##suffix,                                \
+                    (T * y, const T* x, std::uint64_t columns, bool logarithm),               \
+                    { softmax_forward(y, x, columns, logarithm); })                           \
+  JITTERSCOPE_ENTRY(kMostRowThreads, softmax_backward_##suffix,                               \
+                    (T * dx, const T* dy, const T* y, std::uint64_t columns, bool logarithm), \
+                    { softmax_backward(dx, dy, y, columns, logarithm); })
+JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_SOFTMAX)

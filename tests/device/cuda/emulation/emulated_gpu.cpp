@@ -3,6 +3,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -107,15 +108,13 @@ Entry::Entry(const char* name, unsigned largest_block, Call call) { kernels()[na
 void wait_for_others() { Block::yield(); }
 void wait_at_barrier() { Block::wait_at_barrier(); }
 
-void launch(const char* name, unsigned blocks, unsigned threads, std::size_t shared_bytes, void** arguments) {
+void launch(const char* name, unsigned blocks, unsigned threads, void** arguments) {
   const Kernel& kernel = kernels().at(name);
   if (threads == 0 || threads > kernel.largest_block || blocks == 0) {
     throw std::out_of_range(std::string(name) + ": no such grid");
   }
   block_size.x = threads;
   grid_size.x = blocks;
-  std::vector<uint4> shared((shared_bytes + sizeof(uint4) - 1) / sizeof(uint4));
-  shared_memory = shared.data();
   for (unsigned index = 0; index < blocks; ++index) {
     std::memset(exchanges, 0, sizeof exchanges);
     Block(kernel.call, arguments, threads).run(index);

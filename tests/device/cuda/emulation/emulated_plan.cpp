@@ -81,8 +81,7 @@ double draw(const Operand& operand, Random& random) {
 
 }  // namespace
 
-EmulatedPlan::EmulatedPlan(const Operation& operation, std::int64_t resident)
-    : resident_(resident), descriptions_(operation.operands()) {
+EmulatedPlan::EmulatedPlan(const Operation& operation) : descriptions_(operation.operands()) {
   Random random(1);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     const Operand& operand = descriptions_[i];
@@ -118,8 +117,7 @@ void EmulatedPlan::run() {
     std::memset(reinterpret_cast<void*>(zero.address), 0, static_cast<std::size_t>(zero.size.value()));
   }
   for (KernelStep& step : steps_) {
-    launch(step.kernel.name.c_str(), step.blocks, step.threads, static_cast<std::size_t>(step.shared.value()),
-           step.arguments.data());
+    launch(step.kernel.c_str(), step.blocks, step.threads, step.arguments.data());
   }
   for (const auto& list : {operands_, workspaces_}) {
     for (std::size_t i = 0; i < list.size(); ++i) {

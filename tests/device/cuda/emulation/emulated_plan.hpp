@@ -11,20 +11,11 @@ namespace emulation {
 
 class EmulatedPlan : public jitterscope::cuda::KernelPlan {
  public:
-  /// Inputs hold random values, outputs the bits of NaN. `resident` blocks are said to run at once.
-  EmulatedPlan(const jitterscope::Operation& operation, std::int64_t resident);
+  /// Inputs hold random values, outputs the bits of NaN.
+  explicit EmulatedPlan(const jitterscope::Operation& operation);
 
   jitterscope::cuda::DeviceAddress operand(std::size_t index) const override;
   jitterscope::cuda::DeviceAddress workspace(jitterscope::Bytes size) override;
-  std::int64_t resident_blocks(const jitterscope::cuda::KernelName&, unsigned, jitterscope::Bytes) override {
-    return resident_;
-  }
-  /// As an H200's.
-  jitterscope::Bytes largest_shared_memory(const jitterscope::cuda::KernelName&) override {
-    return jitterscope::Bytes(std::int64_t{227} << 10);
-  }
-  /// Blocks run one after the other, and none can wait for the next.
-  std::int64_t cluster_blocks(const jitterscope::cuda::KernelName&) override { return 1; }
   void add_zero(const jitterscope::cuda::ZeroStep& step) override;
 
   /// Throws where an element past the end of an operand or workspace was written.
@@ -41,7 +32,6 @@ class EmulatedPlan : public jitterscope::cuda::KernelPlan {
  private:
   class Memory;
 
-  std::int64_t resident_;
   std::vector<jitterscope::Operand> descriptions_;
   std::vector<std::shared_ptr<Memory>> operands_, workspaces_;
   std::vector<jitterscope::cuda::KernelStep> steps_;

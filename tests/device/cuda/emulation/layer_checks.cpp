@@ -34,7 +34,7 @@ struct Planner {
 /// The indices of a forward pass, for the backward pass of a maximum.
 void write_indices(EmulatedPlan& plan, Pool2d pool) {
   pool.pass = Pass::forward;
-  EmulatedPlan forward(Operation(pool), kResident);
+  EmulatedPlan forward{Operation(pool)};
   cuda::plan_pool(forward, pool);
   forward.run();
   plan.write(1, forward.read(2));
@@ -59,7 +59,7 @@ void expect_output(const Operation& operation, const EmulatedPlan& plan, std::si
   const auto reference = make_reference(operation, inputs);
   const Operand& operand = operands[inputs.size() + number];
   const std::vector<double> output = plan.read(inputs.size() + number);
-  const std::string which = fmt::format("{} by {}", operand.name, plan.steps().front().kernel.name);
+  const std::string which = fmt::format("{} by {}", operand.name, plan.steps().back().kernel);
   ASSERT_TRUE(std::none_of(output.begin(), output.end(), [](double value) { return std::isnan(value); }))
       << which;
   double difference = 0.0, size = 0.0;
@@ -76,7 +76,7 @@ void expect_output(const Operation& operation, const EmulatedPlan& plan, std::si
 
 void expect_right(const Operation& operation) {
   SCOPED_TRACE(operation.text());
-  EmulatedPlan plan(operation, kResident);
+  EmulatedPlan plan(operation);
   if (const auto* pool = std::get_if<Pool2d>(&operation.parameters())) {
     if (pool->kind == PoolKind::max && pool->pass == Pass::backward) write_indices(plan, *pool);
   }

@@ -7,9 +7,6 @@
 
 namespace emulation {
 
-/// Few blocks at once, so that threads go from item to item.
-inline constexpr std::int64_t kResident = 2;
-
 /// Plans an operation that has kernels of its own.
 void plan_layer(jitterscope::cuda::KernelPlan& plan, const jitterscope::Operation& operation);
 /// Output `number` against the reference, for the inputs that the plan has.

@@ -1,0 +1,24 @@
+// y = x + bias of the channel, and a bias in every row of y, as a product with bias needs it.
+#include "device/cuda/kernels/channel_shape.hpp"
+#include "device/cuda/kernels/pack.cuh"
+
+namespace {
+
+using jitterscope::cuda::ChannelShape;
+using jitterscope::cuda::kBlockThreads;
+
+}  // namespace
+
+#define JITTERSCOPE_BIAS(T, suffix)                                                                       \
+  JITTERSCOPE_ENTRY(kBlockThreads, bias_add_##suffix,                                                     \
+                    (T * y, const T* x, const T* bias, ChannelShape shape), {                             \
+                      const auto sum = [&](std::uint64_t i, Compute<T> value) {                           \
+                        return value + Number<T>::load(bias[shape.channel(i)]);                           \
+                      };                                                                                  \
+                      map_elements(y, shape.count, sum, x);                                               \
+                    })                                                                                    \
+  JITTERSCOPE_ENTRY(kBlockThreads, bias_broadcast_##suffix, (T * y, const T* bias, ChannelShape shape), { \
+    const auto found = [&](std::uint64_t i) { return Number<T>::load(bias[shape.channel(i)]); };          \
+    map_elements(y, shape.count, found);                                                                  \
+  })
+JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_BIAS)

@@ -1,0 +1,14 @@
+#include "device/cuda/kernel_plan.hpp"
+
+namespace jitterscope::cuda {
+
+// A formula of fewer inputs ignores the others, which are given it all the same.
+void plan_elementwise(KernelPlan& plan, const Elementwise& shape) {
+  const Operation operation(shape);
+  const std::size_t inputs = operation.operands().size() - 1;
+  plan.add_covering(operation.kind(), shape.dtype, vectors_of(shape.count, shape.dtype), plan.operand(inputs),
+                    plan.operand(0), plan.operand(inputs > 1 ? 1 : 0),
+                    static_cast<std::uint64_t>(shape.count));
+}
+
+}  // namespace jitterscope::cuda

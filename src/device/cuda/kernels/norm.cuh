@@ -1,0 +1,14 @@
+// What both normalizations share.
+#pragma once
+
+#include "device/cuda/kernels/number.cuh"
+
+namespace {
+
+/// What x less its mean is multiplied by.
+template <class C>
+__device__ __forceinline__ C deviation_of(C variance) {
+  return C(1) / sqrt(variance + C(1e-5));
+}
+
+}  // namespace
