@@ -140,6 +140,9 @@ struct Verification {
   std::int64_t checked = 0, total = 0;  ///< elements compared, elements of the output
   std::int64_t unwritten = 0;           ///< elements that still hold the poison
   bool passed = false;
+  /// The reference runs the same loops (own loops of the CPU), or is the result (a simulated GPU): what was
+  /// checked is the rounding and that all was written, not the formula.
+  bool same_formula = false;
 };
 
 /// Best rates seen on this very device, burst and warm.

@@ -80,8 +80,7 @@ void explain(Finding& finding, const std::optional<Split>& split, double time_st
         fmt::format(" The {} does not explain it: {} and {}.", clock, clock_text(fast), clock_text(slow));
     finding.remedy =
         "Repeat in fresh processes: where memory lands, the algorithm chosen or another process decide which "
-        "mode "
-        "one gets; quote the modes with their weights.";
+        "mode one gets; quote the modes with their weights.";
   }
 }
 

@@ -155,8 +155,7 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
   finding.id = "imprecise";
   finding.sentence = fmt::format(
       "Rounds are not independent (autocorrelation {:.2f}; {}), so the interval of ±{} is too narrow: about "
-      "±{} "
-      "would be honest.",
+      "±{} would be honest.",
       memory, conditions_text(measurement.conditions), percent_text(measurement.time.precision()),
       percent_text(honest));
   finding.remedy =

@@ -11,8 +11,7 @@ std::vector<Finding> find_pageable(const Result& result, const FindingContext& c
   finding.id = "pageable";
   finding.sentence =
       "The driver copies pageable memory through its own buffers and waits for the queue meanwhile, so no "
-      "gate "
-      "could hold these launches: the host's work is in their times.";
+      "gate could hold these launches: the host's work is in their times.";
   finding.remedy =
       "Page-lock the memory (memory=pinned; in PyTorch pin_memory=True), or quote it as what it is.";
   finding.evidence = {evidence("time", result.measurements.front().time.median)};

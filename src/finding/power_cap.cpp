@@ -59,8 +59,7 @@ Finding describe(const Comparison& pair, const Throttling& power, const FindingC
                                                   : "The sensor that would tell the cause is not readable");
     finding.remedy =
         "Quote the sustained time for continuous work and the burst time for an occasional call, each with "
-        "its "
-        "clock.";
+        "its clock.";
   }
   finding.evidence = {
       evidence("burst_time", pair.burst.time.median), evidence("sustained_time", pair.sustained.time.median),

@@ -40,8 +40,7 @@ Finding describe(const Measurement& measurement, const Throttling& heat, const F
   finding.sentence += ".";
   finding.remedy =
       "Let the device cool or improve its cooling, then measure again; these times hold only while it is "
-      "this "
-      "hot.";
+      "this hot.";
   finding.evidence = {evidence("throttled_thermal", heat.held), evidence_ratio("throttled_share", heat.share),
                       evidence_ratio("rounds_throttled", heat.rounds)};
   if (temperature) finding.evidence.push_back(evidence("temperature", *temperature));

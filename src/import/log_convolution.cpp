@@ -138,14 +138,12 @@ std::string_view plan_prefix(Direction direction) {
 std::string precision_note(bool tf32) {
   if (tf32) {
     return "The log does not say whether convolutions of fp32 may use TF32. They are taken as tf32, because "
-           "some "
-           "of their engines run on tensor cores; PyTorch allows that by default "
+           "some of their engines run on tensor cores; PyTorch allows that by default "
            "(torch.backends.cudnn.allow_tf32).";
   }
   return "The log does not say whether convolutions of fp32 may use TF32. They are taken as f32, because "
-         "none of "
-         "their engines runs on tensor cores, as with torch.backends.cudnn.allow_tf32 = False or on a GPU "
-         "without TF32.";
+         "none of their engines runs on tensor cores, as with torch.backends.cudnn.allow_tf32 = False or on "
+         "a GPU without TF32.";
 }
 
 }  // namespace jitterscope::library_log

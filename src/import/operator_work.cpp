@@ -15,11 +15,10 @@ constexpr std::string_view kAllocate =
 // Another shape, strides or offset over the same memory.
 constexpr std::string_view kView =
     " view view_as _unsafe_view _reshape_alias alias as_strided as_strided_ t t_ transpose transpose_ "
-    "permute "
-    "movedim moveaxis swapaxes swapdims numpy_T mT mH adjoint expand expand_as broadcast_to squeeze squeeze_ "
-    "unsqueeze unsqueeze_ select slice narrow split split_with_sizes tensor_split chunk unbind unfold "
-    "unflatten diagonal detach detach_ real imag view_as_real view_as_complex _conj conj resolve_neg_ values "
-    "indices broadcast_tensors atleast_1d atleast_2d atleast_3d hsplit vsplit dsplit unsafe_chunk "
+    "permute movedim moveaxis swapaxes swapdims numpy_T mT mH adjoint expand expand_as broadcast_to squeeze "
+    "squeeze_ unsqueeze unsqueeze_ select slice narrow split split_with_sizes tensor_split chunk unbind "
+    "unfold unflatten diagonal detach detach_ real imag view_as_real view_as_complex _conj conj resolve_neg_ "
+    "values indices broadcast_tensors atleast_1d atleast_2d atleast_3d hsplit vsplit dsplit unsafe_chunk "
     "unsafe_split unsafe_split_with_sizes ";
 // Answer from the shape and type alone.
 constexpr std::string_view kAsk =

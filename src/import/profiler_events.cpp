@@ -45,13 +45,7 @@ std::optional<RecordTime> parse_time(std::string_view token) {
   if (error != std::errc() || whole < 0 || whole > kLargest) return std::nullopt;
   RecordTime result = whole * 1000;
   if (stop == end) return result;
-  if (*stop != '.') {
-    double value = 0.0;  // 1.5e3, which PyTorch does not write
-    const auto [last, problem] = std::from_chars(token.data(), end, value);
-    const bool usable =
-        problem == std::errc() && last == end && value >= 0.0 && value <= static_cast<double>(kLargest);
-    return usable ? std::optional(std::llround(value * 1e3)) : std::nullopt;
-  }
+  if (*stop != '.') return std::nullopt;
   std::int64_t unit = 100;
   for (const char* digit = stop + 1; digit < end && *digit >= '0' && *digit <= '9'; ++digit) {
     result += (*digit - '0') * unit;
@@ -267,8 +261,7 @@ ProfilerEvents read_profiler_events(ondemand::parser& parser, const simdjson::pa
   if (reader.mixes_processes()) {
     throw UsageError(
         fmt::format("{}: launches of several processes have the same numbers, so that it cannot be told "
-                    "whose a kernel is; give "
-                    "the trace of one process, as torch.profiler wrote it",
+                    "whose a kernel is; give the trace of one process, as torch.profiler wrote it",
                     file_name));
   }
   reader.join();

@@ -217,8 +217,7 @@ class Importer {
     if (!boundary && !work_[index].empty()) {
       context_.note(
           "The kernels of some gradients of convolutions could not be told apart: those of the weight's "
-          "stand "
-          "with those of the input's.");
+          "stand with those of the input's.");
     }
     for (const GpuWork* work : work_[index]) {
       parts[boundary && work->launched >= *boundary ? 1 : 0].push_back(work);

@@ -35,11 +35,6 @@ double Arguments::number(std::string_view name) const {
   return static_cast<double>(integer(name));
 }
 
-std::int64_t Arguments::integer_or(std::string_view name, std::int64_t absent) const {
-  const RecordedArgument* argument = find(name);
-  return argument == nullptr || argument->value.kind == Kind::none ? absent : integer(name);
-}
-
 double Arguments::number_or(std::string_view name, double absent) const {
   const RecordedArgument* argument = find(name);
   return argument == nullptr || argument->value.kind == Kind::none ? absent : number(name);

@@ -45,7 +45,6 @@ class Arguments {
   bool has_tensor(std::string_view name) const;
   const AtenArgument& tensor(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;
-  std::int64_t integer_or(std::string_view name, std::int64_t absent) const;
   double number(std::string_view name) const;
   double number_or(std::string_view name, double absent) const;
   bool boolean(std::string_view name) const;

@@ -19,8 +19,8 @@ struct RoundShape {
   std::int64_t conditioning_launches = 2;
 };
 
-/// Picks instrument and lengths by MEASUREMENT's rules: rounds of 5 ms or 20 launches, slopes for warm
-/// launches under 20 us, groups where the timer's grain is coarse against the precision asked.
+/// Picks instrument and lengths: rounds of 5 ms or 20 launches, slopes for warm launches under 20 us, groups
+/// where the timer's grain is coarse against the precision asked.
 RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
                        const Calibration& calibration);
 

@@ -86,11 +86,8 @@ Model read_model(std::string_view json_text, std::string_view file_name);
 /// Throws UsageError as read_model, and where the file cannot be read.
 Model load_model(const std::filesystem::path& file);
 
-/// Where models are looked for, first match first: the folders of $JITTERSCOPE_MODELS (colon-separated), then
-/// models, ../models and ../share/jitterscope/models beside the executable, then the source tree that it was
-/// built from. Only folders that exist.
-std::vector<std::filesystem::path> models_folders();
-/// Names of all models in models_folders(), sorted: file names without `.json`.
+/// Names of all models in the folders of $JITTERSCOPE_MODELS and in those named models that DataFiles looks
+/// into, sorted: file names without `.json`.
 std::vector<std::string> model_names();
 /// The file of a model; nothing where no folder has it.
 std::optional<std::filesystem::path> find_model(std::string_view name);

@@ -11,7 +11,6 @@ const DataFiles& model_files() {
 
 }  // namespace
 
-std::vector<std::filesystem::path> models_folders() { return model_files().folders(); }
 std::vector<std::string> model_names() { return model_files().names(); }
 std::optional<std::filesystem::path> find_model(std::string_view name) { return model_files().find(name); }
 

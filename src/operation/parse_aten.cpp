@@ -171,8 +171,7 @@ class AtenParser {
       at_ = begin;
       fail(
           "None, true, false, a number, a \"text\", a [list] or a tensor of f64, f32, f16, bf16, i64, i32, "
-          "i16, "
-          "i8, u8, bool, c64 or c128");
+          "i16, i8, u8, bool, c64 or c128");
     }
     expect('[', "the tensor's shape in brackets");
     result.shape = numbers(']');

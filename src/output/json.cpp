@@ -76,6 +76,7 @@ Json verification_json(const Verification& verification) {
   object["total"] = verification.total;
   object["unwritten"] = verification.unwritten;
   object["passed"] = verification.passed;
+  object["same_formula"] = verification.same_formula;
   return object;
 }
 

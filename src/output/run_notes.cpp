@@ -107,14 +107,23 @@ std::string verification_failure(const Verification& verification) {
   return fmt::format("{} ({} of {} elements checked)", text, verification.checked, verification.total);
 }
 
+std::string same_formula_note(std::size_t count, std::size_t checked) {
+  const std::string whose = count == checked ? "The" : fmt::format("For {} of them the", count);
+  return wrapped(whose +
+                     " reference is the same code: rounding and missing elements would show, a wrong "
+                     "formula would not.",
+                 kPageWidth);
+}
+
 std::string verification_section(const RunRecord& record, const std::vector<std::string>& names) {
-  std::size_t checked = 0, passed = 0;
+  std::size_t checked = 0, passed = 0, same_formula = 0;
   double worst = 0.0;
   std::string failures;
   for (std::size_t row = 0; row < record.results.size(); ++row) {
     const std::optional<Verification>& verification = record.results[row].verification;
     if (!verification) continue;
     ++checked;
+    same_formula += verification->same_formula ? 1 : 0;
     if (verification->passed) {
       ++passed;
       worst = std::max(worst, verification->relative_error);
@@ -129,7 +138,8 @@ std::string verification_section(const RunRecord& record, const std::vector<std:
       passed > 0 ? fmt::format("; largest relative error {:.2g}", worst) : std::string();
   const std::string summary =
       fmt::format("Verified against a float64 reference: {} of {} passed{}.\n", passed, checked, error);
-  return failures.empty() ? summary : summary + '\n' + failures;
+  const std::string limits = same_formula > 0 ? same_formula_note(same_formula, checked) : std::string();
+  return failures.empty() ? summary + limits : summary + limits + '\n' + failures;
 }
 
 std::string imprecise_line(const RunRecord& record) {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
-#include "selftest/peer_rules.hpp"
 #include "selftest/proofs.hpp"
 #include "selftest/shares.hpp"
 
@@ -26,10 +26,15 @@ bool has_finding(const Trial& trial, const std::string& id) {
          std::ranges::any_of(trial.machine_findings, is_it);
 }
 
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 double mean_time(const Scene& scene, std::uint64_t seed) {
-  RunningMean mean;
-  run_trial(scene, seed, [&](const physics::Execution& execution) { mean.add(execution.time().value()); });
-  return mean.mean();
+  std::vector<double> times;
+  run_trial(scene, seed,
+            [&](const physics::Execution& execution) { times.push_back(execution.time().value()); });
+  return mean_of(times);
 }
 
 /// Goes through all trials, for progress.
@@ -46,11 +51,12 @@ class Trials {
   std::size_t total_, number_ = 0;
 };
 
-ProofLine sensitivity_line(const DetectorScene& scene, const Share& seen, const RunningMean& effects) {
+ProofLine sensitivity_line(const DetectorScene& scene, const Share& seen,
+                           const std::vector<double>& effects) {
   if (!scene.is_measured_effect) {
     return at_least_line("seen, " + scene.id, seen, kSensitivity, true, scene.cause);
   }
-  const double effect = effects.mean();
+  const double effect = effects.empty() ? 0.0 : mean_of(effects);
   const bool is_small = std::abs(effect) >= kLeastEffect && std::abs(effect) <= kMostEffect;
   std::string note = fmt::format("{}; true effect on the time {}", scene.cause, change_text(effect));
   if (!is_small) note += ", which is not the 1 % that the line claims";
@@ -59,11 +65,11 @@ ProofLine sensitivity_line(const DetectorScene& scene, const Share& seen, const 
 
 ProofLine prove_sensitivity(Trials& trials, const DetectorScene& scene, const DetectorPlan& plan) {
   Share seen;
-  RunningMean effects;
+  std::vector<double> effects;
   for (std::size_t i = 0; i < plan.trials; ++i) {
     const std::uint64_t seed = trials.begin("seen", scene.id);
     seen.add(has_finding(run_trial(scene.with, seed), scene.id));
-    if (scene.is_measured_effect && i < plan.effects) effects.add(true_effect(scene, seed));
+    if (scene.is_measured_effect && i < plan.effects) effects.push_back(true_effect(scene, seed));
   }
   return sensitivity_line(scene, seen, effects);
 }

@@ -10,7 +10,7 @@ namespace jitterscope::selftest {
 
 struct WidthPlan {
   std::vector<Scene> scenes;
-  std::size_t trials = 0;  ///< of each way of measuring in each scene
+  std::size_t trials = 0;  ///< in each scene
   std::int64_t rounds_of_truth = 3000;
 };
 

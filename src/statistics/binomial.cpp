@@ -31,11 +31,4 @@ double probability_of_at_most(std::int64_t successes, std::int64_t trials, doubl
   return boost::math::cdf(distribution, static_cast<double>(successes));
 }
 
-double probability_of_at_least(std::int64_t successes, std::int64_t trials, double probability) {
-  require_counts(successes, trials);
-  if (successes == 0) return 1.0;
-  const Binomial distribution(static_cast<double>(trials), probability);
-  return boost::math::cdf(boost::math::complement(distribution, static_cast<double>(successes - 1)));
-}
-
 }  // namespace jitterscope::statistics

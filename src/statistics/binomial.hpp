@@ -14,7 +14,5 @@ Interval clopper_pearson(std::int64_t successes, std::int64_t trials, double con
 /// P(X <= successes) for X ~ Bin(trials, probability): the one-sided exact test of "at least `probability`"
 /// rejects where this is below its level. Throws as clopper_pearson does.
 double probability_of_at_most(std::int64_t successes, std::int64_t trials, double probability);
-/// P(X >= successes): the same for "at most `probability`".
-double probability_of_at_least(std::int64_t successes, std::int64_t trials, double probability);
 
 }  // namespace jitterscope::statistics

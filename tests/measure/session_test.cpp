@@ -127,7 +127,7 @@ TEST(Session, CallableIsMeasuredLikeAnOperation) {
   const Result result = measure(device, launch, kWarmBurst);
   EXPECT_GT(calls, 200);
   EXPECT_GT(result.first_call, milliseconds(40));
-  // The session of a callable has no tracer's reference: its constants are off by that of two nodes at most.
+  // Twice what the events' constant is known to (calibration.cpp).
   EXPECT_NEAR(result.measurements.front().time.median.value(), 100e3, 200);
 }
 

@@ -24,6 +24,7 @@ TEST(Verify, RightResultPasses) {
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16}) {
     const Verification verification = verify_with(kMatmul.with_dtype(dtype));
     EXPECT_TRUE(verification.passed);
+    EXPECT_FALSE(verification.same_formula);
     EXPECT_EQ(verification.relative_error, 0.0);
     EXPECT_EQ(verification.checked, 24 * 30);
     EXPECT_EQ(verification.total, 24 * 30);

@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "model/calls.hpp"
 #include "model/network.hpp"
-#include "operation/reference.hpp"
+#include "support/reference_output.hpp"
 
 namespace jitterscope {
 namespace {
@@ -60,10 +60,7 @@ class Gradients : public ::testing::Test {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   }
   static Numbers computed(const Operation& operation, const std::vector<Numbers>& inputs) {
-    Numbers result;
-    for (std::int64_t i = 0; i < operation.operands().back().count; ++i)
-      result.push_back(reference_element(operation, inputs, i));
-    return result;
+    return reference_output(operation, inputs);
   }
   // What neither copy wrote is the gradient that backward begins with.
   std::vector<Numbers> inputs_of(const Model& model, const Call& call, const Numbers& dy) {

@@ -62,6 +62,7 @@ Failed:
 - #3 fc: out of memory: 12 GiB needed, 3 GiB free
 
 Verified against a float64 reference: 1 of 2 passed; largest relative error 0.00015.
+For 1 of them the reference is the same code: rounding and missing elements would show, a wrong formula would not.
 
 - #2 layer2.0.downsample: relative error 0.25, more than the tolerance 0.001; 3 elements never written (65536 of 65536
   elements checked)

@@ -98,7 +98,7 @@ RunRecord sample_model() {
   record.results[2].measurements.clear();
   record.results[2].failure = "out of memory: 12 GiB needed, 3 GiB free";
   record.results[0].measurements[0].modes = {{microseconds(20), 0.75}, {microseconds(21), 0.25}};
-  record.results[0].verification = Verification{1.5e-4, 1e-3, 65536, 65536, 0, true};
+  record.results[0].verification = Verification{1.5e-4, 1e-3, 65536, 65536, 0, true, true};
   record.results[1].verification = Verification{0.25, 1e-3, 65536, 65536, 3, false};
   for (std::size_t row : {0u, 1u}) {
     record.results[row].findings = {

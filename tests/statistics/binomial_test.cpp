@@ -56,12 +56,10 @@ TEST(ClopperPearson, HoldsTheTruthAtLeastAsOftenAsItSays) {
   EXPECT_LT(coverage(200, 0.5), 0.97);
 }
 
-TEST(BinomialTest, TailsOfAFairCoin) {
+TEST(BinomialTest, TheTailOfAFairCoin) {
   // Of ten throws: 1 + 10 + 45 of 1024 have at most two heads.
   EXPECT_NEAR(probability_of_at_most(2, 10, 0.5), 56.0 / 1024, 1e-12);
-  EXPECT_NEAR(probability_of_at_least(8, 10, 0.5), 56.0 / 1024, 1e-12);
   EXPECT_EQ(probability_of_at_most(10, 10, 0.5), 1.0);
-  EXPECT_EQ(probability_of_at_least(0, 10, 0.5), 1.0);
 }
 
 TEST(BinomialTest, ImpossibleCountsAreRefused) {

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "measure/engine_choice.hpp"
-#include "operation/reference.hpp"
+#include "support/reference_output.hpp"
 #include "support/scripted_device.hpp"
 #include "support/scripted_queue.hpp"
 
@@ -48,9 +48,7 @@ class ScriptedOperation final : public PreparedOperation {
     if (poisoned_) return output;
     std::vector<std::vector<double>> inputs;
     for (std::size_t i = 0; operands[i].role == OperandRole::input; ++i) inputs.push_back(input(operands, i));
-    for (std::size_t i = 0; i < count; ++i) {
-      output[i] = reference_element(operation_, inputs, static_cast<std::int64_t>(i), index - inputs.size());
-    }
+    output = reference_output(operation_, inputs, index - inputs.size());
     // Of several outputs the last one is spoilt.
     if (index + 1 == operands.size()) state_.script.spoil(output);
     return output;

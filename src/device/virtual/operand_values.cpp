@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/random.hpp"
 #include "device/cpu/number_formats.hpp"
+#include "device/cpu/reference.hpp"
 #include "device/input_value.hpp"
-#include "operation/reference.hpp"
 
 namespace jitterscope::virtual_gpu {
 namespace {
@@ -75,10 +76,10 @@ std::vector<double> output_values(const Operation& operation, std::size_t output
     }
   }
   std::vector<double> values(static_cast<std::size_t>(outputs.at(output).count));
-  const std::unique_ptr<Reference> reference = make_reference(operation, inputs);
+  Reference reference(operation, std::move(inputs));
   for (const std::int64_t index : reference_sample(operation, output)) {
     values[static_cast<std::size_t>(index)] =
-        rounded_to(outputs[output].dtype, reference->element(output, index));
+        rounded_to(outputs[output].dtype, reference.element(output, index));
   }
   return values;
 }

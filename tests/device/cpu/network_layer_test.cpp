@@ -35,6 +35,7 @@ TEST_P(NetworkLayer, IsVerifiedInEveryType) {
       EXPECT_TRUE(result.passed) << result.relative_error << " > " << result.tolerance;
       EXPECT_EQ(result.unwritten, 0);
       EXPECT_EQ(result.checked, result.total) << "small enough to be compared whole";
+      EXPECT_EQ(result.same_formula, prepared->provider() == "builtin");
     }
     if (dtype == DataType::f32) {
       EXPECT_EQ(prepared->provider(), GetParam().f32_provider);
@@ -119,6 +120,17 @@ TEST(RandomNetworkLayers, AreVerified) {
       EXPECT_TRUE(result.passed) << operation.text() << " " << result.relative_error;
     }
   }
+}
+
+TEST(Verification, OfWhatTheReferenceRunsTooSaysSo) {
+  const auto queue = device().make_queue();
+  const auto says_so = [&](const char* text) {
+    return verify(*queue, *device().prepare(Operation::parse(text), {})).same_formula;
+  };
+  EXPECT_TRUE(says_so("matmul:m=3,n=4,k=5,dtype=f64"));
+  EXPECT_TRUE(says_so("add:count=9,dtype=f32"));
+  EXPECT_FALSE(says_so("matmul:m=3,n=4,k=5,dtype=f32")) << "by oneDNN";
+  EXPECT_FALSE(says_so("copy:bytes=400")) << "compared with what it copies";
 }
 
 TEST(NetworkLayerProviders, OwnLoopsNormalizeWithWeightsInBf16) {

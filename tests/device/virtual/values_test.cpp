@@ -16,6 +16,7 @@ TEST_P(VirtualValues, AreVerified) {
   const Verification result = verify(*bench.queue, *prepared);
   EXPECT_TRUE(result.passed) << result.relative_error;
   EXPECT_EQ(result.unwritten, 0);
+  EXPECT_TRUE(result.same_formula);
   EXPECT_GT(result.checked, 0);
 }
 

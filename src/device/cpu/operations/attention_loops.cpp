@@ -6,10 +6,44 @@
 
 #include "device/cpu/operations/loops.hpp"
 #include "device/cpu/operations/prepare.hpp"
-#include "operation/attention_rows.hpp"
 
 namespace jitterscope::cpu {
 namespace {
+
+/// Where rows, of dim elements each, lie in a tensor of queries or keys. They are counted through batch,
+/// heads and sequence, whatever the layout.
+struct AttentionRows {
+  std::int64_t batch, heads, length;
+  HeadLayout layout;
+
+  /// How many rows lie before this one.
+  std::int64_t place(std::int64_t row) const {
+    const std::int64_t position = row % length, head = row / length % heads, item = row / length / heads;
+    switch (layout) {
+      case HeadLayout::bhsd: break;
+      case HeadLayout::bshd: return (item * length + position) * heads + head;
+      case HeadLayout::sbhd: return (position * batch + item) * heads + head;
+    }
+    return row;
+  }
+  /// The row with so many before it.
+  std::int64_t row(std::int64_t place) const {
+    const std::int64_t head = place % heads, outer = place / heads;
+    switch (layout) {
+      case HeadLayout::bhsd: break;
+      case HeadLayout::bshd: return (outer / length * heads + head) * length + outer % length;
+      case HeadLayout::sbhd: return (outer % batch * heads + head) * length + outer / batch;
+    }
+    return place;
+  }
+};
+
+AttentionRows query_rows(const Attention& attention) {
+  return {attention.batch, attention.heads, attention.queries, attention.layout};
+}
+AttentionRows key_rows(const Attention& attention) {
+  return {attention.batch, attention.heads, attention.keys, attention.layout};
+}
 
 template <class Format>
 class AttentionLoops final : public CpuOperation {
@@ -26,22 +60,45 @@ class AttentionLoops final : public CpuOperation {
     const bool backward = attention_.pass == Pass::backward;
 #pragma omp parallel
     {
-      std::vector<Value> weights(static_cast<std::size_t>(std::max(attention_.keys, attention_.queries)));
-      std::vector<Value> sums(static_cast<std::size_t>(attention_.dim)), more(sums.size());
+      Buffers buffers(attention_);
 #pragma omp for schedule(dynamic, 16)
-      for (std::int64_t query = 0; query < heads * attention_.queries; ++query) {
-        backward ? query_gradient(query, sums) : forward(query, weights, sums);
-      }
+      for (std::int64_t query = 0; query < heads * attention_.queries; ++query) of_query(query, buffers);
 #pragma omp for schedule(dynamic, 16)
       for (std::int64_t key = 0; key < (backward ? heads * attention_.keys : 0); ++key) {
-        key_gradients(key, sums, more);
+        key_gradients(key, buffers.sums, buffers.more);
       }
     }
+  }
+
+  bool compute_element(std::size_t operand, std::int64_t index) override {
+    Buffers buffers(attention_);
+    const bool is_of_key = operand == 7 || operand == 8, is_logsumexp = operand == 4;
+    const std::int64_t place = is_logsumexp ? index : index / attention_.dim;
+    if (is_of_key) {
+      key_gradients(keys_.row(place), buffers.sums, buffers.more);
+    } else {
+      of_query(is_logsumexp ? place : queries_.row(place), buffers);
+    }
+    return true;
   }
 
  private:
   using Stored = typename Format::Stored;
   using Value = typename Format::Value;
+
+  // Of one thread: the scores of a row, and sums along the rows of one or two tensors.
+  struct Buffers {
+    explicit Buffers(const Attention& attention)
+        : weights(static_cast<std::size_t>(attention.keys)),
+          sums(static_cast<std::size_t>(attention.dim)),
+          more(sums.size()) {}
+    std::vector<Value> weights, sums, more;
+  };
+
+  void of_query(std::int64_t query, Buffers& buffers) const {
+    attention_.pass == Pass::backward ? query_gradient(query, buffers.sums)
+                                      : forward(query, buffers.weights, buffers.sums);
+  }
 
   const Stored* query_row(std::size_t operand, std::int64_t query) const {
     return data<const Stored>(operand) + queries_.place(query) * attention_.dim;

@@ -1,5 +1,5 @@
-// conv2d, matmul and linear in double precision. For checking other devices' results: plain sums in
-// index order, no blocking, no fused library.
+// conv2d, matmul and linear in double precision, for dtype=f64 and as the reference of every device: plain
+// sums in index order, no blocking, no fused library.
 #include <algorithm>
 
 #include "device/cpu/operations/prepare.hpp"
@@ -17,19 +17,25 @@ class DoubleMatmul final : public CpuOperation {
     const Matmul& m = matmul_;
 #pragma omp parallel for collapse(2) schedule(static)
     for (std::int64_t batch = 0; batch < m.batch; ++batch) {
-      for (std::int64_t row = 0; row < m.m; ++row) compute_row(batch, row);
+      for (std::int64_t row = 0; row < m.m; ++row) compute(batch, row, 0, m.n);
     }
   }
 
+  bool compute_element(std::size_t, std::int64_t index) override {
+    const std::int64_t column = index % matmul_.n, row = index / matmul_.n;
+    compute(row / matmul_.m, row % matmul_.m, column, column + 1);
+    return true;
+  }
+
  private:
-  void compute_row(std::int64_t batch, std::int64_t row) const {
+  void compute(std::int64_t batch, std::int64_t row, std::int64_t first, std::int64_t end) const {
     const Matmul& m = matmul_;
     const double* a = data<double>(0) + batch * m.m * m.k + row * (m.transpose_a ? 1 : m.k);
     const double* b = data<double>(1) + batch * m.k * m.n;
     const std::int64_t a_step = m.transpose_a ? m.m : 1;
     const std::int64_t b_inner = m.transpose_b ? 1 : m.n, b_outer = m.transpose_b ? m.k : 1;
     double* c = data<double>(m.bias ? 3 : 2) + (batch * m.m + row) * m.n;
-    for (std::int64_t column = 0; column < m.n; ++column) {
+    for (std::int64_t column = first; column < end; ++column) {
       double sum = m.bias ? data<double>(2)[column] : 0.0;
       for (std::int64_t i = 0; i < m.k; ++i) sum += a[i * a_step] * b[i * b_inner + column * b_outer];
       c[column] = sum;
@@ -55,6 +61,29 @@ class DoubleConvolution final : public CpuOperation {
       case Direction::dgrad: return dgrad(data<double>(0), data<double>(1), data<double>(2));
       case Direction::wgrad: return wgrad(data<double>(0), data<double>(1), data<double>(2));
     }
+  }
+
+  bool compute_element(std::size_t, std::int64_t index) override {
+    const double *first = data<double>(0), *second = data<double>(1);
+    double& element = data<double>(2)[index];
+    switch (conv_.direction) {
+      case Direction::fprop: {
+        const auto [n, k, p, q] = position(index, conv_.k, conv_.out_h(), conv_.out_w(), conv_.layout);
+        element = output_sum(first, second, n, k, p, q);
+        break;
+      }
+      case Direction::dgrad: {
+        const auto [n, c, h, w] = position(index, conv_.c, conv_.h, conv_.w, conv_.layout);
+        element = input_sum(first, second, n, c, h, w);
+        break;
+      }
+      case Direction::wgrad: {
+        const auto [k, c, r, s] = position(index, group_inputs(), conv_.r, conv_.s, conv_.layout);
+        element = weight_sum(first, second, k, c, r, s);
+        break;
+      }
+    }
+    return true;
   }
 
  private:

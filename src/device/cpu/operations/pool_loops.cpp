@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "device/cpu/operations/loops.hpp"
 #include "device/cpu/operations/prepare.hpp"
@@ -60,7 +61,7 @@ class PoolLoops final : public CpuOperation {
     }
   }
 
-  // Of equal elements the first counts, as in PyTorch.
+  // Of equal elements the first counts, and of NaN the last, as in PyTorch.
   void largest(std::int64_t n, std::int64_t c, Span rows, Span columns, std::int64_t y) const {
     const auto* x = data<const Stored>(0);
     std::int64_t best = rows.first * pool_.w + columns.first;
@@ -68,7 +69,7 @@ class PoolLoops final : public CpuOperation {
     for (std::int64_t i = rows.first; i < rows.end; ++i) {
       for (std::int64_t j = columns.first; j < columns.end; ++j) {
         const Stored candidate = x[x_.at(n, c, i, j)];
-        if (!(Format::read(candidate) > Format::read(found))) continue;
+        if (!(Format::read(candidate) > Format::read(found) || std::isnan(Format::read(candidate)))) continue;
         found = candidate;
         best = i * pool_.w + j;
       }

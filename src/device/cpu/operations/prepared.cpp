@@ -143,4 +143,21 @@ std::vector<double> CpuOperation::read_operand(std::size_t index) {
   return values;
 }
 
+void CpuOperation::write_operand(std::size_t index, const std::vector<double>& values) {
+  with_format(operands_.at(index).dtype, [&]<class Format>(Format) {
+    auto* elements = data<typename Format::Stored>(index);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      elements[i] = Format::write(static_cast<typename Format::Value>(values[i]));
+    }
+  });
+}
+
+double CpuOperation::read_element(std::size_t operand, std::int64_t index) const {
+  double value = 0.0;
+  with_format(operands_[operand].dtype, [&]<class Format>(Format) {
+    value = static_cast<double>(Format::read(data<const typename Format::Stored>(operand)[index]));
+  });
+  return value;
+}
+
 }  // namespace jitterscope::cpu

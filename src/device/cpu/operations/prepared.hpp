@@ -36,6 +36,13 @@ class CpuOperation : public PreparedOperation {
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
 
+  // For the reference, which computes with operands that it is given.
+  void write_operand(std::size_t index, const std::vector<double>& values);
+  double read_element(std::size_t operand, std::int64_t index) const;
+  /// Writes one element of an output, and perhaps others, at no more than its share of the cost of run();
+  /// false where only run() does.
+  virtual bool compute_element(std::size_t /*operand*/, std::int64_t /*index*/) { return false; }
+
  protected:
   template <class Element = void>
   Element* data(std::size_t index) const {

@@ -1,6 +1,8 @@
 // How operands lie in memory.
 #pragma once
 
+#include <array>
+
 #include "jitterscope/operation.hpp"
 
 namespace jitterscope::cpu {
@@ -17,6 +19,14 @@ struct Strides {
 inline Strides strides(std::int64_t c, std::int64_t h, std::int64_t w, Layout layout) {
   if (layout == Layout::nchw) return {.n = c * h * w, .c = h * w, .h = w, .w = 1};
   return {.n = h * w * c, .c = 1, .h = w * c, .w = c};
+}
+
+/// The i, j, row and column of an element, by how many lie before it.
+inline std::array<std::int64_t, 4> position(std::int64_t index, std::int64_t c, std::int64_t h,
+                                            std::int64_t w, Layout layout) {
+  const std::int64_t image = index % (c * h * w);
+  if (layout == Layout::nchw) return {index / (c * h * w), image / (h * w), image / w % h, image % w};
+  return {index / (c * h * w), image % c, image / (w * c), image / c % w};
 }
 
 /// A linear layer is a matrix product with transposed weights; its operands come in the same order.

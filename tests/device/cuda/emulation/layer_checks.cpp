@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/cpu/reference.hpp"
 #include "measure/verify.hpp"
-#include "operation/reference.hpp"
 
 namespace emulation {
 
@@ -56,7 +56,7 @@ void expect_output(const Operation& operation, const EmulatedPlan& plan, std::si
   const std::vector<Operand> operands = operation.operands();
   std::vector<std::vector<double>> inputs;
   for (std::size_t i = 0; operands[i].role == OperandRole::input; ++i) inputs.push_back(plan.read(i));
-  const auto reference = make_reference(operation, inputs);
+  Reference reference(operation, inputs);
   const Operand& operand = operands[inputs.size() + number];
   const std::vector<double> output = plan.read(inputs.size() + number);
   const std::string which = fmt::format("{} by {}", operand.name, plan.steps().back().kernel);
@@ -65,7 +65,7 @@ void expect_output(const Operation& operation, const EmulatedPlan& plan, std::si
   double difference = 0.0, size = 0.0;
   const std::size_t step = step_between_checks(operation, number, output.size());
   for (std::size_t j = 0; j < output.size(); j += step) {
-    const double expected = reference->element(number, static_cast<std::int64_t>(j));
+    const double expected = reference.element(number, static_cast<std::int64_t>(j));
     difference += (output[j] - expected) * (output[j] - expected);
     size += expected * expected;
   }

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <string>
 
+#include "device/cpu/reference.hpp"
 #include "layer_checks.hpp"
-#include "operation/reference.hpp"
 
 namespace jitterscope {
 namespace {
@@ -128,10 +128,10 @@ TEST(LayerKernels, LayerNormFarFromZero) {
     emulation::plan_layer(plan, operation);
     plan.run();
     const std::vector<std::vector<double>> inputs = {plan.read(0), plan.read(1), plan.read(2)};
-    const auto reference = make_reference(operation, inputs);
+    Reference reference(operation, inputs);
     const std::vector<double> y = plan.read(3);
     for (std::size_t i = 0; i < y.size(); ++i) {
-      ASSERT_NEAR(y[i], reference->element(0, static_cast<std::int64_t>(i)), 1e-3)
+      ASSERT_NEAR(y[i], reference.element(0, static_cast<std::int64_t>(i)), 1e-3)
           << operation.text() << " at " << i;
     }
   }

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/random.hpp"
+#include "device/cpu/reference.hpp"
 #include "emulated_plan.hpp"
 #include "jitterscope/error.hpp"
-#include "operation/reference.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -38,11 +38,11 @@ std::vector<double> small_numbers(std::size_t count) {
 void expect_same(const Operation& operation, const emulation::EmulatedPlan& plan, std::size_t inputs) {
   std::vector<std::vector<double>> read;
   for (std::size_t i = 0; i < inputs; ++i) read.push_back(plan.read(i));
-  const auto reference = make_reference(operation, read);
+  Reference reference(operation, read);
   for (std::size_t i = inputs; i < operation.operands().size(); ++i) {
     const std::vector<double> output = plan.read(i);
     for (std::size_t j = 0; j < output.size(); ++j) {
-      const double expected = reference->element(i - inputs, static_cast<std::int64_t>(j));
+      const double expected = reference.element(i - inputs, static_cast<std::int64_t>(j));
       if (std::isnan(expected) && std::isnan(output[j])) continue;
       ASSERT_EQ(output[j], expected) << operation.text() << " by " << plan.steps().front().kernel
                                      << ", output " << i << " at " << j;
@@ -114,12 +114,12 @@ void expect_close(const std::string& text) {
   plan.write(0, read.front());
   plan_pool(plan, std::get<Pool2d>(operation.parameters()));
   ASSERT_NO_THROW(plan.run()) << text;
-  const auto reference = make_reference(operation, read);
+  Reference reference(operation, read);
   const std::vector<double> output = plan.read(1);
   const DataType dtype = operation.operands()[0].dtype;
   const double part = dtype == DataType::bf16 ? 0x1p-7 : dtype == DataType::f16 ? 0x1p-10 : 0x1p-22;
   for (std::size_t i = 0; i < output.size(); ++i) {
-    const double expected = reference->element(0, static_cast<std::int64_t>(i));
+    const double expected = reference.element(0, static_cast<std::int64_t>(i));
     ASSERT_NEAR(output[i], expected, std::abs(expected) * part)
         << text << " by " << plan.steps().front().kernel << " at " << i;
   }

@@ -1,24 +1,21 @@
-#include "operation/reference.hpp"
+#include "device/cpu/reference.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "operation/brute_force.hpp"
+#include "device/cpu/brute_force.hpp"
 #include "operation/random_operation.hpp"
 #include "operation/usage_message.hpp"
+#include "support/reference_output.hpp"
 
 namespace jitterscope {
 namespace {
 
 using Tensor = std::vector<double>;
 
-std::vector<double> reference(const Operation& operation, const std::vector<Tensor>& inputs) {
-  Tensor result;
-  for (std::int64_t i = 0; i < operation.operands().back().count; ++i) {
-    result.push_back(reference_element(operation, inputs, i));
-  }
-  return result;
+Tensor reference(const Operation& operation, const std::vector<Tensor>& inputs) {
+  return reference_output(operation, inputs);
 }
 
 std::vector<Tensor> normal_inputs(const Operation& operation, testing::RandomOperation& random) {
@@ -107,7 +104,7 @@ TEST(Reference, MemoryOperations) {
   EXPECT_EQ(reference(Operation::parse("add:count=2"), {{1, 2}, {10, -2}}), (Tensor{11, 0}));
   EXPECT_EQ(reference(Operation::parse("relu:count=3"), {{-1, 0, 2}}), (Tensor{0, 0, 2}));
   EXPECT_TRUE(std::isnan(reference(Operation::parse("relu:count=1"), {{std::nan("")}})[0]));
-  EXPECT_THAT(testing::usage_message([] { reference_element(Operation::parse("spin:ns=1"), {}, 0); }),
+  EXPECT_THAT(testing::usage_message([] { Reference(Operation::parse("spin:ns=1"), {}); }),
               ::testing::HasSubstr("spin has no output"));
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "operation/brute_force.hpp"
+#include "device/cpu/brute_force.hpp"
 
 namespace jitterscope::testing {
 

@@ -1,0 +1,146 @@
+#include "device/cpu/reference.hpp"
+
+#include <fmt/format.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <algorithm>
+#include <utility>
+
+#include "base/random.hpp"
+#include "device/cpu/operations/prepare.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr double kMultiplyAdds = 2e8;  // about a second on one core
+constexpr double kWorthThreads = 1e6;
+
+/// Multiply-adds behind an element, at most.
+struct Terms {
+  double alone = 1;   // computed by itself
+  double in_all = 1;  // its share where all are computed one after another
+};
+
+Terms alike(std::int64_t count) { return {static_cast<double>(count), static_cast<double>(count)}; }
+
+Terms terms(const Conv2d& conv, std::size_t) {
+  switch (conv.direction) {
+    case Direction::fprop: return alike(conv.c / conv.groups * conv.r * conv.s);
+    case Direction::dgrad: return alike(conv.k / conv.groups * conv.r * conv.s);
+    case Direction::wgrad: return alike(conv.n * conv.out_h() * conv.out_w());
+  }
+  return {};
+}
+Terms terms(const Matmul& matmul, std::size_t) { return alike(matmul.k); }
+Terms terms(const Linear& linear, std::size_t) { return alike(linear.in); }
+// A row, or a column, of scores is computed for one element, and serves as many as a head has.
+Terms terms(const Attention& attention, std::size_t output) {
+  const auto dim = static_cast<double>(attention.dim), keys = static_cast<double>(attention.keys),
+             queries = static_cast<double>(attention.queries);
+  if (attention.pass != Pass::backward) return {2 * keys * dim, output == 0 ? 2 * keys : 2 * keys * dim};
+  const double others = output == 0 ? keys : queries;
+  return {5 * others * dim, 5 * others};
+}
+// Of the others the whole costs no more than reading the operands.
+template <class Shape>
+Terms terms(const Shape&, std::size_t) {
+  return {};
+}
+
+Terms terms_of(const Operation& operation, std::size_t output) {
+  return std::visit([output](const auto& shape) { return terms(shape, output); }, operation.parameters());
+}
+
+std::vector<std::int64_t> output_counts(const Operation& operation) {
+  std::vector<std::int64_t> counts;
+  for (const Operand& operand : operation.operands()) {
+    if (operand.role == OperandRole::output) counts.push_back(operand.count);
+  }
+  return counts;
+}
+
+double cost_of_all(const Operation& operation, std::size_t output, std::int64_t count) {
+  return static_cast<double>(count) * std::max(1.0, terms_of(operation, output).in_all);
+}
+
+// On a busy machine threads wait for each other longer than a small operation takes.
+void run_on_threads(PreparedOperation& operation, bool all) {
+#ifdef _OPENMP
+  const int threads = omp_get_max_threads();
+  if (!all) omp_set_num_threads(1);
+  operation.run(nullptr);
+  omp_set_num_threads(threads);
+#else
+  (void)all;
+  operation.run(nullptr);
+#endif
+}
+
+Operation in_double(const Operation& operation) {
+  if (const Aten* aten = std::get_if<Aten>(&operation.parameters())) {
+    throw UsageError(aten->name + " has no reference to verify with; leave out --verify");
+  }
+  if (std::holds_alternative<Spin>(operation.parameters())) {
+    throw UsageError("spin has no output to verify; leave out --verify");
+  }
+  if (const Copy* copy = std::get_if<Copy>(&operation.parameters()))
+    return Operation(Copy{.bytes = copy->bytes});
+  return operation.with_dtype(DataType::f64);
+}
+
+}  // namespace
+
+Reference::Reference(const Operation& operation, std::vector<std::vector<double>> inputs)
+    : inputs_(inputs.size()) {
+  static const cpu::InputTable kZeros(InputData{.kind = DataKind::zeros});
+  prepared_ = cpu::prepare(in_double(operation), kZeros);
+  loops_ = dynamic_cast<cpu::CpuOperation*>(prepared_.get());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    loops_->write_operand(i, std::exchange(inputs[i], {}));
+  }
+  const std::vector<std::int64_t> counts = output_counts(operation);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    cost_ = std::max(cost_, cost_of_all(operation, i, counts[i]));
+  }
+}
+Reference::~Reference() = default;
+
+double Reference::element(std::size_t output, std::int64_t index) {
+  const std::size_t operand = inputs_ + output;
+  if (!is_whole_ && (cost_ <= kMultiplyAdds || !loops_->compute_element(operand, index))) {
+    run_on_threads(*loops_, cost_ >= kWorthThreads);
+    is_whole_ = true;
+  }
+  return loops_->read_element(operand, index);
+}
+
+std::int64_t terms_per_element(const Operation& operation, std::size_t output) {
+  return static_cast<std::int64_t>(terms_of(operation, output).alone);
+}
+
+std::vector<std::int64_t> reference_sample(const Operation& operation, std::size_t output) {
+  const std::int64_t total = output_counts(operation).at(output);
+  std::vector<std::int64_t> elements;
+  if (cost_of_all(operation, output, total) <= kMultiplyAdds) {
+    for (std::int64_t i = 0; i < total; ++i) elements.push_back(i);
+    return elements;
+  }
+  Random random(1);
+  const double alone = std::max(1.0, terms_of(operation, output).alone);
+  const std::int64_t count = std::max<std::int64_t>(static_cast<std::int64_t>(kMultiplyAdds / alone), 256);
+  for (std::int64_t i = 0; i < count; ++i) {
+    elements.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(total))));
+  }
+  return elements;
+}
+
+bool runs_reference_loops(const PreparedOperation& prepared) {
+  const bool own = dynamic_cast<const cpu::CpuOperation*>(&prepared) != nullptr;
+  return own && prepared.provider() == "builtin" && prepared.operation().kind() != "copy";
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,48 @@
+// What an operation must give, in float64: what --verify compares with. It is what the CPU runs for
+// dtype=f64.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "jitterscope/device.hpp"
+
+namespace jitterscope {
+
+namespace cpu {
+class CpuOperation;
+}
+
+/// The outputs that follow from given inputs. A gradient is the formula of its operands as they are given,
+/// whether or not a forward pass would have given them: that of softmax is y (dy - sum of dy y) for any y.
+class Reference {
+ public:
+  /// `inputs` follow operands(), each in its dense order. Throws UsageError for spin and aten.
+  Reference(const Operation&, std::vector<std::vector<double>> inputs);
+  ~Reference();
+  /// `output` counts from 0; `index` follows its operand's dense order: that of its layout, so an nhwc
+  /// tensor is n,h,w,c and its weight k,r,s,c/groups.
+  double element(std::size_t output, std::int64_t index);
+
+ private:
+  std::size_t inputs_;
+  std::unique_ptr<PreparedOperation> prepared_;
+  cpu::CpuOperation* loops_;
+  double cost_ = 0.0;  // of all of the dearest output, in multiply-adds
+  bool is_whole_ = false;
+};
+
+/// Multiply-adds behind one element of an output, at most, where it is computed by itself; 1 where all
+/// elements are computed at once.
+std::int64_t terms_per_element(const Operation&, std::size_t output = 0);
+
+/// The elements of an output that a check looks at, in about 2e8 multiply-adds: all where they can be
+/// afforded, else a random sample, the same each time.
+std::vector<std::int64_t> reference_sample(const Operation&, std::size_t output = 0);
+
+/// Whether an operation runs the loops of the reference, if in another type: comparing the two shows what
+/// rounding does and whether all was written, but not whether the formula is right.
+bool runs_reference_loops(const PreparedOperation&);
+
+}  // namespace jitterscope
