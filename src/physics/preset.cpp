@@ -8,6 +8,7 @@
 
 #include "base/data_folders.hpp"
 #include "base/names.hpp"
+#include "jitterscope/error.hpp"
 #include "physics/preset_keys.hpp"
 
 namespace jitterscope::physics {
@@ -15,20 +16,77 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kBaseHint =
+    "a preset that gives only what differs starts with a line such as base = \"h200\"";
+
+[[noreturn]] void fail(const std::string& file, const toml::source_region& where,
+                       const std::string& problem) {
+  throw UsageError(fmt::format("{}:{}: {}", file, where.begin.line, problem));
+}
+
+std::string shown(const toml::node& node) {
+  if (const auto number = node.value<double>(); number && node.is_number()) return fmt::format("{}", *number);
+  if (const auto text = node.value<std::string>(); text && node.is_string()) return "\"" + *text + "\"";
+  if (node.is_boolean()) return "a boolean";
+  return node.is_array() ? "a list" : node.is_table() ? "a table" : "a date or time";
+}
+
+/// Fails for a word that is not known.
+void require_known(const toml::key& word, const std::vector<std::string>& known, const std::string& file,
+                   const std::string& problem) {
+  if (std::find(known.begin(), known.end(), word.str()) != known.end()) return;
+  fail(file, word.source(), problem + suggestion(word.str(), known));
+}
+
+void refuse_unknown(const toml::table& document, const std::vector<Key>& keys, const std::string& file) {
+  std::vector<std::string> tables = {"base"};
+  for (const Key& key : keys) {
+    if (tables.back() != key.table()) tables.emplace_back(key.table());
+  }
+  for (const auto& [word, node] : document) {
+    require_known(word, tables, file, fmt::format("'{}' is unknown", word.str()));
+    if (!node.is_table()) continue;
+    std::vector<std::string> known;
+    for (const Key& key : keys) {
+      if (key.table() == word.str()) known.emplace_back(key.name());
+    }
+    for (const auto& [key, value] : *node.as_table()) {
+      require_known(key, known, file, fmt::format("[{}] has no key '{}'", word.str(), key.str()));
+    }
+  }
+}
+
+/// Sets what the document says; where it names no base, it must say all.
+void read_keys(const toml::table& document, const std::string& file, Parameters& parameters) {
+  const bool is_complete = !document.contains("base");
+  const std::vector<Key> keys = preset_keys(parameters);
+  refuse_unknown(document, keys, file);
+  for (const Key& key : keys) {
+    const toml::node* section = document.get(key.table());
+    if (section == nullptr && !is_complete) continue;
+    if (section == nullptr) {
+      throw UsageError(fmt::format("{}: the table [{}] is missing; {}", file, key.table(), kBaseHint));
+    }
+    const toml::table* table = section->as_table();
+    if (table == nullptr) {
+      fail(file, section->source(),
+           fmt::format("'{0}' is {1}, expected a table [{0}]", key.table(), shown(*section)));
+    }
+    const toml::node* node = table->get(key.name());
+    if (node == nullptr && is_complete) {
+      fail(file, table->source(),
+           fmt::format("[{}] lacks {}, expected {}; {}", key.table(), key.name(), key.expected, kBaseHint));
+    }
+    const toml::node* wrong = node != nullptr ? key.read(*node) : nullptr;
+    if (wrong == nullptr) continue;
+    fail(file, wrong->source(),
+         fmt::format("[{}] {}: expected {}, not {}", key.table(), key.name(), key.expected, shown(*wrong)));
+  }
+}
+
 const DataFiles& preset_files() {
   static const DataFiles files{"presets", "JITTERSCOPE_PRESETS", ".toml"};
   return files;
-}
-
-toml::table parse_toml(std::string_view text, const std::string& file) {
-  check_characters(text, file);
-  try {
-    return toml::parse(text, file);
-  } catch (const toml::parse_error& error) {
-    throw UsageError(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
-  } catch (const MalformedToml&) {
-    throw UsageError(file + ": this is no TOML: look for brackets and braces that do not match");
-  }
 }
 
 std::string read_file(const fs::path& file) {
@@ -41,13 +99,10 @@ std::string read_file(const fs::path& file) {
   return text.str();
 }
 
-bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".toml");
-}
-
 /// Beside the file that names it, else where shipped presets are.
 fs::path file_of(std::string_view name, const fs::path& beside) {
-  if (is_path(name)) return beside.parent_path() / name;
+  const bool is_path = name.find('/') != std::string_view::npos || name.ends_with(".toml");
+  if (is_path) return beside.parent_path() / name;
   fs::path neighbour = beside.parent_path() / (std::string(name) + ".toml");
   std::error_code ignored;
   if (!beside.empty() && neighbour != beside && fs::is_regular_file(neighbour, ignored)) return neighbour;
@@ -72,17 +127,15 @@ Parameters read(const fs::path& file, Chain& chain) {
 Parameters parse(std::string_view text, const fs::path& file, Chain& chain) {
   const toml::table document = parse_toml(text, file.string());
   Parameters parameters;
-  const toml::node* base = document.get("base");
-  if (base != nullptr) {
+  if (const toml::node* base = document.get("base"); base != nullptr) {
     if (!base->is_string()) {
-      throw UsageError(fmt::format("{}:{}: base: expected the name of a preset in quotes", file.string(),
-                                   base->source().begin.line));
+      fail(file.string(), base->source(), "base: expected the name of a preset in quotes");
     }
     parameters = read(file_of(*base->value<std::string>(), file), chain);
   }
-  PresetReader reader(document, file.string(), base == nullptr);
-  read_keys(reader, parameters);
-  check_preset(parameters, file.string());
+  read_keys(document, file.string(), parameters);
+  const std::string problem = contradiction(parameters);
+  if (!problem.empty()) throw UsageError(file.string() + ": " + problem);
   return parameters;
 }
 

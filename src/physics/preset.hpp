@@ -16,5 +16,7 @@ Parameters read_preset(const std::filesystem::path& file);
 /// A shipped name, or a path (anything with '/' or ending in .toml).
 Parameters find_preset(std::string_view name_or_path);
 std::vector<std::string> preset_names();
+/// As read_preset, of a text that is in no file.
+Parameters parse_preset(std::string_view text, const std::string& file);
 
 }  // namespace jitterscope::physics

@@ -2,231 +2,211 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
-#include "base/names.hpp"
+#include <cmath>
 
 namespace jitterscope::physics {
 namespace {
 
-constexpr double kMilli = 1e6, kMicro = 1e3, kSecond = 1e9;  // in nanoseconds
-constexpr double kMega = 1e6, kGiga = 1e9;
+/// What a number may be.
+struct Range {
+  double lowest, highest;
+  std::string_view words;
+};
+// No GPU comes near 1e12 of any unit used; beyond it a simulation would count in rounding errors.
+constexpr Range kPositive{1e-9, 1e12, "a positive number"};
+constexpr Range kNotNegative{0, 1e12, "a number of at least 0"};
+constexpr Range kAny{-1e12, 1e12, "a number"};
+constexpr Range kShare{0, 1, "a share between 0 and 1"};
+constexpr Range kProperShare{0, 0.99, "a share between 0 and 0.99"};
+constexpr Range kTenth{0, 0.1, "a share between 0 and 0.1"};
+constexpr Range kEfficiency{0.001, 1, "a share between 0.001 and 1"};
+constexpr Range kClock{1, 1e5, "a clock in MHz from 1 to 100000"};
+constexpr Range kCelsius{-50, 200, "a temperature in °C from -50 to 200"};
+constexpr Range kSeconds{0.01, 1e6, "a time of at least 0.01 s"};
 // A GPU's clock wandering, sliced or controlled faster than this would be simulated step by step for hours.
-constexpr Range kPeriodMs{0.01, 1e6, "a time of at least 0.01 ms"};
-constexpr Range kPeriodMsOrNone{0, 1e6, "a time in ms, or 0 for none"};
+constexpr Range kPeriod{0.01, 1e6, "a time of at least 0.01 ms"};
+constexpr Range kPeriodOrNone{0, 1e6, "a time in ms, or 0 for none"};
 
-std::vector<DataType> data_types(PresetReader& reader, const std::vector<std::string>& names) {
-  constexpr std::array kTypes = {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16};
-  std::vector<std::string> known;
-  for (const DataType type : kTypes) known.emplace_back(to_string(type));
-  std::vector<DataType> types;
-  for (const std::string& name : names) {
-    const auto found = std::find(known.begin(), known.end(), name);
-    if (found == known.end()) {
-      reader.fail("data_types", fmt::format("'{}' is no data type{}", name, suggestion(name, known)));
-    }
-    types.push_back(kTypes.at(static_cast<std::size_t>(found - known.begin())));
-  }
-  return types;
+constexpr double kMicro = 1e3, kMilli = 1e6, kSecond = 1e9;  // in nanoseconds
+constexpr double kMega = 1e6, kGiga = 1e9;
+
+const toml::node* const kRight = nullptr;
+
+template <class Member>
+Key number(const char* path, Member& member, const Range& range, double unit = 1.0) {
+  return {path, std::string(range.words), [&member, range, unit](const toml::node& node) {
+            const double value = node.is_number() ? node.value<double>().value_or(NAN) : NAN;
+            if (!(value >= range.lowest && value <= range.highest)) return &node;
+            if constexpr (std::is_same_v<Member, Bytes>) {
+              member = Bytes(static_cast<std::int64_t>(value * unit));
+            } else {
+              member = Member(value * unit);
+            }
+            return kRight;
+          }};
 }
 
-void read_identity(PresetReader& reader, Identity& identity) {
-  reader.start_table("identity");
-  reader.text("name", identity.name);
-  std::int64_t processors = identity.processors;
-  reader.integer("processors", processors, 1, 4096);
-  identity.processors = static_cast<int>(processors);
-  reader.quantity("memory_gb", identity.memory, {0.1, 10000, "a number of gigabytes from 0.1"}, kGiga);
-  std::vector<std::string> names;
-  for (const DataType type : identity.data_types) names.emplace_back(to_string(type));
-  reader.texts("data_types", names);
-  identity.data_types = data_types(reader, names);
-  auto number = static_cast<std::int64_t>(identity.device_number);
-  reader.integer("device_number", number, 0, 1'000'000'000);
-  identity.device_number = static_cast<std::uint64_t>(number);
+template <class Member>
+Key whole(const char* path, Member& member, std::int64_t lowest, std::int64_t highest) {
+  return {path, fmt::format("a whole number from {} to {}", lowest, highest),
+          [&member, lowest, highest](const toml::node& node) {
+            const auto value = node.is_integer() ? node.value<std::int64_t>() : std::nullopt;
+            if (!value || *value < lowest || *value > highest) return &node;
+            member = static_cast<Member>(*value);
+            return kRight;
+          }};
 }
 
-void read_governor(PresetReader& reader, Governor& governor) {
-  reader.start_table("governor");
-  reader.quantity("maximum_clock_mhz", governor.maximum_clock, {1, 1e5, "a clock in MHz from 1 to 100000"},
-                  kMega);
-  reader.quantity("idle_clock_mhz", governor.idle_clock, {1, 1e5, "a clock in MHz from 1 to 100000"}, kMega);
-  reader.quantity("step_mhz", governor.step, {1, 1e5, "a clock in MHz from 1 to 100000"}, kMega);
-  reader.quantity("control_period_ms", governor.control_period, kPeriodMs, kMilli);
-  reader.quantity("idle_timeout_ms", governor.idle_timeout, kNotNegative, kMilli);
-  reader.quantity("ramp_delay_ms", governor.ramp_delay, kNotNegative, kMilli);
-  reader.quantity("ramp_time_ms", governor.ramp_time, kNotNegative, kMilli);
+Key flag(const char* path, bool& member) {
+  return {path, "true or false", [&member](const toml::node& node) {
+            if (!node.is_boolean()) return &node;
+            member = *node.value<bool>();
+            return kRight;
+          }};
 }
 
-void read_clock_states(PresetReader& reader, ClockStates& states) {
-  reader.start_table("clock_states");
-  reader.number("depth", states.depth, kProperShare);
-  reader.quantity("mean_dwell_high_ms", states.mean_dwell_high, kPeriodMsOrNone, kMilli);
-  reader.quantity("mean_dwell_low_ms", states.mean_dwell_low, kPeriodMsOrNone, kMilli);
-  reader.quantity("redraw_idle_ms", states.redraw_idle, kNotNegative, kMilli);
+Key text(const char* path, std::string& member) {
+  return {path, "a text in quotes", [&member](const toml::node& node) {
+            if (!node.is_string()) return &node;
+            member = *node.value<std::string>();
+            return kRight;
+          }};
 }
 
-void read_power(PresetReader& reader, Power& power) {
-  reader.start_table("power");
-  reader.quantity("idle_w", power.idle, kNotNegative);
-  reader.number("leakage_per_celsius", power.leakage, kShare);
-  reader.quantity("dynamic_w", power.dynamic, kNotNegative);
-  reader.number("voltage_low_v", power.voltage_low, kPositive);
-  reader.number("voltage_high_v", power.voltage_high, kPositive);
-  reader.quantity("clock_low_mhz", power.clock_low, kNotNegative, kMega);
-  reader.quantity("energy_per_byte_pj", power.energy_per_byte, kNotNegative, 1e-12);
-  reader.quantity("peak_limit_w", power.peak_limit, kNotNegative);
-  reader.quantity("cap_w", power.cap, kNotNegative);
-  reader.quantity("averaging_time_ms", power.averaging_time, kNotNegative, kMilli);
-  reader.quantity("cap_onset_ms", power.cap_onset, kNotNegative, kMilli);
-  std::int64_t steps = power.hysteresis_steps;
-  reader.integer("hysteresis_steps", steps, 0, 100);
-  power.hysteresis_steps = static_cast<int>(steps);
-}
-
-void read_thermal(PresetReader& reader, Thermal& thermal) {
-  reader.start_table("thermal");
-  const Range celsius{-50, 200, "a temperature in °C from -50 to 200"};
-  reader.quantity("ambient_celsius", thermal.ambient, celsius);
-  reader.number("resistance_fast_celsius_per_w", thermal.resistance_fast, kNotNegative);
-  reader.number("resistance_slow_celsius_per_w", thermal.resistance_slow, kNotNegative);
-  reader.quantity("time_fast_s", thermal.time_fast, {0.01, 1e6, "a time of at least 0.01 s"}, kSecond);
-  reader.quantity("time_slow_s", thermal.time_slow, {0.01, 1e6, "a time of at least 0.01 s"}, kSecond);
-  reader.quantity("slowdown_celsius", thermal.slowdown_temperature, celsius);
-}
-
-void read_memory(PresetReader& reader, Memory& memory) {
-  reader.start_table("memory");
-  reader.number("dram_bandwidth_gb_per_s", memory.dram_bandwidth, kPositive, kGiga);
-  reader.number("l2_bandwidth_gb_per_s", memory.l2_bandwidth, kPositive, kGiga);
-  reader.number("miss_bandwidth_gb_per_s", memory.miss_bandwidth, kNotNegative, kGiga);
-  reader.number("write_back_bandwidth_gb_per_s", memory.write_back_bandwidth, kNotNegative, kGiga);
-  reader.quantity("l2_latency_us", memory.l2_latency, kNotNegative, kMicro);
-  reader.quantity("dram_latency_us", memory.dram_latency, kNotNegative, kMicro);
-  reader.number("host_bandwidth_pinned_gb_per_s", memory.host_bandwidth_pinned, kPositive, kGiga);
-  reader.number("host_bandwidth_pageable_gb_per_s", memory.host_bandwidth_pageable, kPositive, kGiga);
-  reader.quantity("l2_capacity_mb", memory.l2_capacity, {0.01, 1e6, "a number of megabytes from 0.01"},
-                  kMega);
-  reader.number("far_share", memory.far_share, kShare);
-  reader.number("far_penalty", memory.far_penalty, kNotNegative);
-  reader.number("refresh_tax", memory.refresh_tax, kProperShare);
-  reader.quantity("refresh_celsius", memory.refresh_temperature, kNotNegative);
-}
-
-void read_compute(PresetReader& reader, Compute& compute) {
-  reader.start_table("compute");
-  reader.number("f64_flops_per_cycle", compute.f64, kNotNegative);
-  reader.number("f32_flops_per_cycle", compute.f32, kNotNegative);
-  reader.number("tf32_flops_per_cycle", compute.tf32, kNotNegative);
-  reader.number("f16_flops_per_cycle", compute.f16, kNotNegative);
-  reader.number("bf16_flops_per_cycle", compute.bf16, kNotNegative);
-  const Range efficiency{0.001, 1, "a share between 0.001 and 1"};
-  reader.number("conv2d_efficiency", compute.conv2d_efficiency, efficiency);
-  reader.number("matmul_efficiency", compute.matmul_efficiency, efficiency);
-  reader.number("tile_mflops", compute.tile_flops, kPositive, kMega);
-  reader.number("overlap", compute.overlap, {1, 100, "an exponent from 1 (one after the other) to 100"});
-  reader.quantity("kernel_floor_us", compute.kernel_floor, kNotNegative, kMicro);
-  reader.quantity("block_cost_ns", compute.block_cost, kNotNegative);
-  reader.number("conv2d_activity", compute.conv2d_activity, kNotNegative);
-  reader.number("matmul_activity", compute.matmul_activity, kNotNegative);
-  reader.number("memory_activity", compute.memory_activity, kNotNegative);
-}
-
-void read_data(PresetReader& reader, DataPower& data) {
-  reader.start_table("data");
-  reader.number("uniform", data.uniform, kNotNegative);
-  reader.number("zeros", data.zeros, kNotNegative);
-  reader.number("ones", data.ones, kNotNegative);
-  reader.number("sparse", data.sparse, kNotNegative);
-}
-
-void read_launch(PresetReader& reader, LaunchCosts& launch) {
-  reader.start_table("launch");
-  reader.quantity("host_median_us", launch.host_median, kNotNegative, kMicro);
-  reader.number("host_sigma", launch.host_sigma, {0, 3, "a number from 0 to 3"});
-  reader.number("tail_probability", launch.tail_probability, kShare);
-  reader.quantity("tail_scale_us", launch.tail_scale, kNotNegative, kMicro);
-  reader.quantity("latency_us", launch.latency, kNotNegative, kMicro);
-  reader.quantity("gap_us", launch.gap, kNotNegative, kMicro);
-  reader.quantity("graph_gap_us", launch.graph_gap, kNotNegative, kMicro);
-  reader.quantity("synchronize_cost_us", launch.synchronize_cost, kNotNegative, kMicro);
-  reader.quantity("allocation_cost_us", launch.allocation_cost, kNotNegative, kMicro);
-}
-
-void read_disturbances(PresetReader& reader, Parameters& parameters) {
-  OneTimeWork& one_time = parameters.one_time;
-  reader.start_table("one_time");
-  reader.quantity("module_load_ms", one_time.module_load, kNotNegative, kMilli);
-  reader.quantity("graph_first_replay_us", one_time.graph_first_replay, kNotNegative, kMicro);
-  reader.start_table("placement");
-  reader.number("sd", parameters.placement.sd, {0, 0.1, "a share between 0 and 0.1"});
-  Contention& contention = parameters.contention;
-  reader.start_table("contention");
-  reader.quantity("mean_on_ms", contention.mean_on, kPeriodMsOrNone, kMilli);
-  reader.quantity("mean_off_ms", contention.mean_off, kPeriodMsOrNone, kMilli);
-  reader.number("bandwidth_loss", contention.bandwidth_loss, kProperShare);
-  reader.quantity("time_slice_ms", contention.time_slice, kPeriodMsOrNone, kMilli);
-  reader.flag("visible", contention.visible);
-}
-
-void read_noise(PresetReader& reader, Noise& noise) {
-  reader.start_table("noise");
-  reader.number("sd", noise.sd, {0, 0.2, "a share between 0 and 0.2"});
-  reader.number("correlation", noise.correlation, {-0.99, 0.9999, "a number between -0.99 and 0.9999"});
-  reader.number("spike_probability", noise.spike_probability, kShare);
-  reader.number("spike_mean", noise.spike_mean, {0, 1000, "a share of the time from 0 to 1000"});
-  reader.number("drift", noise.drift, {-0.9, 10, "a relative change between -0.9 and 10"});
-  reader.quantity("drift_time_s", noise.drift_time, kNotNegative, kSecond);
-  reader.number("period_amplitude", noise.period_amplitude, {0, 0.5, "a share between 0 and 0.5"});
-  reader.quantity("period_ms", noise.period, kNotNegative, kMilli);
-  reader.number("process_sd", noise.process_sd, {0, 0.1, "a share between 0 and 0.1"});
-  reader.number("device_sd", noise.device_sd, {0, 0.1, "a share between 0 and 0.1"});
-}
-
-void read_instruments(PresetReader& reader, Instruments& instruments) {
-  reader.start_table("instruments");
-  reader.quantity("mark_overhead_us", instruments.mark_overhead, kNotNegative, kMicro);
-  reader.quantity("mark_jitter_ns", instruments.mark_jitter, kNotNegative);
-  reader.quantity("mark_grain_ns", instruments.mark_grain, kNotNegative);
-  reader.quantity("node_overhead_us", instruments.node_overhead, kNotNegative, kMicro);
-  reader.quantity("stamp_time_us", instruments.stamp_time, kNotNegative, kMicro);
-  reader.quantity("stamp_grain_ns", instruments.stamp_grain, kNotNegative);
-  reader.quantity("trace_bias_us", instruments.trace_bias, kAny, kMicro);
-  reader.number("trace_slowdown", instruments.trace_slowdown, {1, 100, "a factor from 1 to 100"});
-}
-
-void read_sensors(PresetReader& reader, Sensors& sensors) {
-  reader.start_table("sensors");
-  reader.quantity("power_average_ms", sensors.power_average, kPositive, kMilli);
-  reader.quantity("power_update_ms", sensors.power_update, kNotNegative, kMilli);
-  reader.quantity("clock_update_ms", sensors.clock_update, kNotNegative, kMilli);
-  reader.quantity("clock_error_mhz", sensors.clock_error, kNotNegative, kMega);
-  reader.flag("power", sensors.power);
-  reader.flag("temperature", sensors.temperature);
-  reader.flag("energy", sensors.energy);
-  reader.flag("throttle_counters", sensors.throttle_counters);
-  reader.flag("clock", sensors.clock);
-  reader.flag("may_lock_clocks", sensors.may_lock_clocks);
+Key types(const char* path, std::vector<DataType>& member) {
+  return {path, R"(a list of "f64", "f32", "tf32", "f16" and "bf16", or some of them)",
+          [&member](const toml::node& node) {
+            using enum DataType;
+            if (!node.is_array()) return &node;
+            member.clear();
+            for (const toml::node& item : *node.as_array()) {
+              const std::size_t before = member.size();
+              for (const DataType type : {f64, f32, tf32, f16, bf16}) {
+                if (item.value<std::string>() == to_string(type)) member.push_back(type);
+              }
+              if (member.size() == before) return &item;
+            }
+            return kRight;
+          }};
 }
 
 }  // namespace
 
-void read_keys(PresetReader& reader, Parameters& parameters) {
-  read_identity(reader, parameters.identity);
-  read_governor(reader, parameters.governor);
-  read_clock_states(reader, parameters.clock_states);
-  read_power(reader, parameters.power);
-  read_thermal(reader, parameters.thermal);
-  read_memory(reader, parameters.memory);
-  read_compute(reader, parameters.compute);
-  read_data(reader, parameters.data);
-  read_launch(reader, parameters.launch);
-  read_disturbances(reader, parameters);
-  read_noise(reader, parameters.noise);
-  read_instruments(reader, parameters.instruments);
-  read_sensors(reader, parameters.sensors);
-  reader.finish();
+std::vector<Key> preset_keys(Parameters& p) {
+  return {
+      text("identity.name", p.identity.name),
+      whole("identity.processors", p.identity.processors, 1, 4096),
+      number("identity.memory_gb", p.identity.memory, {0.1, 10000, "a number of gigabytes from 0.1"}, kGiga),
+      types("identity.data_types", p.identity.data_types),
+      whole("identity.device_number", p.identity.device_number, 0, 1'000'000'000),
+      number("governor.maximum_clock_mhz", p.governor.maximum_clock, kClock, kMega),
+      number("governor.idle_clock_mhz", p.governor.idle_clock, kClock, kMega),
+      number("governor.step_mhz", p.governor.step, kClock, kMega),
+      number("governor.control_period_ms", p.governor.control_period, kPeriod, kMilli),
+      number("governor.idle_timeout_ms", p.governor.idle_timeout, kNotNegative, kMilli),
+      number("governor.ramp_delay_ms", p.governor.ramp_delay, kNotNegative, kMilli),
+      number("governor.ramp_time_ms", p.governor.ramp_time, kNotNegative, kMilli),
+      number("clock_states.depth", p.clock_states.depth, kProperShare),
+      number("clock_states.mean_dwell_high_ms", p.clock_states.mean_dwell_high, kPeriodOrNone, kMilli),
+      number("clock_states.mean_dwell_low_ms", p.clock_states.mean_dwell_low, kPeriodOrNone, kMilli),
+      number("clock_states.redraw_idle_ms", p.clock_states.redraw_idle, kNotNegative, kMilli),
+      number("power.idle_w", p.power.idle, kNotNegative),
+      number("power.leakage_per_celsius", p.power.leakage, kShare),
+      number("power.dynamic_w", p.power.dynamic, kNotNegative),
+      number("power.voltage_low_v", p.power.voltage_low, kPositive),
+      number("power.voltage_high_v", p.power.voltage_high, kPositive),
+      number("power.clock_low_mhz", p.power.clock_low, kNotNegative, kMega),
+      number("power.energy_per_byte_pj", p.power.energy_per_byte, kNotNegative, 1e-12),
+      number("power.peak_limit_w", p.power.peak_limit, kNotNegative),
+      number("power.cap_w", p.power.cap, kNotNegative),
+      number("power.averaging_time_ms", p.power.averaging_time, kNotNegative, kMilli),
+      number("power.cap_onset_ms", p.power.cap_onset, kNotNegative, kMilli),
+      whole("power.hysteresis_steps", p.power.hysteresis_steps, 0, 100),
+      number("thermal.ambient_celsius", p.thermal.ambient, kCelsius),
+      number("thermal.resistance_fast_celsius_per_w", p.thermal.resistance_fast, kNotNegative),
+      number("thermal.resistance_slow_celsius_per_w", p.thermal.resistance_slow, kNotNegative),
+      number("thermal.time_fast_s", p.thermal.time_fast, kSeconds, kSecond),
+      number("thermal.time_slow_s", p.thermal.time_slow, kSeconds, kSecond),
+      number("thermal.slowdown_celsius", p.thermal.slowdown_temperature, kCelsius),
+      number("memory.dram_bandwidth_gb_per_s", p.memory.dram_bandwidth, kPositive, kGiga),
+      number("memory.l2_bandwidth_gb_per_s", p.memory.l2_bandwidth, kPositive, kGiga),
+      number("memory.miss_bandwidth_gb_per_s", p.memory.miss_bandwidth, kNotNegative, kGiga),
+      number("memory.write_back_bandwidth_gb_per_s", p.memory.write_back_bandwidth, kNotNegative, kGiga),
+      number("memory.l2_latency_us", p.memory.l2_latency, kNotNegative, kMicro),
+      number("memory.dram_latency_us", p.memory.dram_latency, kNotNegative, kMicro),
+      number("memory.host_bandwidth_pinned_gb_per_s", p.memory.host_bandwidth_pinned, kPositive, kGiga),
+      number("memory.host_bandwidth_pageable_gb_per_s", p.memory.host_bandwidth_pageable, kPositive, kGiga),
+      number("memory.l2_capacity_mb", p.memory.l2_capacity, {0.01, 1e6, "a number of megabytes from 0.01"},
+             kMega),
+      number("memory.far_share", p.memory.far_share, kShare),
+      number("memory.far_penalty", p.memory.far_penalty, kNotNegative),
+      number("memory.refresh_tax", p.memory.refresh_tax, kProperShare),
+      number("memory.refresh_celsius", p.memory.refresh_temperature, kNotNegative),
+      number("compute.f64_flops_per_cycle", p.compute.f64, kNotNegative),
+      number("compute.f32_flops_per_cycle", p.compute.f32, kNotNegative),
+      number("compute.tf32_flops_per_cycle", p.compute.tf32, kNotNegative),
+      number("compute.f16_flops_per_cycle", p.compute.f16, kNotNegative),
+      number("compute.bf16_flops_per_cycle", p.compute.bf16, kNotNegative),
+      number("compute.conv2d_efficiency", p.compute.conv2d_efficiency, kEfficiency),
+      number("compute.matmul_efficiency", p.compute.matmul_efficiency, kEfficiency),
+      number("compute.tile_mflops", p.compute.tile_flops, kPositive, kMega),
+      number("compute.overlap", p.compute.overlap,
+             {1, 100, "an exponent from 1 (one after the other) to 100"}),
+      number("compute.kernel_floor_us", p.compute.kernel_floor, kNotNegative, kMicro),
+      number("compute.block_cost_ns", p.compute.block_cost, kNotNegative),
+      number("compute.conv2d_activity", p.compute.conv2d_activity, kNotNegative),
+      number("compute.matmul_activity", p.compute.matmul_activity, kNotNegative),
+      number("compute.memory_activity", p.compute.memory_activity, kNotNegative),
+      number("data.uniform", p.data.uniform, kNotNegative),
+      number("data.zeros", p.data.zeros, kNotNegative),
+      number("data.ones", p.data.ones, kNotNegative),
+      number("data.sparse", p.data.sparse, kNotNegative),
+      number("launch.host_median_us", p.launch.host_median, kNotNegative, kMicro),
+      number("launch.host_sigma", p.launch.host_sigma, {0, 3, "a number from 0 to 3"}),
+      number("launch.tail_probability", p.launch.tail_probability, kShare),
+      number("launch.tail_scale_us", p.launch.tail_scale, kNotNegative, kMicro),
+      number("launch.latency_us", p.launch.latency, kNotNegative, kMicro),
+      number("launch.gap_us", p.launch.gap, kNotNegative, kMicro),
+      number("launch.graph_gap_us", p.launch.graph_gap, kNotNegative, kMicro),
+      number("launch.synchronize_cost_us", p.launch.synchronize_cost, kNotNegative, kMicro),
+      number("launch.allocation_cost_us", p.launch.allocation_cost, kNotNegative, kMicro),
+      number("one_time.module_load_ms", p.one_time.module_load, kNotNegative, kMilli),
+      number("one_time.graph_first_replay_us", p.one_time.graph_first_replay, kNotNegative, kMicro),
+      number("placement.sd", p.placement.sd, kTenth),
+      number("contention.mean_on_ms", p.contention.mean_on, kPeriodOrNone, kMilli),
+      number("contention.mean_off_ms", p.contention.mean_off, kPeriodOrNone, kMilli),
+      number("contention.bandwidth_loss", p.contention.bandwidth_loss, kProperShare),
+      number("contention.time_slice_ms", p.contention.time_slice, kPeriodOrNone, kMilli),
+      flag("contention.visible", p.contention.visible),
+      number("noise.sd", p.noise.sd, {0, 0.2, "a share between 0 and 0.2"}),
+      number("noise.correlation", p.noise.correlation, {-0.99, 0.9999, "a number between -0.99 and 0.9999"}),
+      number("noise.spike_probability", p.noise.spike_probability, kShare),
+      number("noise.spike_mean", p.noise.spike_mean, {0, 1000, "a share of the time from 0 to 1000"}),
+      number("noise.drift", p.noise.drift, {-0.9, 10, "a relative change between -0.9 and 10"}),
+      number("noise.drift_time_s", p.noise.drift_time, kNotNegative, kSecond),
+      number("noise.period_amplitude", p.noise.period_amplitude, {0, 0.5, "a share between 0 and 0.5"}),
+      number("noise.period_ms", p.noise.period, kNotNegative, kMilli),
+      number("noise.process_sd", p.noise.process_sd, kTenth),
+      number("noise.device_sd", p.noise.device_sd, kTenth),
+      number("instruments.mark_overhead_us", p.instruments.mark_overhead, kNotNegative, kMicro),
+      number("instruments.mark_jitter_ns", p.instruments.mark_jitter, kNotNegative),
+      number("instruments.mark_grain_ns", p.instruments.mark_grain, kNotNegative),
+      number("instruments.node_overhead_us", p.instruments.node_overhead, kNotNegative, kMicro),
+      number("instruments.stamp_time_us", p.instruments.stamp_time, kNotNegative, kMicro),
+      number("instruments.stamp_grain_ns", p.instruments.stamp_grain, kNotNegative),
+      number("instruments.trace_bias_us", p.instruments.trace_bias, kAny, kMicro),
+      number("instruments.trace_slowdown", p.instruments.trace_slowdown, {1, 100, "a factor from 1 to 100"}),
+      number("sensors.power_average_ms", p.sensors.power_average, kPositive, kMilli),
+      number("sensors.power_update_ms", p.sensors.power_update, kNotNegative, kMilli),
+      number("sensors.clock_update_ms", p.sensors.clock_update, kNotNegative, kMilli),
+      number("sensors.clock_error_mhz", p.sensors.clock_error, kNotNegative, kMega),
+      flag("sensors.power", p.sensors.power),
+      flag("sensors.temperature", p.sensors.temperature),
+      flag("sensors.energy", p.sensors.energy),
+      flag("sensors.throttle_counters", p.sensors.throttle_counters),
+      flag("sensors.clock", p.sensors.clock),
+      flag("sensors.may_lock_clocks", p.sensors.may_lock_clocks),
+  };
 }
 
 }  // namespace jitterscope::physics

@@ -1,21 +1,30 @@
-// The tables and keys of a preset file.
+// The keys of a preset file.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "physics/parameters.hpp"
-#include "physics/preset_reader.hpp"
+#include "physics/preset_toml.hpp"
 
 namespace jitterscope::physics {
 
-void read_keys(PresetReader& reader, Parameters& parameters);
+struct Key {
+  std::string path;      ///< "table.key"
+  std::string expected;  ///< in words
+  /// Into its member; returns what is not as expected, or null.
+  std::function<const toml::node*(const toml::node&)> read;
 
-/// What no single key shows: values that contradict each other.
-void check_preset(const Parameters& parameters, const std::string& file);
+  std::string_view table() const { return std::string_view(path).substr(0, path.find('.')); }
+  std::string_view name() const { return std::string_view(path).substr(path.find('.') + 1); }
+};
 
-/// Refuses what no preset needs and toml++ 3.3 does not survive: control characters, and characters beyond
-/// ASCII outside comments.
-void check_characters(std::string_view text, const std::string& file);
+/// Every key, those of one table together. They write to the parameters that are given.
+std::vector<Key> preset_keys(Parameters& parameters);
 
-/// As read_preset, of a text that is in no file.
-Parameters parse_preset(std::string_view text, const std::string& file);
+/// What no single key shows: values that contradict each other, or empty.
+std::string contradiction(const Parameters& parameters);
 
 }  // namespace jitterscope::physics

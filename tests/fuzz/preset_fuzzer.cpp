@@ -4,7 +4,7 @@
 
 #include "jitterscope/error.hpp"
 #include "physics/machine.hpp"
-#include "physics/preset_keys.hpp"
+#include "physics/preset.hpp"
 
 using namespace jitterscope;
 

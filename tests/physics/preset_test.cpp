@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "jitterscope/error.hpp"
-#include "physics/preset_keys.hpp"
 
 namespace jitterscope::physics {
 namespace {
@@ -86,7 +85,9 @@ INSTANTIATE_TEST_SUITE_P(
               "mine.toml:3: [governor] control_period_ms: expected a time"},
         Wrong{"[launch]\ngap_us = -0.5", "mine.toml:3: [launch] gap_us: expected a number of at least 0"},
         Wrong{"[identity]\nprocessors = 1.5", "expected a whole number from 1 to 4096, not 1.5"},
-        Wrong{"[identity]\ndata_types = [\"f16\", \"fp16\"]", "'fp16' is no data type (did you mean 'f16'?)"},
+        Wrong{"[identity]\ndata_types = [\"f16\", \"fp16\"]",
+              "mine.toml:3: [identity] data_types: expected a list of \"f64\", \"f32\", \"tf32\", \"f16\" "
+              "and \"bf16\", or some of them, not \"fp16\""},
         Wrong{"[sensors]\npower = 1", "[sensors] power: expected true or false, not 1"},
         Wrong{"[compute]\nf64_flops_per_cycle = 0", "data_types names f64"},
         Wrong{"[noise]\ndrift = 0.1", "drift needs a positive drift_time_s"},
