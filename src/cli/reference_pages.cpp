@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "device/virtual/presets.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/operation.hpp"
 #include "model/named_models.hpp"
@@ -144,6 +145,28 @@ Document networks_page(const CommandDescription&) {
        network_table(), Heading{2, "Options"}, network_option_table()}};
 }
 
+Document presets_page(const CommandDescription&) {
+  Document page{
+      "Keys of a preset",
+      {Paragraph{"A simulated GPU, `--device virtual:FILE.toml`, is a file of these tables. A key has its "
+                 "unit at the end of its name. Where the first line is `base = \"h200\"`, or names another "
+                 "preset, the file says only what differs."}}};
+  std::string table;
+  for (const virtual_gpu::PresetKey& key : virtual_gpu::preset_keys()) {
+    if (key.table != table) {
+      table = key.table;
+      append(page.blocks, {Heading{2, "[" + table + "]"}, ReferenceTable{{"key", "value"}, {}}});
+    }
+    std::get<ReferenceTable>(page.blocks.back()).rows.push_back({key.name, key.expected});
+  }
+  page.blocks.insert(
+      page.blocks.end(),
+      {Heading{2, "Causes that can be switched off"},
+       Paragraph{fmt::format("`virtual:PRESET,without=CAUSE+CAUSE` is the same GPU without them: {}.",
+                             fmt::join(virtual_gpu::mechanism_names(), ", "))}});
+  return page;
+}
+
 ReferenceTable exit_code_table() {
   constexpr std::pair<ExitCode, const char*> kMeanings[] = {
       {ExitCode::done, "done"},
@@ -192,6 +215,7 @@ const std::vector<ReferencePage>& reference_pages() {
   static const std::vector<ReferencePage> pages = {{"commands", commands_page},
                                                    {"operations", operations_page},
                                                    {"networks", networks_page},
+                                                   {"presets", presets_page},
                                                    {"exit-codes", exit_codes_page}};
   return pages;
 }

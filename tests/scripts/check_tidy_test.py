@@ -28,6 +28,8 @@ class CheckTidy(unittest.TestCase):
         (self.tools / "clang-tidy").chmod(0o755)
         (self.folder / "scripts").mkdir(parents=True)
         shutil.copy(SCRIPT, self.folder / "scripts")
+        (self.folder / "scripts" / "build").write_text("#!/bin/sh\n")  # what it would configure is written below
+        (self.folder / "scripts" / "build").chmod(0o755)
         self.write(".gitignore", "build/\n")
         self.write(".clang-tidy", "Checks: bugprone-*\n")
         for name in ("a", "b", "c"):
@@ -39,7 +41,7 @@ class CheckTidy(unittest.TestCase):
         self.write("include/tool/public.hpp")
         self.write("src/x/b.cpp", '#include "tool/public.hpp"\n')
         entries = [{"file": str(self.folder / f"src/x/{name}.cpp")} for name in ("a", "b", "c", "new")]
-        self.write("build/release/compile_commands.json", json.dumps(entries, indent=1))
+        self.write("build/debug/compile_commands.json", json.dumps(entries, indent=1))
         self.git("init", "-q", "-b", "main")
         self.commit()
 
