@@ -9,13 +9,19 @@
 #include "torch_plugin/torch_version.hpp"
 
 namespace jitterscope::torch_plugin {
-namespace {
-
-[[noreturn]] void refuse(const std::string& sentence) { throw Refusal(JITTERSCOPE_TORCH_USAGE, sentence); }
 
 std::string full_name(const c10::OperatorName& name) {
   return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
+
+std::optional<std::size_t> place_of(const c10::FunctionSchema& schema, const std::string& name) {
+  const auto place = schema.argumentIndexWithName(name);
+  return place ? std::optional<std::size_t>(static_cast<std::size_t>(*place)) : std::nullopt;
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw Refusal(JITTERSCOPE_TORCH_USAGE, sentence); }
 
 // Arguments in the schema's places. `problem` says what does not fit.
 struct Fit {
@@ -23,13 +29,6 @@ struct Fit {
   int conversions = 0;
   std::string problem;
 };
-
-std::optional<std::size_t> place_of(const c10::FunctionSchema& schema, const std::string& name) {
-  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
-    if (schema.arguments()[i].name() == name) return i;
-  }
-  return std::nullopt;
-}
 
 void place(const Aten& aten, const c10::FunctionSchema& schema, Fit& fit) {
   fit.arguments.resize(schema.arguments().size());

@@ -3,12 +3,19 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "jitterscope/operation.hpp"
 
 namespace jitterscope::torch_plugin {
+
+/// aten::add.Tensor
+std::string full_name(const c10::OperatorName& name);
+/// Which argument of the schema has the name.
+std::optional<std::size_t> place_of(const c10::FunctionSchema& schema, const std::string& name);
 
 /// An operator with an argument, or null for the default, in each place of its schema.
 class Binding {

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::string_view kGradient = "_with_indices_backward", kBackward = "_backward";
 
-std::optional<std::size_t> place_of(const c10::FunctionSchema& schema, const std::string& name) {
-  const auto place = schema.argumentIndexWithName(name);
-  return place ? std::optional<std::size_t>(static_cast<std::size_t>(*place)) : std::nullopt;
-}
-
 }  // namespace
 
 void point_at_maxima(const Binding& binding, torch::jit::Stack& arguments) {

@@ -41,10 +41,6 @@ bool has_shape(const at::Tensor& tensor, const AtenArgument& recorded) {
          (recorded.strides.empty() || tensor.strides().equals(recorded.strides));
 }
 
-std::string full_name(const c10::OperatorName& name) {
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-}
-
 }  // namespace
 
 PreparedOperator::PreparedOperator(Aten aten, at::Device device, const JitterscopeTorchRequest& request)

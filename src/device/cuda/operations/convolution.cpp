@@ -10,8 +10,6 @@
 namespace jitterscope::cuda {
 namespace {
 
-const Conv2d& convolution_of(const Operation& operation) { return std::get<Conv2d>(operation.parameters()); }
-
 // cuDNN runs every convolution here, those too that PyTorch runs by kernels inside its own library: these are
 // marked as stand-ins.
 class CudnnConvolution : public CudaOperation {

@@ -12,6 +12,11 @@ namespace jitterscope::cuda {
 /// Ids as PyTorch gives them, so that cuDNN's logs of both can be compared line by line.
 enum ConvolutionTensor : std::int64_t { kTensorX = 'x', kTensorY = 'y', kTensorW = 'w' };
 
+/// Of an operation that is one.
+inline const Conv2d& convolution_of(const Operation& operation) {
+  return std::get<Conv2d>(operation.parameters());
+}
+
 /// Ids in the order of Operation::operands(): inputs first, then the output.
 std::array<std::int64_t, 3> operand_ids(Direction direction);
 

@@ -10,8 +10,6 @@
 namespace jitterscope::cuda {
 namespace {
 
-const Conv2d& convolution_of(const Operation& operation) { return std::get<Conv2d>(operation.parameters()); }
-
 class Selection {
  public:
   Selection(cudnnHandle_t handle, const ConvolutionGraph& graph, const Conv2d& convolution,
