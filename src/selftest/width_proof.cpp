@@ -19,7 +19,7 @@ namespace {
 // Half a step of the clock.
 constexpr double kOtherClock = 0.0038;
 // A tenth of the precision asked for.
-constexpr double kLargestBias = 0.0005;
+constexpr double kLargestWidthBias = 0.0005;
 constexpr double kLongestSeconds = 1.0;
 
 /// All trials of a scene.
@@ -46,7 +46,7 @@ void add_trial(Score& score, const Scene& scene, const TrueBurst& truth, std::ui
 ProofLine bias_line(const Scene& scene, const Score& score) {
   const double bias = statistics::median(score.errors);
   return judged_line("bias, " + scene.name, "at most 0.05 %", change_text(bias),
-                     {ValueKind::ratio, bias, {}, {}}, std::abs(bias) <= kLargestBias,
+                     {ValueKind::ratio, bias, {}, {}}, std::abs(bias) <= kLargestWidthBias,
                      fmt::format("median over {} runs, of times read without error, against the true time of "
                                  "such a burst",
                                  score.errors.size()));
