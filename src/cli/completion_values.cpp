@@ -33,6 +33,7 @@ std::vector<std::string> known_words_of(const CommandDescription& command, const
       {"--instrument", {"auto", "events", "graph", "cupti", "host"}},
       {"--data", {"normal", "uniform", "zeros", "ones", "sparse"}},
       {"--provider", {"auto", "torch", "builtin"}},
+      {"--findings", {"none", "top", "all"}},
       {"--lock-clocks", {"base", "max"}}};
   if (!option.words.empty()) return option.words;
   if (command.name == "selftest" && option.name == "--only") return proof_names();

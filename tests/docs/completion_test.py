@@ -48,7 +48,8 @@ class Program(unittest.TestCase):
         self.assertIn("coverage", offered("selftest", "--only", "")[0])
 
     def test_the_words_of_flags_are_those_that_the_program_takes(self):
-        for flag in ["--cache", "--load", "--queue", "--instrument", "--data", "--provider"]:
+        flags = {"--cache", "--load", "--queue", "--instrument", "--data", "--provider", "--findings"}
+        for flag in flags.intersection(offered("run", "--")[0]):
             message = tool("run", "spin:ns=1", "--device", "virtual:quiet", "--dry-run", flag, "qqqqqqqq").stderr
             known = re.search(r"\(known: ([^)]*)\)", message)
             self.assertIsNotNone(known, message)
