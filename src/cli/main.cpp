@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "cli/command_line_errors.hpp"
 #include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
 #include "device/cuda/clock_lock.hpp"
@@ -19,14 +20,6 @@ std::string typed(int argc, char** argv) {
   std::string line;
   for (int i = 0; i < argc; ++i) line += (i == 0 ? "" : " ") + std::string(argv[i]);
   return line;
-}
-
-// CLI11 says "Could not convert: --seed = x" where a number was wanted.
-std::string explained(const CLI::ParseError& error) {
-  constexpr std::string_view kConversion = "Could not convert: ";
-  std::string text = error.what();
-  if (!text.starts_with(kConversion)) return text;
-  return text.substr(kConversion.size()) + ": a number is wanted there";
 }
 
 int run(int argc, char** argv) {
@@ -52,8 +45,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "jitterscope: {}; see jitterscope --help and jitterscope COMMAND --help\n",
-               explained(error));
+    fmt::print(stderr, "jitterscope: {}\n", explained(app, error, {argv + 1, argv + argc}));
     return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(invocation.exit_code);
