@@ -10,6 +10,7 @@
 #include "cli/command_line_errors.hpp"
 #include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
+#include "cli/settings.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/version.hpp"
 
@@ -40,6 +41,7 @@ int run(int argc, char** argv) {
   add_doctor_command(app, invocation);
   add_selftest_command(app, invocation);
   add_list_command(app, invocation);
+  add_settings(app, invocation);
   listen_for_interruption();
   try {
     app.parse(argc, argv);

@@ -136,6 +136,7 @@ class RunCommand {
     record_.untimed = request_.work.untimed;
     record_.recorded_gpu_time = request_.work.recorded_gpu_time;
     record_.notes.insert(record_.notes.end(), request_.work.notes.begin(), request_.work.notes.end());
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (flags_.dry_run) {
       fmt::print("{}", plan_text(request_, record_.device));
       return;
