@@ -166,10 +166,11 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
                       const std::vector<std::string>& arguments) {
   const std::string text = error.what();
   const CLI::App* command = command_of(app);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    return command == nullptr ? without_command(app, arguments) : missing_target(*command);
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (command == nullptr && (is_extra || is_missing)) return without_command(app, arguments);
+  if (is_missing) return missing_target(*command);
+  if (is_extra) {
     if (const std::string sentence = unexpected(app); !sentence.empty()) return sentence;
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);

@@ -13,8 +13,8 @@
 namespace jitterscope::cli {
 
 inline constexpr const char* kDeviceHelp =
-    "auto, cpu, cuda, cuda:N, or a simulated GPU: virtual, virtual:PRESET or virtual:FILE.toml, with "
-    ",without=MECHANISM+… to switch causes of variation off";
+    "auto, cpu, cuda or gpu (the first), cuda:N, or a simulated GPU: virtual, virtual:PRESET or "
+    "virtual:FILE.toml, with ,without=MECHANISM+… to switch causes of variation off";
 
 /// For CLI::Option::transform: a duration as a number of `unit`s, a count as its digits. Throws UsageError
 /// that names the flag.
