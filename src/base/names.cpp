@@ -1,10 +1,227 @@
 #include "base/names.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <cctype>
 
 namespace jitterscope {
 namespace {
+
+// What PyTorch, NumPy, BLAS or other tools call it, and what it is called here. One word may mean several
+// things: the first of them that is known where it was typed is meant. Without case, dashes, underscores.
+struct Synonym {
+  std::string_view typed, here;
+};
+constexpr Synonym kSynonyms[] = {
+    // operations
+    {"gemm", "matmul"},
+    {"sgemm", "matmul"},
+    {"hgemm", "matmul"},
+    {"mm", "matmul"},
+    {"bmm", "matmul"},
+    {"addmm", "matmul"},
+    {"baddbmm", "matmul"},
+    {"dot", "matmul"},
+    {"product", "matmul"},
+    {"conv", "conv2d"},
+    {"convolution", "conv2d"},
+    {"dense", "linear"},
+    {"fc", "linear"},
+    {"fullyconnected", "linear"},
+    {"mlp", "linear"},
+    {"bn", "batch_norm"},
+    {"batchnorm2d", "batch_norm"},
+    {"ln", "layer_norm"},
+    {"pool", "max_pool"},
+    {"maxpool2d", "max_pool"},
+    {"avgpool2d", "avg_pool"},
+    {"averagepool", "avg_pool"},
+    {"sdpa", "attention"},
+    {"attn", "attention"},
+    {"mha", "attention"},
+    {"flashattention", "attention"},
+    {"scaleddotproductattention", "attention"},
+    {"memcpy", "copy"},
+    {"cudamemcpy", "copy"},
+    {"memset", "fill"},
+    {"zeros", "fill"},
+    {"ones", "fill"},
+    {"axpy", "add"},
+    {"plus", "add"},
+    {"multiply", "mul"},
+    {"swish", "silu"},
+    {"lookup", "embedding"},
+    {"sleep", "spin"},
+    {"wait", "spin"},
+    {"nop", "spin"},
+    // their parameters
+    {"b", "batch"},
+    {"bs", "batch"},
+    {"batch", "n"},
+    {"batchsize", "batch"},
+    {"batchsize", "n"},
+    {"images", "n"},
+    {"inchannels", "c"},
+    {"channels", "c"},
+    {"outchannels", "k"},
+    {"filters", "k"},
+    {"kernel", "rs"},
+    {"kernel", "window"},
+    {"kernelsize", "rs"},
+    {"kernelsize", "window"},
+    {"filter", "rs"},
+    {"ks", "rs"},
+    {"k", "window"},
+    {"size", "hw"},
+    {"size", "count"},
+    {"size", "bytes"},
+    {"height", "h"},
+    {"height", "hw"},
+    {"height", "size"},
+    {"width", "w"},
+    {"width", "hw"},
+    {"width", "size"},
+    {"image", "size"},
+    {"imagesize", "size"},
+    {"hw", "size"},
+    {"padding", "pad"},
+    {"p", "pad"},
+    {"infeatures", "in"},
+    {"outfeatures", "out"},
+    {"transa", "ta"},
+    {"transposea", "ta"},
+    {"transb", "tb"},
+    {"transposeb", "tb"},
+    {"count", "bytes"},
+    {"n", "count"},
+    {"n", "batch"},
+    {"numel", "count"},
+    {"elements", "count"},
+    {"length", "count"},
+    {"cols", "columns"},
+    {"h", "heads"},
+    {"nheads", "heads"},
+    {"numheads", "heads"},
+    {"d", "dim"},
+    {"headdim", "dim"},
+    {"q", "queries"},
+    {"seq", "queries"},
+    {"seqlen", "seq"},
+    {"seqlen", "queries"},
+    {"sequence", "seq"},
+    {"sequence", "queries"},
+    {"tokens", "seq"},
+    {"tokens", "queries"},
+    {"length", "seq"},
+    {"iscausal", "causal"},
+    {"vocab", "rows"},
+    {"time", "ns"},
+    {"us", "ns"},
+    {"duration", "ns"},
+    {"type", "dtype"},
+    {"dt", "dtype"},
+    {"datatype", "dtype"},
+    {"precision", "dtype"},
+    {"format", "layout"},
+    {"memoryformat", "layout"},
+    {"dir", "direction"},
+    {"mode", "pass"},
+    {"mode", "direction"},
+    {"pass", "direction"},
+    {"direction", "pass"},
+    {"plan", "engine"},
+    {"algo", "engine"},
+    // their values
+    {"channelslast", "nhwc"},
+    {"channelsfirst", "nchw"},
+    {"contiguous", "nchw"},
+    {"forward", "fprop"},
+    {"fwd", "fprop"},
+    {"fwd", "forward"},
+    {"fprop", "forward"},
+    {"inference", "fprop"},
+    {"train", "training"},
+    {"bwd", "backward"},
+    {"backward", "dgrad"},
+    {"eval", "inference"},
+    {"yes", "1"},
+    {"y", "1"},
+    {"on", "1"},
+    {"t", "1"},
+    {"no", "0"},
+    {"n", "0"},
+    {"off", "0"},
+    {"f", "0"},
+    {"hot", "warm"},
+    {"flush", "cold"},
+    {"flushed", "cold"},
+    {"random", "normal"},
+    {"randn", "normal"},
+    {"rand", "uniform"},
+    {"zero", "zeros"},
+    {"cudagraph", "graph"},
+    {"stream", "eager"},
+    // networks
+    {"bertbaseuncased", "bert-base"},
+    {"gpt", "gpt2"},
+    {"mobilenet", "mobilenet_v2"},
+    {"vit", "vit-b16"},
+    {"vitb", "vit-b16"},
+    // commands
+    {"bench", "run"},
+    {"benchmark", "run"},
+    {"measure", "run"},
+    {"time", "run"},
+    {"profile", "run"},
+    {"test", "selftest"},
+    {"ls", "list"},
+    {"show", "list"},
+    {"models", "list"},
+    {"operations", "list"},
+    {"info", "doctor"},
+    {"env", "doctor"},
+    {"check", "doctor"},
+    {"plans", "engines"},
+    {"verify", "verify-pytorch"},
+    // flags
+    {"gpu", "device"},
+    {"backend", "device"},
+    {"cuda", "device"},
+    {"cpu", "device"},
+    {"o", "json"},
+    {"out", "json"},
+    {"output", "json"},
+    {"iters", "iterations"},
+    {"repeat", "iterations"},
+    {"repeats", "iterations"},
+    {"reps", "repetitions"},
+    {"rounds", "min-rounds"},
+    {"timeout", "time-limit"},
+    {"duration", "time-limit"},
+    {"time", "time-limit"},
+    {"warmup", "conditioning"},
+    {"warmup", "no-warm-up"},
+    {"filter", "only"},
+    {"layers", "only"},
+    {"layer", "only"},
+    {"config", "settings"},
+    {"trace", "kernels"},
+    {"check", "verify"},
+    {"tolerance", "precision"},
+    {"clocks", "lock-clocks"},
+    {"plan", "dry-run"},
+    {"sequence", "in-sequence"},
+    {"flush", "cache"},
+};
+
+// As it is compared: case, dashes and underscores are the first to be mistyped.
+std::string folded(std::string_view word) {
+  std::string result;
+  for (const char letter : word) {
+    if (letter == '-' || letter == '_') continue;
+    result += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return result;
+}
 
 // Optimal string alignment distance: insertions, deletions, substitutions, swaps of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -26,15 +243,28 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view word, std::span<const std::string> known) {
   constexpr std::size_t kLongestWord = 64;  // longer input is no typing error, and costs quadratic time
+  constexpr std::size_t kShortestBeginning = 3;
   if (word.size() > kLongestWord) return {};
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 2) + 1;
+  const std::string typed = folded(word);
   for (const std::string& name : known) {
-    const std::size_t distance = edit_distance(word, name);
+    if (folded(name) == typed) return name;
+  }
+  for (const Synonym& synonym : kSynonyms) {
+    const bool is_known = std::find(known.begin(), known.end(), synonym.here) != known.end();
+    if (is_known && synonym.typed == typed) return std::string(synonym.here);
+  }
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, typed.size() / 2) + 1;
+  for (const std::string& name : known) {
+    const std::size_t distance = edit_distance(typed, folded(name));
     if (distance < best_distance) {
       best = name;
       best_distance = distance;
     }
+  }
+  if (best_distance <= 1 || typed.size() < kShortestBeginning) return best;
+  for (const std::string& name : known) {
+    if (folded(name).starts_with(typed)) return name;
   }
   return best;
 }

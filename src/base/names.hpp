@@ -8,7 +8,9 @@
 
 namespace jitterscope {
 
-/// The known word nearest to `word` by edit distance, or empty where none is near (over half wrong).
+/// The known word that was meant: the same one but for case, dashes and underscores, what other libraries'
+/// word is called here (gemm: matmul), the nearest by edit distance, or one that begins so. Empty where none
+/// is near (over half wrong).
 std::string nearest_name(std::string_view word, std::span<const std::string> known);
 
 /// " (did you mean 'stride'?)" or, where nothing is near, " (known: a, b, c)".

@@ -12,6 +12,7 @@ namespace jitterscope::cli {
 struct Invocation {
   std::string command_line;  ///< as typed, for the record
   std::string executable;    ///< path of this program, for the processes it starts
+  std::string settings;      ///< a sentence: what was taken from the settings file; empty where nothing was
   ExitCode exit_code = ExitCode::done;
 };
 

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/model_target.hpp"
 #include "model/named_models.hpp"
+#include "operation/layer_pattern.hpp"
 #include "output/list_table.hpp"
 #include "output/output_file.hpp"
 
@@ -15,7 +16,7 @@ namespace jitterscope::cli {
 namespace {
 
 struct ListFlags {
-  std::string what, json;
+  std::string what, json, only;
 };
 
 constexpr const char* kListExamples = R"(Examples:
@@ -24,6 +25,7 @@ constexpr const char* kListExamples = R"(Examples:
   jitterscope list providers
   jitterscope list resnet18
   jitterscope list trace.json.gz
+  jitterscope list resnet50 --only 'layer1.*conv'
   jitterscope list resnet18 --json -
 
 Exit codes: 0 done, 2 usage, 5 a part of the file is missing or damaged, and the rest is listed.)";
@@ -86,18 +88,28 @@ Listing read_sections(const std::string& what) {
   return listing;
 }
 
+Model read_model(const ListFlags& flags) {
+  Model model = read_model_target(flags.what, section_names());
+  if (flags.only.empty()) return model;
+  std::vector<std::string> names;
+  for (const Layer& layer : model.layers) names.push_back(layer.names.front());
+  keep_layers(model, LayerPattern(flags.only));
+  if (model.layers.empty()) fail_nothing_chosen(flags.only, names);
+  return model;
+}
+
 ExitCode run(const ListFlags& flags) {
   ExitCode result = ExitCode::done;
   std::optional<OutputFile> file;
   if (!flags.json.empty()) file.emplace(flags.json);
   std::string text, json;
   if (flags.what.empty() || is_section(flags.what)) {
+    if (!flags.only.empty()) throw UsageError("--only: name the model of which some layers are to be listed");
     const Listing listing = read_sections(flags.what);
     text = list_text(listing);
     json = list_json(listing);
   } else {
-    const Model model =
-        read_model_target(flags.what, section_names());  // no device is opened: a list is wanted at once
+    const Model model = read_model(flags);  // no device is opened: a list is wanted at once
     text = model_text(model);
     json = model_json(model);
     if (model.is_incomplete) result = ExitCode::failed;
@@ -117,6 +129,8 @@ void add_list_command(CLI::App& app, Invocation& invocation) {
                       "operations, devices, providers, models; a network's name, or a trace, log or model "
                       "file, whose layers are "
                       "shown; the first four if left out");
+  command->add_option("--only", flags->only,
+                      "list the layers in whose name or operation this regular expression is found");
   command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");
   command->footer(kListExamples);
   command->callback([flags, &invocation] { invocation.exit_code = run(*flags); });

@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <string>
 
+#include "cli/command_line_errors.hpp"
 #include "cli/completion.hpp"
 #include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
+#include "cli/settings.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/version.hpp"
 
@@ -20,14 +22,6 @@ std::string typed(int argc, char** argv) {
   std::string line;
   for (int i = 0; i < argc; ++i) line += (i == 0 ? "" : " ") + std::string(argv[i]);
   return line;
-}
-
-// CLI11 says "Could not convert: --seed = x" where a number was wanted.
-std::string explained(const CLI::ParseError& error) {
-  constexpr std::string_view kConversion = "Could not convert: ";
-  std::string text = error.what();
-  if (!text.starts_with(kConversion)) return text;
-  return text.substr(kConversion.size()) + ": a number is wanted there";
 }
 
 int run(int argc, char** argv) {
@@ -49,14 +43,14 @@ int run(int argc, char** argv) {
   add_selftest_command(app, invocation);
   add_list_command(app, invocation);
   add_reference_command(app, invocation);
+  add_settings(app, invocation);
   if (const auto status = run_completion(app, argc, argv)) return *status;
   listen_for_interruption();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "jitterscope: {}; see jitterscope --help and jitterscope COMMAND --help\n",
-               explained(error));
+    fmt::print(stderr, "jitterscope: {}\n", explained(app, error, {argv + 1, argv + argc}));
     return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(invocation.exit_code);

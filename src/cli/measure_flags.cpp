@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/names.hpp"
+#include "base/number_text.hpp"
 #include "cli/interruption.hpp"
 #include "jitterscope/error.hpp"
 
@@ -28,11 +29,33 @@ const std::vector<Instrument> kInstruments = {Instrument::events, Instrument::gr
 const std::vector<DataKind> kData = {DataKind::normal, DataKind::uniform, DataKind::zeros, DataKind::ones,
                                      DataKind::sparse};
 
+std::string without_percent_sign(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  return text;
+}
+
 void require(bool condition, const std::string& message) {
   if (!condition) throw UsageError(message);
 }
 
 }  // namespace
+
+std::function<std::string(std::string)> duration_in(const std::string& flag, Nanoseconds unit) {
+  return [flag, unit](const std::string& text) {
+    if (const auto duration = read_duration(text, unit)) return fmt::format("{}", *duration / unit);
+    throw UsageError(
+        fmt::format("{}: '{}' is no duration; write a number alone or with ms, s or m behind it, "
+                    "as 2s or 500ms",
+                    flag, text));
+  };
+}
+
+std::function<std::string(std::string)> count_of(const std::string& flag) {
+  return [flag](const std::string& text) {
+    if (const auto count = read_count(text)) return std::to_string(*count);
+    throw UsageError(fmt::format("{}: '{}' {}", flag, text, count_problem(text)));
+  };
+}
 
 void MeasureFlags::add_to(CLI::App& command) {
   command.add_option("--device", device, kDeviceHelp)->capture_default_str();
@@ -51,17 +74,29 @@ void MeasureFlags::add_to(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--precision", precision_percent,
-                  "stop at this half-width of the 95 % interval, in percent")
+                  "stop at this half-width of the 95 % interval, in percent, as 0.5 or 0.5%")
+      ->transform(without_percent_sign)
       ->capture_default_str();
-  command.add_option("--time-limit", time_limit_seconds,
-                     "seconds for the bursts of one operation (default: 3, of several operations 1.5 each)");
+  command
+      .add_option(
+          "--time-limit", time_limit_seconds,
+          "for the bursts of one operation, as 2, 2s, 500ms or 1m (default: 3 s, of several operations "
+          "1.5 s each)")
+      ->transform(duration_in("--time-limit", seconds(1)))
+      ->type_name("TIME");
   command
       .add_option("--sustained-time-limit", sustained_time_limit_seconds,
-                  "seconds for each sustained measurement")
+                  "for each sustained measurement, as 10, 10s or 1m")
+      ->transform(duration_in("--sustained-time-limit", seconds(1)))
+      ->type_name("TIME")
       ->capture_default_str();
   command.add_option("--min-rounds", minimum_rounds, "rounds before the precision is looked at")
       ->capture_default_str();
-  command.add_option("--idle", idle_milliseconds, "shortest and longest random idle before a round, ms")
+  command
+      .add_option("--idle", idle_milliseconds,
+                  "shortest and longest random idle before a round, as 10,70 (ms) or 10ms,0.1s")
+      ->transform(duration_in("--idle", milliseconds(1)))
+      ->type_name("TIME")
       ->expected(2)
       ->delimiter(',')
       ->default_str("10,70");

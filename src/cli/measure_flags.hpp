@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,8 +13,13 @@
 namespace jitterscope::cli {
 
 inline constexpr const char* kDeviceHelp =
-    "auto, cpu, cuda, cuda:N, or a simulated GPU: virtual, virtual:PRESET or virtual:FILE.toml, with "
-    ",without=MECHANISM+… to switch causes of variation off";
+    "auto, cpu, cuda or gpu (the first), cuda:N, or a simulated GPU: virtual, virtual:PRESET or "
+    "virtual:FILE.toml, with ,without=MECHANISM+… to switch causes of variation off";
+
+/// For CLI::Option::transform: a duration as a number of `unit`s, a count as its digits. Throws UsageError
+/// that names the flag.
+std::function<std::string(std::string)> duration_in(const std::string& flag, Nanoseconds unit);
+std::function<std::string(std::string)> count_of(const std::string& flag);
 
 struct MeasureFlags {
   std::string device = "auto";

@@ -9,6 +9,7 @@
 #include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
 #include "cli/measure_flags.hpp"
+#include "device/can_run.hpp"
 #include "measure/environment.hpp"
 #include "output/methods_table.hpp"
 #include "output/output_file.hpp"
@@ -49,6 +50,7 @@ class MethodsCommand {
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
+    check_can_run(operation, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     if (flags_.dry_run) {
       fmt::print("{}", plan(operation));

@@ -13,6 +13,9 @@ namespace jitterscope::cli {
 /// Whether a target begins with a kind of operation and a colon: conv2d:…, aten::relu(…).
 bool names_operation(std::string_view target);
 
+/// Throws UsageError that says what --only was and a few names of layers that it may match.
+[[noreturn]] void fail_nothing_chosen(const std::string& only, const std::vector<std::string>& names);
+
 /// `resnet50`, `resnet50:batch=64,dtype=f16`, `trace.json.gz`, `model.onnx:batch=8`: a file that exists
 /// first, then a network of jitterscope's own, then a model file by name. Throws UsageError with the nearest
 /// known name, those of `others` among them.

@@ -23,7 +23,7 @@ namespace {
 struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
-  std::string json, csv, provider = "auto";
+  std::string json, csv, provider = "auto", only;
   std::vector<std::int64_t> iterations;
   bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
   bool same_data = false, fresh_data = false, in_sequence = false;
@@ -40,6 +40,7 @@ constexpr const char* kRunExamples = R"(Examples:
   jitterscope run model.onnx:batch=8 --cache warm
   jitterscope run conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --iterations 1,10,100,1000
   jitterscope run resnet18:batch=64 --in-sequence
+  jitterscope run resnet50 --only 'layer1.*conv'
   jitterscope run spin:ns=10000 --instrument host --dry-run
   jitterscope run softmax:rows=4096,columns=4096 --device cuda --placement 1
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
@@ -112,7 +113,7 @@ class RunCommand {
 
   void run() {
     check_combinations(flags_);
-    request_.work = read_targets(flags_.targets);
+    request_.work = read_targets(flags_.targets, flags_.only);
     request_.options = options_for(flags_, request_.work);
     request_.verify = flags_.verify;
     request_.ceilings = !flags_.no_ceilings;
@@ -124,6 +125,7 @@ class RunCommand {
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
     choose_provider(request_.work, parse_provider(flags_.provider), record_.device);
+    refuse_impossible(request_.work, record_.device);
     request_.in_sequence = flags_.in_sequence;
     if (flags_.in_sequence && request_.work.calls.empty()) {
       throw UsageError(
@@ -134,6 +136,7 @@ class RunCommand {
     record_.untimed = request_.work.untimed;
     record_.recorded_gpu_time = request_.work.recorded_gpu_time;
     record_.notes.insert(record_.notes.end(), request_.work.notes.begin(), request_.work.notes.end());
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (flags_.dry_run) {
       fmt::print("{}", plan_text(request_, record_.device));
       return;
@@ -197,7 +200,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->add_option(
           "targets", flags->targets,
           "operations (KIND:name=value,…), networks by name (NAME:batch=N,dtype=T,layout=L,direction=D), "
-          "or files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models")
+          "or files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models; "
+          "behind a "
+          "number k, M, G are powers of 1000, Ki, Mi, Gi of 1024")
       ->required();
   flags->measure.add_to(*command);
   command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
@@ -210,7 +215,12 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->add_option(
           "--iterations", flags->iterations,
           "first run loops of so many launches, as 1,10,100,1000, and say how the time depends on it")
+      ->transform(count_of("--iterations"))
       ->delimiter(',');
+  command->add_option(
+      "--only", flags->only,
+      "time the layers in whose name or operation this regular expression is found, as conv1, "
+      "'^layer[12]' or dtype=f16");
   command->add_flag(
       "--in-sequence", flags->in_sequence,
       "also run the model's calls in their order, in short passes with idle between, each timed "

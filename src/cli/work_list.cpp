@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <cstdio>
 
 #include "base/names.hpp"
 #include "cli/model_target.hpp"
+#include "device/can_run.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/layer_pattern.hpp"
+#include "operation/words.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
-void add_model(WorkList& work, const std::string& target) {
-  Model model = read_model_target(target);
+void add_model(WorkList& work, Model model) {
   // The order is that of one model: several do not run one in the other.
   work.calls = work.items.empty() ? std::move(model.calls) : std::vector<Call>();
   work.is_model = true;
@@ -54,19 +57,48 @@ std::vector<Call> calls_in_order(const std::vector<WorkItem>& items) {
   return calls;
 }
 
+// A shell parts `conv2d: n=32, c=64` into three.
+void refuse_spaces(const std::vector<std::string>& targets) {
+  for (std::size_t i = 1; i < targets.size(); ++i) {
+    const std::size_t equals = targets[i].find('=');
+    if (equals == std::string::npos || targets[i].find_first_of(":/.") < equals) continue;
+    std::string together = targets[i - 1];
+    if (together.find(':') == std::string::npos) together += ':';
+    for (std::size_t k = i; k < targets.size() && targets[k].find('=') != std::string::npos; ++k) {
+      if (together.back() != ':' && together.back() != ',') together += ',';
+      together += targets[k];
+    }
+    while (together.back() == ',') together.pop_back();
+    throw UsageError(
+        fmt::format("{} stands alone: write what is to be timed in one piece without spaces, as in {}",
+                    in_quotes(targets[i]), printable(together, 200)));
+  }
+}
+
 }  // namespace
 
-WorkList read_targets(const std::vector<std::string>& targets) {
+WorkList read_targets(const std::vector<std::string>& targets, const std::string& only) {
+  refuse_spaces(targets);
+  const std::optional<LayerPattern> pattern = only.empty() ? std::nullopt : std::optional<LayerPattern>(only);
   WorkList work;
   work.title = joined(targets, " ");
+  std::vector<std::string> names;  // of what there is to choose from
   for (const std::string& target : targets) {
     if (names_operation(target)) {
       work.calls.clear();
-      for (Operation& operation : parse_sweep(target)) work.items.push_back({std::move(operation)});
-    } else {
-      add_model(work, target);
+      for (Operation& operation : parse_sweep(target)) {
+        names.push_back(operation.text());
+        if (!pattern || pattern->finds(names.back())) work.items.push_back({std::move(operation)});
+      }
+      continue;
     }
+    Model model = read_model_target(target);
+    for (const Layer& layer : model.layers) names.push_back(layer.names.front());
+    if (pattern) keep_layers(model, *pattern);
+    add_model(work, std::move(model));
   }
+  if (pattern && work.items.empty()) fail_nothing_chosen(only, names);
+  if (pattern) work.title += " --only " + only;
   if (!work.is_model) work.calls = calls_in_order(work.items);
   return work;
 }
@@ -87,28 +119,38 @@ void fit_to_device(WorkList& work, const DeviceDescription& device) {
                                    changed, work.items.size(), device.name));
 }
 
+void refuse_impossible(const WorkList& work, const DeviceDescription& device) {
+  std::size_t impossible = 0;
+  std::string first;
+  for (const WorkItem& item : work.items) {
+    try {
+      check_can_run(item.operation, device);
+    } catch (const UsageError& error) {
+      if (impossible++ == 0) first = error.what();
+    }
+  }
+  if (impossible == 0) return;
+  if (impossible == work.items.size()) {
+    throw UsageError(impossible == 1 ? first
+                                     : fmt::format("none of the {} operations can run here; the first is {}",
+                                                   impossible, first));
+  }
+  fmt::print(
+      stderr,
+      "jitterscope: {} of {} operations cannot run here, and only the others are timed; the first is {}\n",
+      impossible, work.items.size(), first);
+}
+
 void keep_items(WorkList& work, const std::vector<bool>& keep) {
-  constexpr std::size_t kGone = std::numeric_limits<std::size_t>::max();
-  std::vector<std::size_t> new_item, new_call;
+  std::vector<std::size_t> new_item, new_layer;
   std::vector<WorkItem> items;
   for (std::size_t i = 0; i < work.items.size(); ++i) {
     new_item.push_back(keep[i] ? items.size() : kGone);
     if (keep[i]) items.push_back(std::move(work.items[i]));
   }
-  std::vector<Call> calls;
-  for (Call& call : work.calls) {
-    const bool stays = new_item[call.layer] != kGone;
-    new_call.push_back(stays ? calls.size() : kGone);
-    if (!stays) continue;
-    call.layer = new_item[call.layer];
-    const auto lost =
-        std::erase_if(call.inputs, [&](const OperandSource& input) { return new_call[input.call] == kGone; });
-    call.unwritten += static_cast<std::int64_t>(lost);
-    for (OperandSource& input : call.inputs) input.call = new_call[input.call];
-    calls.push_back(std::move(call));
-  }
+  for (const Call& call : work.calls) new_layer.push_back(new_item[call.layer]);
   work.items = std::move(items);
-  work.calls = std::move(calls);
+  work.calls = kept_calls(std::move(work.calls), new_layer);
 }
 
 }  // namespace jitterscope::cli

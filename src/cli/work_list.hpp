@@ -34,8 +34,13 @@ struct WorkList {
 };
 
 /// Each target is an operation or a sweep (it begins with a kind and a colon), a model's name or a file.
-/// Throws UsageError with the nearest known name.
-WorkList read_targets(const std::vector<std::string>& targets);
+/// Only what matches the regular expression `only`, unless it is empty. Throws UsageError with the nearest
+/// known name, or where nothing matches.
+WorkList read_targets(const std::vector<std::string>& targets, const std::string& only = "");
+
+/// Says on stderr which of the operations the device cannot run, before anything is measured. Throws
+/// UsageError where it can run none.
+void refuse_impossible(const WorkList& work, const DeviceDescription& device);
 
 /// A model recorded with TF32 runs in f32 on a device without TF32; a note says so. Operations that were
 /// typed stay as they are.

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <charconv>
 #include <optional>
 
@@ -9,6 +11,7 @@
 #endif
 #include "device/virtual/virtual_device.hpp"
 #include "jitterscope/error.hpp"
+#include "physics/preset.hpp"
 
 namespace jitterscope {
 namespace {
@@ -25,13 +28,26 @@ std::vector<DeviceListing> list_cuda() { return {{"cuda:0", "", kNoCuda}}; }
 #endif
 
 std::optional<int> cuda_ordinal(std::string_view name) {
-  if (name == "cuda") return 0;
-  if (!name.starts_with("cuda:")) return std::nullopt;
-  const std::string_view number = name.substr(5);
+  if (name == "cuda" || name == "gpu") return 0;
+  if (!name.starts_with("cuda:") && !name.starts_with("gpu:")) return std::nullopt;
+  const std::string_view number = name.substr(name.find(':') + 1);
   int ordinal = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ordinal);
   if (error != std::errc() || end != number.data() + number.size() || ordinal < 0) return std::nullopt;
   return ordinal;
+}
+
+[[noreturn]] void fail_unknown(std::string_view name) {
+  std::vector<std::string> known = {"auto", "cpu", "cuda", "gpu", "virtual"};
+  const std::string all = "auto, cpu, cuda, cuda:N, virtual and virtual:PRESET";
+  for (const std::string& preset : physics::preset_names()) known.push_back("virtual:" + preset);
+  std::string nearest = nearest_name(name, known);
+  if (nearest.empty()) {
+    const std::string preset = nearest_name("virtual:" + std::string(name), known);
+    if (preset.starts_with("virtual:")) nearest = preset;
+  }
+  if (nearest.empty()) throw UsageError(fmt::format("unknown device '{}': there are {}", name, all));
+  throw UsageError(fmt::format("unknown device '{}' (did you mean '{}'?): there are {}", name, nearest, all));
 }
 
 }  // namespace
@@ -48,8 +64,7 @@ std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
   }
   if (const auto ordinal = cuda_ordinal(name)) return open_cuda(*ordinal);
   if (names_virtual_device(name)) return virtual_gpu::open_virtual_device(name, seed);
-  const std::vector<std::string> known = {"auto", "cpu", "cuda", "cuda:0", "virtual"};
-  throw UsageError("unknown device '" + std::string(name) + "'" + suggestion(name, known));
+  fail_unknown(name);
 }
 
 std::vector<DeviceListing> list_devices() {

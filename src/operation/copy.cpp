@@ -43,7 +43,10 @@ Kind copy() {
   return {{"copy",
            "memory to memory, on the device or between host and device",
            "copy:bytes=1Gi,kind=d2d",
-           {{"bytes", "size, a multiple of 4; Ki, Mi and Gi may follow, as after every number", ""},
+           {{"bytes",
+             "size, a multiple of 4; as every number with k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (of "
+             "1024) behind it, and B: 1GiB",
+             ""},
             {"kind", "d2d (on the device), h2d (host to device) or d2h (back)", "d2d"},
             {"memory", "how the host side is allocated: pinned or pageable", "pinned"}}},
           read_copy};

@@ -48,12 +48,15 @@ Operation::Parameters read_elementwise(const ParameterReader& reader) {
 template <ElementwiseKind Which>
 Kind kind() {
   const std::string name(facts(Which).name);
-  return {{name,
-           std::string(facts(Which).summary),
-           name + ":count=64Mi,dtype=f16",
-           {{"count", "elements; Ki, Mi and Gi may follow, as after every number", ""},
-            {"dtype", "f64, f32, tf32 (as f32), f16 or bf16", "f32"}}},
-          read_elementwise<Which>};
+  return {
+      {name,
+       std::string(facts(Which).summary),
+       name + ":count=64Mi,dtype=f16",
+       {{"count",
+         "elements; as every number with k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (of 1024) behind it",
+         ""},
+        {"dtype", "f64, f32, tf32 (as f32), f16 or bf16", "f32"}}},
+      read_elementwise<Which>};
 }
 
 }  // namespace

@@ -14,11 +14,14 @@ Operation::Parameters read_optimizer_step(const ParameterReader& reader) {
 }
 
 OperationHelp optimizer_step_help(const std::string& kind, const std::string& summary) {
-  return {kind,
-          summary,
-          kind + ":count=25Mi,dtype=f32",
-          {{"count", "parameters; Ki, Mi and Gi may follow, as after every number", ""},
-           {"dtype", "f64, f32, tf32 (as f32), f16 or bf16, of all tensors", "f32"}}};
+  return {
+      kind,
+      summary,
+      kind + ":count=25Mi,dtype=f32",
+      {{"count",
+        "parameters; as every number with k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (of 1024) behind it",
+        ""},
+       {"dtype", "f64, f32, tf32 (as f32), f16 or bf16, of all tensors", "f32"}}};
 }
 
 bool is_adam(const OptimizerStep& step) {

@@ -4,23 +4,22 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <limits>
 
 namespace jitterscope {
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || text.front() == '-') return std::nullopt;
-  const std::string_view suffix(rest, static_cast<std::size_t>(end - rest));
-  constexpr std::string_view kSuffixes[] = {"", "Ki", "Mi", "Gi"};
-  const auto known = std::find(std::begin(kSuffixes), std::end(kSuffixes), suffix);
-  if (known == std::end(kSuffixes)) return std::nullopt;
-  const std::int64_t factor = std::int64_t{1} << (10 * (known - std::begin(kSuffixes)));
-  if (value > std::numeric_limits<std::int64_t>::max() / factor) return std::nullopt;
-  return value * factor;
+Counted counted_by(std::string_view name) { return name == "bytes" ? Counted::bytes : Counted::things; }
+
+std::string word_hint(std::string_view text, const std::vector<KnownWord>& words) {
+  std::vector<std::string> all, printed;
+  for (const KnownWord& word : words) {
+    all.emplace_back(word.text);
+    if (word.text == word.printed) printed.emplace_back(word.text);
+  }
+  const std::string nearest = nearest_name(text, all);
+  for (const KnownWord& word : words) {
+    if (word.text == nearest) return " (did you mean '" + std::string(word.printed) + "'?)";
+  }
+  return " (known: " + joined(printed) + ")";
 }
 
 ParameterReader::ParameterReader(std::string kind, std::string example, std::vector<NamedValue> values,
@@ -44,9 +43,8 @@ const std::string* ParameterReader::find(std::string_view name) const {
 void ParameterReader::read(std::string_view name, std::int64_t& field) const {
   const std::string* text = find(name);
   if (text == nullptr) return;
-  const std::optional<std::int64_t> number = whole_number(*text);
-  if (!number)
-    fail_value(name, *text, "is not a whole number (digits, then Ki, Mi or Gi if wanted; below 2^63)");
+  const std::optional<std::int64_t> number = read_count(*text, counted_by(name));
+  if (!number) fail_value(name, *text, count_problem(*text, counted_by(name)));
   field = *number;
 }
 
@@ -75,9 +73,9 @@ void ParameterReader::read_pair(std::string_view name, std::int64_t& height, std
   if (text == nullptr) return;
   const std::string_view both = *text;
   const std::size_t cross = both.find('x');
-  const std::optional<std::int64_t> first = whole_number(both.substr(0, cross));
+  const std::optional<std::int64_t> first = read_count(both.substr(0, cross));
   const std::optional<std::int64_t> second =
-      cross == std::string_view::npos ? first : whole_number(both.substr(cross + 1));
+      cross == std::string_view::npos ? first : read_count(both.substr(cross + 1));
   if (!first || !second)
     fail_value(name, *text, "is neither a number for both sides nor height x width, as 2x1");
   height = *first;
@@ -101,6 +99,11 @@ void ParameterReader::require_both(std::string_view both, std::string_view first
       fail(fmt::format("{} is given beside {}; give either {}, or {} and {}", has(first) ? first : second,
                        both, both, first, second));
     }
+    if (const std::size_t cross = find(both)->find('x'); cross != std::string::npos) {
+      fail_value(both, *find(both),
+                 fmt::format("is not one number for both sides; write {}={},{}={}", first,
+                             find(both)->substr(0, cross), second, find(both)->substr(cross + 1)));
+    }
     read(both, first_field);
     second_field = first_field;
     return;
@@ -118,7 +121,7 @@ void ParameterReader::fail_missing(const std::string& what) const {
 
 void ParameterReader::fail_value(std::string_view name, std::string_view value,
                                  const std::string& expected) const {
-  if (value.empty()) fail(std::string(name) + " has no value");
+  if (value.empty()) fail(fmt::format("{0} has no value; write one behind {0}=, as in {1}", name, example_));
   fail(fmt::format("{}: {} {}", name, in_quotes(value), expected));
 }
 

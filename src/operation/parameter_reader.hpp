@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/names.hpp"
+#include "base/number_text.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 
@@ -17,8 +18,21 @@ struct NamedValue {
   std::string name, value;
 };
 
-/// A whole number of digits with Ki, Mi or Gi behind it; nothing where it is not one or passes int64.
-std::optional<std::int64_t> whole_number(std::string_view text);
+/// Whether a parameter is a number of bytes, by its name.
+Counted counted_by(std::string_view name);
+
+/// A word that may be typed, and the one of the same value that is printed.
+struct KnownWord {
+  std::string_view text, printed;
+};
+/// " (did you mean 'f16'?)": the printed word of the nearest one, or all printed words.
+std::string word_hint(std::string_view text, const std::vector<KnownWord>& words);
+template <class Value>
+std::vector<KnownWord> known_words() {
+  std::vector<KnownWord> words;
+  for (const Word<Value>& word : words_of<Value>()) words.push_back({word.text, printed_word(word.value)});
+  return words;
+}
 
 /// A field whose parameter is absent keeps the value it has. Throws UsageError where a value cannot be
 /// read; whether it is possible is checked by the shape.
@@ -67,15 +81,13 @@ template <class Value>
 void ParameterReader::read_word(std::string_view name, Value& field) const {
   const std::string* text = find(name);
   if (text == nullptr) return;
-  std::vector<std::string> known;
   for (const Word<Value>& word : words_of<Value>()) {
     if (word.text == *text) {
       field = word.value;
       return;
     }
-    if (printed_word(word.value) == word.text) known.emplace_back(word.text);
   }
-  fail_value(name, *text, "is not a known " + std::string(name) + suggestion(*text, known));
+  fail_value(name, *text, "is not a known " + std::string(name) + word_hint(*text, known_words<Value>()));
 }
 
 }  // namespace jitterscope

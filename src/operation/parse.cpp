@@ -18,7 +18,15 @@ const kinds::Kind& find_kind(std::string_view word) {
     known.push_back(kind.help.kind);
   }
   if (word.empty()) throw UsageError("an operation begins with its kind: " + joined(known));
-  throw UsageError("no operation " + in_quotes(word) + suggestion(word, known));
+  throw UsageError("no operation " + in_quotes(word) + kind_hint(word));
+}
+
+// ", which takes n, c, hw, …, as in conv2d:n=32,…"
+std::string parameters_of(const OperationHelp& help) {
+  std::vector<std::string> names;
+  for (const ParameterHelp& parameter : help.parameters) names.push_back(parameter.name);
+  if (names.empty()) return ", as in " + help.example;
+  return fmt::format(", which takes {}, as in {}", joined(names), help.example);
 }
 
 // A plan's tag has `=` in it: of engine=autotune,ConvFwd_eng38_k2=1 the second piece is a value too.
@@ -30,6 +38,10 @@ bool continues_engines(const OperationText& operation, std::string_view name) {
 }
 
 void add_piece(OperationText& operation, std::string_view piece) {
+  if (trimmed(piece).empty()) {
+    throw UsageError(fmt::format("{}: nothing stands on one side of a comma; leave the comma out",
+                                 operation.kind->help.kind));
+  }
   const std::size_t equals = piece.find('=');
   if (equals != std::string_view::npos && !continues_engines(operation, trimmed(piece.substr(0, equals)))) {
     const std::string_view name = trimmed(piece.substr(0, equals)), value = trimmed(piece.substr(equals + 1));
@@ -43,6 +55,16 @@ void add_piece(OperationText& operation, std::string_view piece) {
 }
 
 }  // namespace
+
+std::string kind_hint(std::string_view word) {
+  std::vector<std::string> known;
+  for (const OperationHelp& help : operation_help()) known.push_back(help.kind);
+  const std::string nearest = nearest_name(word, known);
+  for (const OperationHelp& help : operation_help()) {
+    if (help.kind == nearest) return fmt::format(" (did you mean '{}'?){}", nearest, parameters_of(help));
+  }
+  return " (known: " + joined(known) + ")";
+}
 
 OperationText split_operation(std::string_view text) {
   const std::size_t colon = text.find(':');

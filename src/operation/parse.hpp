@@ -18,6 +18,9 @@ struct OperationText {
   std::vector<ParameterValues> parameters;
 };
 
+/// For a word that is no kind: the nearest one, its parameters and an example, or all kinds.
+std::string kind_hint(std::string_view word);
+
 /// `KIND:name=value,name=value`; a piece without `=` continues the list of values before it.
 /// Throws UsageError for an unknown kind, or where there is no name.
 OperationText split_operation(std::string_view text);

@@ -22,19 +22,19 @@ struct Range {
 };
 
 // `1..64*2` or `1..9+2`; nothing where it is not one.
-std::optional<Range> read_range(std::string_view text) {
+std::optional<Range> read_range(std::string_view text, Counted counted) {
   const std::size_t dots = text.find("..");
   const std::size_t sign = text.find_first_of("*+", dots);
   if (sign == std::string_view::npos) return std::nullopt;
-  const std::optional<std::int64_t> first = whole_number(text.substr(0, dots));
-  const std::optional<std::int64_t> last = whole_number(text.substr(dots + 2, sign - dots - 2));
-  const std::optional<std::int64_t> step = whole_number(text.substr(sign + 1));
+  const std::optional<std::int64_t> first = read_count(text.substr(0, dots), counted);
+  const std::optional<std::int64_t> last = read_count(text.substr(dots + 2, sign - dots - 2), counted);
+  const std::optional<std::int64_t> step = read_count(text.substr(sign + 1), counted);
   if (!first || !last || !step) return std::nullopt;
   return Range{*first, *last, *step, text[sign] == '*'};
 }
 
 Range checked_range(const std::string& kind, const std::string& name, std::string_view text) {
-  const std::optional<Range> range = read_range(text);
+  const std::optional<Range> range = read_range(text, counted_by(name));
   const std::string what = kind + ": " + name + ": the range " + in_quotes(text);
   if (!range) throw UsageError(what + " is not FIRST..LAST*FACTOR or FIRST..LAST+STEP, as 1..64*2");
   if (range->first > range->last)

@@ -1,25 +1,10 @@
-// toml++ 3.3 as it can be trusted with any text.
+// Presets as tables, whatever the text is.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-namespace jitterscope::physics {
-
-/// Thrown where toml++ would assert, or with NDEBUG assume, what malformed text breaks: `a = [}]`.
-struct MalformedToml {};
-
-constexpr void require_toml(bool condition) {
-  if (!condition) throw MalformedToml();
-}
-
-}  // namespace jitterscope::physics
-
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#define TOML_ASSERT(condition) jitterscope::physics::require_toml(static_cast<bool>(condition))
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
+#include "base/toml.hpp"
 
 namespace jitterscope::physics {
 

@@ -13,6 +13,21 @@ TEST(Names, NearestIsFoundThroughTypingErrors) {
   EXPECT_EQ(nearest_name("dilatoin", kKnown), "dilation");
 }
 
+TEST(Names, CaseDashesAndUnderscoresAreNoDifference) {
+  const std::vector<std::string> names = {"mobilenet_v2", "resnet50", "bert-base"};
+  EXPECT_EQ(nearest_name("ResNet-50", names), "resnet50");
+  EXPECT_EQ(nearest_name("MobileNetV2", names), "mobilenet_v2");
+  EXPECT_EQ(nearest_name("bert", names), "bert-base");
+}
+
+TEST(Names, OtherLibrariesWordsAreKnownWhereTheirMeaningIs) {
+  const std::vector<std::string> convolution = {"n", "c", "hw", "k", "rs"}, attention = {"batch", "heads"};
+  EXPECT_EQ(nearest_name("batch_size", convolution), "n");
+  EXPECT_EQ(nearest_name("batch_size", attention), "batch");
+  EXPECT_EQ(nearest_name("kernel_size", convolution), "rs");
+  EXPECT_EQ(nearest_name("n", attention), "batch");
+}
+
 TEST(Names, NothingIsNearToNonsense) {
   EXPECT_EQ(nearest_name("xyzzyq", kKnown), "");
   EXPECT_EQ(nearest_name(std::string(100000, 's'), kKnown), "");

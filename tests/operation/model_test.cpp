@@ -91,10 +91,10 @@ TEST(Model, WrongFieldsAreNamedByPointer) {
 
 TEST(Model, MayNameItsSchema) {
   const std::string good = file_with(R"([{"operation": "spin:ns=1", "names": ["c"]}])");
-  EXPECT_EQ(problem(replaced(good, "{", R"({"$schema": "../docs/model.schema.json", )")), "");
-  EXPECT_THAT(problem(replaced(good, "{", R"({"$schema": 1, )")),
+  EXPECT_EQ(problem_of_model(replaced(good, "{", R"({"$schema": "../docs/model.schema.json", )")), "");
+  EXPECT_THAT(problem_of_model(replaced(good, "{", R"({"$schema": 1, )")),
               HasSubstr("/$schema: a string was expected"));
-  EXPECT_THAT(problem(replaced(good, "\"version\": 1, ", "")), HasSubstr("docs/model.schema.json"));
+  EXPECT_THAT(problem_of_model(replaced(good, "\"version\": 1, ", "")), HasSubstr("docs/model.schema.json"));
 }
 
 TEST(Model, DeepNestingIsAnErrorAndNoCrash) {

@@ -42,6 +42,9 @@ TEST(Sweep, RangesIncludeTheEndWhereItIsHit) {
   EXPECT_THAT(counts("1..8+2"), ElementsAre(1, 3, 5, 7));
   EXPECT_THAT(counts("5..5*2"), ElementsAre(5));
   EXPECT_THAT(counts("1Ki..1Mi*32"), ElementsAre(1024, 32768, 1048576));
+  EXPECT_THAT(counts("1k,1..1e6*1k"), ElementsAre(1000, 1, 1000, 1000000));
+  EXPECT_THAT(texts("copy:bytes=1KiB..1MiB*1Ki"),
+              ElementsAre("copy:bytes=1024,kind=d2d", "copy:bytes=1048576,kind=d2d"));
   EXPECT_THAT(counts("7,1..4*2,9"), ElementsAre(7, 1, 2, 4, 9));
   EXPECT_THAT(texts("spin:ns=0..2+1"), ElementsAre("spin:ns=0", "spin:ns=1", "spin:ns=2"));
 }
@@ -85,7 +88,7 @@ TEST(Sweep, SaysWhichOperationIsImpossible) {
   EXPECT_THAT(problem_of_sweep("conv2d:n=1,c=1,hw=7,5,3,k=1,rs=5"),
               AllOf(HasSubstr("padded 3x3"), HasSubstr("'conv2d:n=1,c=1,hw=3,k=1,rs=5' of the sweep")));
   EXPECT_THAT(problem_of_sweep("add:count=0"), ::testing::Not(HasSubstr("sweep")));
-  EXPECT_THAT(problem_of_sweep("add:count=1,,2"), HasSubstr("count has no value"));
+  EXPECT_THAT(problem_of_sweep("add:count=1,,2"), HasSubstr("leave the comma out"));
   EXPECT_THAT(problem_of_sweep("add:count=1,2,dtype=f32,count=3"), HasSubstr("count is given twice"));
 }
 

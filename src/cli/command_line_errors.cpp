@@ -1,0 +1,183 @@
+#include "cli/command_line_errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "cli/model_target.hpp"
+#include "model/named_models.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+std::string without_dashes(std::string_view option) {
+  option = option.substr(0, option.find('='));
+  return std::string(option.substr(std::min(option.size(), option.find_first_not_of('-'))));
+}
+
+const CLI::App* command_of(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? nullptr : parsed.front();
+}
+
+// The first of the examples under --help.
+std::string example_of(const CLI::App& command) {
+  const std::string footer = command.get_footer();
+  const std::size_t begin = footer.find("jitterscope ");
+  if (begin == std::string::npos) return "jitterscope " + command.get_name();
+  return footer.substr(begin, footer.find('\n', begin) - begin);
+}
+
+bool is_option_of(const CLI::App& command, const std::string& name) {
+  const std::vector<std::string> known = option_names(command);
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+// What people give as an option and is written into the operation or model here.
+bool belongs_to_target(const std::string& name) {
+  constexpr std::string_view kParameters[] = {"batch",  "batch-size", "batch_size", "bs",
+                                              "dtype",  "type",       "fp16",       "half",
+                                              "layout", "shape",      "size",       "direction"};
+  return std::find(std::begin(kParameters), std::end(kParameters), name) != std::end(kParameters);
+}
+
+std::string unknown_option(const CLI::App& app, const CLI::App& command, const std::string& typed) {
+  const std::string name = without_dashes(typed);
+  const std::string& of = command.get_name();
+  if (is_option_of(command, name) && typed.starts_with("--")) {
+    return fmt::format("{} is an option of {}: write it behind the command, as in {} {}", in_quotes(typed),
+                       of, example_of(command), typed);
+  }
+  if (belongs_to_target(name)) {
+    return fmt::format(
+        "{} has no option {}: it is a part of what is timed, as in resnet50:batch=32,dtype=f16", of,
+        in_quotes(typed));
+  }
+  std::vector<std::string> known = option_names(command);
+  const std::vector<std::string> everywhere = option_names(app);
+  known.insert(known.end(), everywhere.begin(), everywhere.end());
+  const std::string nearest = nearest_name(name, known);
+  const std::string see = fmt::format("see jitterscope {} --help", of);
+  if (nearest.empty()) return fmt::format("{} has no option {}; {}", of, in_quotes(typed), see);
+  return fmt::format("{} has no option {} (did you mean '--{}'?); {}", of, in_quotes(typed), nearest, see);
+}
+
+std::string too_much(const CLI::App& command, const std::string& typed) {
+  if (is_option_of(command, "device") && (typed == "cpu" || typed == "gpu" || typed.starts_with("cuda"))) {
+    return fmt::format("{} does not take {}: a device is given by --device {}", command.get_name(),
+                       in_quotes(typed), typed);
+  }
+  return fmt::format("{} does not take {} as well; an example is {}", command.get_name(), in_quotes(typed),
+                     example_of(command));
+}
+
+std::string unexpected(const CLI::App& app) {
+  const CLI::App* command = command_of(app);
+  const std::vector<std::string> rest = app.remaining(true);
+  if (command == nullptr || rest.empty()) return {};
+  const auto option =
+      std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-'); });
+  return option == rest.end() ? too_much(*command, rest.front()) : unknown_option(app, *command, *option);
+}
+
+bool names_target(const std::string& word) {
+  const std::string name = word.substr(0, word.find_first_of(":,"));
+  std::error_code ignored;
+  if (names_operation(word) || std::filesystem::exists(word, ignored)) return true;
+  return std::ranges::any_of(named_models(),
+                             [&](const ModelDescription& model) { return model.name == name; });
+}
+
+std::string without_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::string all = joined(command_names(app));
+  if (arguments.empty()) {
+    return fmt::format(
+        "a command is missing ({}); start with jitterscope run resnet18, or see jitterscope --help", all);
+  }
+  const std::string& word = arguments.front();
+  if (word == "-v" || word == "-V") return "there is no option '" + word + "'; write jitterscope --version";
+  if (word.starts_with('-')) {
+    return fmt::format(
+        "{} stands where a command is wanted ({}); options follow it, as in jitterscope run "
+        "resnet18 --device cpu",
+        in_quotes(word), all);
+  }
+  if (word == "help") return "there is no command 'help'; see jitterscope --help and jitterscope run --help";
+  if (word == "version") return "there is no command 'version'; write jitterscope --version";
+  if (names_target(word)) {
+    return fmt::format("there is no command {}: write jitterscope run {}", in_quotes(word),
+                       printable(word, 200));
+  }
+  return fmt::format("there is no command {}{}; see jitterscope --help", in_quotes(word),
+                     suggestion(word, command_names(app)));
+}
+
+std::string missing_target(const CLI::App& command) {
+  const auto takes_several = command.get_options([](const CLI::Option* option) {
+    return option->get_expected_max() > 1 && option->count() > 0 && !option->get_positional();
+  });
+  const std::string missing = fmt::format("{}: nothing is named that it works on", command.get_name());
+  if (takes_several.empty()) return fmt::format("{}; an example is {}", missing, example_of(command));
+  return fmt::format(
+      "{}: all words behind {} are taken as its values; name the operation or model first, as in {}", missing,
+      takes_several.front()->get_name(), example_of(command));
+}
+
+// Values that are missing, or too many of them.
+std::string wrong_number_of_values(const CLI::App& app, const std::string& text) {
+  const CLI::App* command = command_of(app);
+  const std::string name = text.substr(0, text.find(':'));
+  const CLI::Option* option = command == nullptr ? nullptr : command->get_option_no_throw(name);
+  if (option == nullptr) option = app.get_option_no_throw(name);
+  if (option == nullptr) return text;
+  const int most = option->get_items_expected_max(), wanted = option->get_items_expected_min();
+  if (text.find("At Most") != std::string::npos) {
+    return fmt::format("{}: more than {} behind it ({})", name, counted(most, "value"),
+                       option->get_description());
+  }
+  return fmt::format("{}: {} missing behind it ({})", name,
+                     wanted == 1 ? "a value is" : fmt::format("one of {} values is", wanted),
+                     option->get_description());
+}
+
+}  // namespace
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command :
+       app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string explained(const CLI::App& app, const CLI::ParseError& error,
+                      const std::vector<std::string>& arguments) {
+  const std::string text = error.what();
+  const CLI::App* command = command_of(app);
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (command == nullptr && (is_extra || is_missing)) return without_command(app, arguments);
+  if (is_missing) return missing_target(*command);
+  if (is_extra) {
+    if (const std::string sentence = unexpected(app); !sentence.empty()) return sentence;
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);
+  // CLI11 says "Could not convert: --seed = x" where a number was wanted.
+  constexpr std::string_view kConversion = "Could not convert: ";
+  if (text.starts_with(kConversion)) return text.substr(kConversion.size()) + ": a number is wanted there";
+  return text;
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,203 @@
+// What people type that is not quite right, and what they are told: one line each.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using test::Outcome;
+using test::run_tool;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Typed {
+  const char* arguments;
+  const char* hint;
+};
+
+class Messages : public testing::TestWithParam<Typed> {};
+
+TEST_P(Messages, AreOneSentenceThatSaysWhatToType) {
+  const Outcome outcome = run_tool(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, 2) << GetParam().arguments;
+  EXPECT_EQ(outcome.output, "") << GetParam().arguments;
+  EXPECT_THAT(outcome.errors, testing::StartsWith("jitterscope: "));
+  EXPECT_THAT(outcome.errors, HasSubstr(GetParam().hint));
+  // One line, and nothing of a measurement before it.
+  EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+}
+
+constexpr Typed kCommands[] = {
+    {"", "a command is missing (run, methods, "},
+    {"runn resnet18", "did you mean 'run'?"},
+    {"bench resnet18", "did you mean 'run'?"},
+    {"resnet18", "write jitterscope run resnet18"},
+    {"matmul:m=1,n=2,k=3", "write jitterscope run matmul:m=1,n=2,k=3"},
+    {"help", "see jitterscope --help"},
+    {"-v", "write jitterscope --version"},
+    {"version", "write jitterscope --version"},
+    {"--device cpu run resnet18", "write it behind the command"},
+    {"run", "an example is jitterscope run resnet18"},
+    {"run --cache warm resnet18 --dry-run", "all words behind --cache are taken as its values"},
+    {"run resnet18 --jsn x", "run has no option '--jsn' (did you mean '--json'?)"},
+    {"run resnet18 --jsn=x", "did you mean '--json'?"},
+    {"run resnet18 -device cpu", "did you mean '--device'?"},
+    {"run resnet18 --gpu", "did you mean '--device'?"},
+    {"run resnet18 --output x", "did you mean '--json'?"},
+    {"run resnet18 --dryrun", "did you mean '--dry-run'?"},
+    {"run resnet18 --timeout 5", "did you mean '--time-limit'?"},
+    {"run resnet18 --xyzzy", "see jitterscope run --help"},
+    {"run resnet18 --batch 32", "as in resnet50:batch=32,dtype=f16"},
+    {"run resnet18 --dtype f16", "as in resnet50:batch=32,dtype=f16"},
+    {"run resnet18 --json", "--json: a value is missing behind it (write everything"},
+    {"run resnet18 --idle 10", "--idle: one of 2 values is missing"},
+    {"run resnet18 --idle 10,20,30", "--idle: more than 2 values behind it"},
+    {"run resnet18 --idle 10,x", "--idle: 'x' is no duration"},
+    {"run resnet18 --time-limit 2x",
+     "--time-limit: '2x' is no duration; write a number alone or with ms, s or m"},
+    {"run resnet18 --seed x", "--seed = x: a number is wanted there"},
+    {"run resnet18 --iterations 1,x", "--iterations: 'x' is not a whole number"},
+    {"run resnet18 --iterations 10K", "write 10k (powers of 1000) or 10Ki"},
+    {"run resnet18 --cache hot", "--cache: unknown word 'hot' (did you mean 'warm'?)"},
+    {"run resnet18 --load Burst", "did you mean 'burst'?"},
+    {"doctor cpu", "a device is given by --device cpu"},
+    {"doctor --devce cpu", "doctor has no option '--devce' (did you mean '--device'?)"},
+    {"list resnet18 resnet50", "list does not take 'resnet50' as well"},
+    {"selftest --onyl x", "did you mean '--only'?"},
+};
+
+constexpr Typed kDevices[] = {
+    {"run resnet18 --device GPU", "did you mean 'gpu'?"},
+    {"run resnet18 --device cuda0", "did you mean 'cuda'?"},
+    {"run resnet18 --device h200", "did you mean 'virtual:h200'?"},
+    {"run resnet18 --device tpu", "there are auto, cpu, cuda, cuda:N, virtual and virtual:PRESET"},
+};
+
+constexpr Typed kOperations[] = {
+    {"run conv2:", "did you mean 'conv2d'?), which takes n, c, hw, "},
+    {"run conv2d", "write them behind a colon, as in conv2d:n=32"},
+    {"run conv2d:", "conv2d: n is missing; an example: conv2d:n=32"},
+    {"run Conv2D:n=1", "did you mean 'conv2d'?"},
+    {"run gemm:", "did you mean 'matmul'?), which takes m, n, k, batch, "},
+    {"run gemm:m=64,n=64,k=64,layout=row", "did you mean 'matmul'?"},
+    {"run bmm", "did you mean 'matmul'?"},
+    {"run dense:n=1", "did you mean 'linear'?"},
+    {"run fc:n=1", "did you mean 'linear'?"},
+    {"run sdpa:batch=1", "did you mean 'attention'?"},
+    {"run memcpy:bytes=4", "did you mean 'copy'?"},
+    {"run conv2d: n=32, c=64", "in one piece without spaces, as in conv2d:n=32,c=64"},
+    {"run conv2d,n=1", "as in conv2d:n=1"},
+    {"run 'matmul(m=1,n=2,k=3)'", "as in matmul:m=1,n=2,k=3"},
+    {"run matmul:512,512,512", "'512' is not name=value; an example: matmul:m="},
+    {"run matmul:m=512,n=512", "matmul: k is missing"},
+    {"run matmul:m=1,n=2,k=3,", "leave the comma out"},
+    {"run matmul:m=1,,n=2,k=3", "leave the comma out"},
+    {"run matmul:m=,n=2,k=3", "m has no value; write one behind m="},
+    {"run matmul:M=1,n=2,k=3", "did you mean 'm'?"},
+    {"run matmul:m=1,n=2,k=3,ta=yes", "did you mean '1'?"},
+    {"run matmul:m=1,n=2,k=3,dtype=F16", "did you mean 'f16'?"},
+    {"run matmul:m=1,n=2,k=3,dtype=Float16", "did you mean 'f16'?"},
+    {"run matmul:m=1,n=2,k=3,dtype=int8", "known: f64, f32, tf32, f16, bf16"},
+    {"run conv2d:batch=", "no parameter 'batch' (did you mean 'n'?)"},
+    {"run conv2d:n=1,in_channels=3", "did you mean 'c'?"},
+    {"run conv2d:n=1,kernel_size=3", "did you mean 'rs'?"},
+    {"run conv2d:n=1,padding=3", "did you mean 'pad'?"},
+    {"run conv2d:n=1,c=1,hw=56x28,k=1,rs=1", "write h=56,w=28"},
+    {"run conv2d:n=1,c=1,hw=1,k=1,rs=1,layout=NHWC", "did you mean 'nhwc'?"},
+    {"run conv2d:n=1,c=1,hw=1,k=1,rs=1,layout=channels_last", "did you mean 'nhwc'?"},
+    {"run conv2d:n=1,c=1,hw=1,k=1,rs=1,direction=forward", "did you mean 'fprop'?"},
+    {"run add:n=4", "did you mean 'count'?"},
+    {"run add:count=64K", "write 64k (powers of 1000) or 64Ki (powers of 1024)"},
+    {"run add:count=1MiB", "elements are counted here; write 1Mi"},
+    {"run copy:size=1GiB", "did you mean 'bytes'?"},
+    {"run copy:1GiB", "'1GiB' is not name=value; an example: copy:bytes="},
+    {"run spin:us=10", "did you mean 'ns'?"},
+};
+
+constexpr Typed kModels[] = {
+    {"run resnet50,batch=32", "as in resnet50:batch=32"},
+    {"run 'resnet50(batch=32)'", "as in resnet50:batch=32"},
+    {"run resnet50 batch=32 dtype=f16", "as in resnet50:batch=32,dtype=f16"},
+    {"run ResNet50", "did you mean 'resnet50'?"},
+    {"run resnet-50:batch=2", "did you mean 'resnet50'?"},
+    {"run bert", "did you mean 'bert-base'?"},
+    {"run vit", "did you mean 'vit-b16'?"},
+    {"run MobileNet", "did you mean 'mobilenet_v2'?"},
+    {"run llama", "models are alexnet, bert-base, "},
+    {"run resnet50:bs=2", "did you mean 'batch'?"},
+    {"run resnet50:dytpe=f16", "did you mean 'dtype'?"},
+    {"run resnet50:dtype=F16", "did you mean 'f16'?"},
+    {"run resnet50:layout=channels_last", "did you mean 'nhwc'?"},
+    {"run resnet50:direction=train", "did you mean 'training'?"},
+    {"run resnet50:batch=0", "a number from 1 to 1048576"},
+    {"run resnet50:batch=1..64*2", "lists and ranges are for operations"},
+    {"run resnet50:batch=1,2", "resnet50:batch=2"},
+    {"run resnet50:32", "is not name=value, as batch=64"},
+    {"run trace.json", "there is no such file; check the path"},
+    {"run model.onnx:batch=8", "model.onnx: there is no such file"},
+};
+
+// Before the seconds that a calibration takes.
+constexpr Typed kImpossible[] = {
+    {"run matmul:m=64,n=64,k=64,dtype=f16 --device cpu",
+     "cpu has no f16 for matmul; write dtype= with one of f64, f32"},
+    {"run add:count=1Ti --device cpu", "its operands need 12 TiB and cpu has"},
+    {"run add:count=1Ti --device virtual:h200", "its operands need 12 TiB and virtual:h200 has"},
+    {"run add:count=512Gi,1Ti --device cpu",
+     "none of the 2 operations can run here; the first is add:count=549755813888"},
+    {"methods add:count=1Ti --device cpu", "its operands need 12 TiB and cpu has"},
+};
+
+const auto kNumber = [](const testing::TestParamInfo<Typed>& row) { return std::to_string(row.index); };
+INSTANTIATE_TEST_SUITE_P(OfTheCommandLine, Messages, testing::ValuesIn(kCommands), kNumber);
+INSTANTIATE_TEST_SUITE_P(OfDevices, Messages, testing::ValuesIn(kDevices), kNumber);
+INSTANTIATE_TEST_SUITE_P(OfOperations, Messages, testing::ValuesIn(kOperations), kNumber);
+INSTANTIATE_TEST_SUITE_P(OfModels, Messages, testing::ValuesIn(kModels), kNumber);
+INSTANTIATE_TEST_SUITE_P(OfWhatCannotRun, Messages, testing::ValuesIn(kImpossible), kNumber);
+
+TEST(GpuAsDevice, IsTheFirstOfCuda) {
+  const Outcome gpu = run_tool("run spin:ns=1 --device gpu --dry-run");
+  const Outcome cuda = run_tool("run spin:ns=1 --device cuda --dry-run");
+  EXPECT_EQ(gpu.exit_code, cuda.exit_code);
+  EXPECT_EQ(gpu.errors, cuda.errors);
+  EXPECT_EQ(gpu.output, cuda.output);
+}
+
+TEST(Numbers, AreTakenAsPeopleTypeThem) {
+  const Outcome plan = run_tool(
+      "run add:count=1k,64Ki,1e6,2M copy:bytes=1GiB copy:bytes=1kB..1MB*1k --device cpu --dry-run "
+      "--time-limit 2s "
+      "--sustained-time-limit 2m --precision 1% --idle 10ms,0.1s --iterations 1,1k");
+  EXPECT_EQ(plan.exit_code, 0) << plan.errors;
+  for (const char* operation :
+       {"add:count=1000,", "add:count=65536,", "add:count=1000000,", "add:count=2000000,",
+        "copy:bytes=1073741824,", "copy:bytes=1000,", "copy:bytes=1000000,"}) {
+    EXPECT_THAT(plan.output, HasSubstr(operation));
+  }
+  EXPECT_THAT(plan.output, HasSubstr("Until ±1 %"));
+  EXPECT_THAT(plan.output, HasSubstr("First loops of 1, 1000 launches"));
+  // The limits count in the time that it takes.
+  const std::string run = "run add:count=1k --device cpu --dry-run --load burst ";
+  EXPECT_EQ(run_tool(run + "--time-limit 500ms").output, run_tool(run + "--time-limit 0.5").output);
+  EXPECT_EQ(run_tool(run + "--time-limit 2m").output, run_tool(run + "--time-limit 120").output);
+  EXPECT_NE(run_tool(run + "--time-limit 2m").output, run_tool(run + "--time-limit 2").output);
+}
+
+TEST(WhatCannotRun, IsSaidAndTheRestRuns) {
+  const Outcome plan = run_tool("run add:count=4,1Ti --device cpu --dry-run");
+  EXPECT_EQ(plan.exit_code, 0);
+  EXPECT_THAT(
+      plan.errors,
+      HasSubstr(
+          "1 of 2 operations cannot run here, and only the others are timed; the first is add:count=1099"));
+  // The CPU's loops take types that its products do not.
+  const Outcome half = run_tool("run relu:count=64,dtype=f16 --device cpu --dry-run");
+  EXPECT_EQ(half.exit_code, 0) << half.errors;
+  EXPECT_EQ(half.errors, "");
+}
+
+}  // namespace
+}  // namespace jitterscope
