@@ -21,9 +21,10 @@ struct TimeUnit {
   std::string_view text;
   Nanoseconds size;
 };
-constexpr TimeUnit kTimeUnits[] = {{"ns", Nanoseconds(1)},  {"us", microseconds(1)}, {"µs", microseconds(1)},
-                                   {"ms", milliseconds(1)}, {"s", seconds(1)},       {"sec", seconds(1)},
-                                   {"m", seconds(60)},      {"min", seconds(60)},    {"h", seconds(3600)}};
+constexpr TimeUnit kTypedTimeUnits[] = {
+    {"ns", Nanoseconds(1)},  {"us", microseconds(1)}, {"µs", microseconds(1)},
+    {"ms", milliseconds(1)}, {"s", seconds(1)},       {"sec", seconds(1)},
+    {"m", seconds(60)},      {"min", seconds(60)},    {"h", seconds(3600)}};
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
@@ -139,7 +140,7 @@ std::optional<Nanoseconds> read_duration(std::string_view text, Nanoseconds unit
   std::string_view name(rest, static_cast<std::size_t>(end - rest));
   while (name.starts_with(' ')) name.remove_prefix(1);
   if (name.empty()) return unit * value;
-  for (const TimeUnit& known : kTimeUnits) {
+  for (const TimeUnit& known : kTypedTimeUnits) {
     if (known.text == name) return known.size * value;
   }
   return std::nullopt;

@@ -12,8 +12,8 @@
 namespace jitterscope {
 namespace {
 
-// CUPTI and the instruments of single operations agree within 0.1 us (docs/evidence/benchmarks.md), and two processes
-// within 0.3 %: what is less is no difference.
+// CUPTI and the instruments of single operations agree within 0.1 us (docs/evidence/benchmarks.md), and two
+// processes within 0.3 %: what is less is no difference.
 constexpr Nanoseconds kInstruments = microseconds(0.1);
 constexpr double kProcesses = 0.003;
 

@@ -1,5 +1,6 @@
 // Everything that a virtual GPU is made of: one struct for each mechanism, one table of a preset file each.
-// Ranges in brackets are those of real GPUs; docs/notebook/2026-11-21-h200-preset.md says where they come from.
+// Ranges in brackets are those of real GPUs; docs/notebook/2026-11-21-h200-preset.md says where they come
+// from.
 #pragma once
 
 #include <array>

@@ -12,8 +12,9 @@ void MemoryPool::end() {}
 
 void require_device(at::Device device) {
   if (device.is_cpu()) return;
-  throw Refusal(JITTERSCOPE_TORCH_MISSING, "the plug-in for PyTorch was built with PyTorch " TORCH_VERSION
-                                           " without CUDA; build it with one that has CUDA (docs/guide/pytorch-operators.md)");
+  throw Refusal(JITTERSCOPE_TORCH_MISSING,
+                "the plug-in for PyTorch was built with PyTorch " TORCH_VERSION
+                " without CUDA; build it with one that has CUDA (docs/guide/pytorch-operators.md)");
 }
 
 DeviceScope::DeviceScope(MemoryPool& pool, void*) : pool_(pool) { pool_.begin(nullptr); }

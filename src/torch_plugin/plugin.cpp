@@ -91,9 +91,9 @@ std::string loaded_version() {
 void require_version() {
   static const std::string loaded = loaded_version();
   if (loaded.empty() || loaded == TORCH_VERSION) return;
-  throw Refusal(JITTERSCOPE_TORCH_MISSING, "the plug-in for PyTorch was built with PyTorch " TORCH_VERSION
-                                           ", but " +
-                                               loaded + " is loaded; build it again (docs/guide/pytorch-operators.md)");
+  throw Refusal(JITTERSCOPE_TORCH_MISSING,
+                "the plug-in for PyTorch was built with PyTorch " TORCH_VERSION ", but " + loaded +
+                    " is loaded; build it again (docs/guide/pytorch-operators.md)");
 }
 
 at::Device device_of(const JitterscopeTorchRequest& request) {

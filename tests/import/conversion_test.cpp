@@ -84,13 +84,14 @@ TEST(Conversion, ConvolutionsTakeTheLayoutThatPyTorchGivesCudnn) {
                     w_last = w + "{72,1,24,8}";
   for (const auto& [data, weight, layout] : {std::tuple(x, w, "nchw"), std::tuple(x_last, w_last, "nhwc"),
                                              std::tuple(x, w_last, "nhwc"), std::tuple(x_last, w, "nhwc")}) {
-    EXPECT_THAT(converted("aten::cudnn_convolution(" + data + "," + weight + "," + kConvolutionRest + "true)"),
-                ElementsAre(problem + layout + ",direction=fprop"));
+    EXPECT_THAT(
+        converted("aten::cudnn_convolution(" + data + "," + weight + "," + kConvolutionRest + "true)"),
+        ElementsAre(problem + layout + ",direction=fprop"));
   }
   // Doubles are never in channels_last.
-  EXPECT_THAT(
-      converted("aten::cudnn_convolution(f64[2,8,4,4]{128,1,32,8},f64[16,8,3,3]," + kConvolutionRest + "true)"),
-      ElementsAre(HasSubstr("dtype=f64,layout=nchw")));
+  EXPECT_THAT(converted("aten::cudnn_convolution(f64[2,8,4,4]{128,1,32,8},f64[16,8,3,3]," + kConvolutionRest +
+                        "true)"),
+              ElementsAre(HasSubstr("dtype=f64,layout=nchw")));
   EXPECT_THAT(converted("aten::cudnn_convolution(" + x + "," + w + "," + kConvolutionRest + "false)"),
               ElementsAre(HasSubstr("dtype=f32")));
 }

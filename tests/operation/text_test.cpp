@@ -129,7 +129,8 @@ TEST(OperationText, UnknownWordsNameTheNearest) {
               AllOf(HasSubstr("layout"), HasSubstr("'nhcw'"), HasSubstr("did you mean 'n")));
   EXPECT_THAT(problem_of_text("add:count=1,dtype=f8"), AllOf(HasSubstr("dtype"), HasSubstr("'f8'")));
   EXPECT_THAT(problem_of_text("add:count=1,dtype=quadruple"), HasSubstr("known: f64, f32, tf32, f16, bf16"));
-  EXPECT_THAT(problem_of_text("matmul:m=1,n=1,k=1,ta=maybe"), AllOf(HasSubstr("ta"), HasSubstr("known: 0, 1")));
+  EXPECT_THAT(problem_of_text("matmul:m=1,n=1,k=1,ta=maybe"),
+              AllOf(HasSubstr("ta"), HasSubstr("known: 0, 1")));
 }
 
 TEST(OperationText, ValuesThatAreNoNumbersAreNamed) {

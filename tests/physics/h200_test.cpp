@@ -1,4 +1,5 @@
-// The preset h200 against what one H200 measured; the numbers stand in docs/notebook/2026-11-21-h200-preset.md.
+// The preset h200 against what one H200 measured; the numbers stand in
+// docs/notebook/2026-11-21-h200-preset.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>

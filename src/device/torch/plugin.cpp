@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFileName = "libjitterscope_torch.so";
-constexpr const char* kHowToBuild = "build it with scripts/build-torch-plugin (docs/guide/pytorch-operators.md)";
+constexpr const char* kHowToBuild =
+    "build it with scripts/build-torch-plugin (docs/guide/pytorch-operators.md)";
 
 std::optional<fs::path> find_file(std::string& problem) {
   for (const fs::path& file : plugin_files()) {
