@@ -93,12 +93,12 @@ ExitCode run(const ListFlags& flags) {
   std::string text, json;
   if (flags.what.empty() || is_section(flags.what)) {
     const Listing listing = read_sections(flags.what);
-    text = list_text(listing);
+    text = list_text(listing, page_width());
     json = list_json(listing);
   } else {
     const Model model =
         read_model_target(flags.what, section_names());  // no device is opened: a list is wanted at once
-    text = model_text(model);
+    text = model_text(model, page_width());
     json = model_json(model);
     if (model.is_incomplete) result = ExitCode::failed;
   }

@@ -42,7 +42,7 @@ void MeasureFlags::add_to(CLI::App& command) {
       .add_option(
           "--load", loads,
           "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
-          "default: both, for several operations burst")
+          "default: burst")
       ->delimiter(',');
   command.add_option("--queue", queue, "saturated (behind a gate), eager (as a program launches), graph")
       ->capture_default_str();
@@ -53,8 +53,9 @@ void MeasureFlags::add_to(CLI::App& command) {
       .add_option("--precision", precision_percent,
                   "stop at this half-width of the 95 % interval, in percent")
       ->capture_default_str();
-  command.add_option("--time-limit", time_limit_seconds,
-                     "seconds for the bursts of one operation (default: 3, of several operations 1.5 each)");
+  command.add_option(
+      "--time-limit", time_limit_seconds,
+      "seconds for the bursts of one operation (default: 3; on a CPU and of several operations 1.5)");
   command
       .add_option("--sustained-time-limit", sustained_time_limit_seconds,
                   "seconds for each sustained measurement")

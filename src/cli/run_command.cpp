@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
+#include "base/names.hpp"
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/plan.hpp"
@@ -14,7 +16,9 @@
 #include "output/csv.hpp"
 #include "output/json.hpp"
 #include "output/output_file.hpp"
+#include "output/page.hpp"
 #include "output/progress.hpp"
+#include "output/run_summary.hpp"
 #include "output/run_table.hpp"
 
 namespace jitterscope::cli {
@@ -23,9 +27,9 @@ namespace {
 struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
-  std::string json, csv, provider = "auto";
+  std::string json, csv, csv_launches, provider = "auto", top, findings;
   std::vector<std::int64_t> iterations;
-  bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
+  bool verify = false, dry_run = false, no_ceilings = false, kernels = false, details = false;
   bool same_data = false, fresh_data = false, in_sequence = false;
   std::int64_t placement = 0;
 };
@@ -34,7 +38,8 @@ constexpr const char* kExamples = R"(Examples:
   jitterscope run resnet18
   jitterscope run matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
   jitterscope run conv2d:n=1..64*2,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --cache cold
-  jitterscope run add:count=64Ki --load burst --json result.json
+  jitterscope run add:count=64Ki --load burst,sustained --json result.json
+  jitterscope run matmul:m=256..4096*2,n=1024,k=1024 --csv times.csv
   jitterscope run resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop --kernels
   jitterscope run trace.json.gz --device cuda --provider torch
   jitterscope run model.onnx:batch=8 --cache warm
@@ -63,8 +68,9 @@ bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/st
 
 // What each flag may do alone, and what makes no sense together.
 void check_combinations(const RunFlags& flags) {
-  if (is_stdout(flags.json) && is_stdout(flags.csv)) {
-    throw UsageError("--json and --csv would mix on stdout: write one of them to a file");
+  const std::vector<std::string> paths = {flags.json, flags.csv, flags.csv_launches};
+  if (std::ranges::count_if(paths, is_stdout) > 1) {
+    throw UsageError("--json, --csv and --csv-launches would mix on stdout: write all but one to files");
   }
   if (!flags.fresh_data) return;
   if (flags.in_sequence) {
@@ -87,15 +93,19 @@ void require_burst(const MeasureOptions& options) {
       "load; say --load burst, or --load burst,sustained to have its layers alone under both");
 }
 
-// Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
-MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
+// Sustained loads take many seconds, of a whole model minutes, and heat the chip for what comes next: they
+// are asked for, and for one operation half a second of it says whether they should be.
+MeasureOptions options_for(const RunFlags& flags, const WorkList& work, bool on_cpu) {
   MeasureOptions options = flags.measure.options();
-  if (flags.measure.loads.empty() && (work.items.size() > 1 || flags.in_sequence)) {
+  if (flags.measure.loads.empty()) {
     options.loads = {Load::burst};
+    options.load_probe = work.items.size() == 1 && !flags.in_sequence;
   }
   if (flags.in_sequence) require_burst(options);
-  // Cold launches of a few microseconds do not reach 0.5 % in 3 s either: a model does not wait for each.
-  if (!flags.measure.time_limit_seconds && work.items.size() > 1) options.time_limit = seconds(1.5);
+  // Cold launches of a few microseconds do not reach 0.5 % in 3 s either: a model does not wait for each, nor
+  // does anything on a CPU, which other programs share.
+  const bool is_short = work.items.size() > 1 || on_cpu;
+  if (!flags.measure.time_limit_seconds && is_short) options.time_limit = seconds(1.5);
   options.kernels = flags.kernels;
   options.fresh_data = flags.fresh_data;
   options.iterations = checked_iterations(flags.iterations);
@@ -106,6 +116,55 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   return options;
 }
 
+std::optional<std::size_t> parse_top(const std::string& text) {
+  constexpr std::size_t kMost = 1'000'000;
+  if (text == "all") return kMost;
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number == 0 || number > kMost) {
+    throw UsageError(fmt::format("--top {}: a number of operations, or all", text));
+  }
+  return number;
+}
+
+FindingsShown parse_findings(const std::string& word) {
+  const std::vector<std::string> known = {"none", "top", "all"};
+  const auto found = std::ranges::find(known, word);
+  if (found == known.end()) {
+    throw UsageError(fmt::format("--findings: unknown word '{}'{}", word, suggestion(word, known)));
+  }
+  return static_cast<FindingsShown>(found - known.begin());
+}
+
+// A model shows its slowest layers; a sweep is read from its first row to its last.
+Page page_for(const RunFlags& flags, bool is_model) {
+  constexpr std::size_t kSlowest = 10;
+  Page page;
+  page.width = page_width();
+  page.details = flags.details;
+  if (!flags.top.empty()) {
+    page.top = parse_top(flags.top);
+  } else if (is_model && !flags.details) {
+    page.top = kSlowest;
+  }
+  const char* findings = flags.details ? "all" : "top";
+  page.findings = parse_findings(flags.findings.empty() ? findings : flags.findings);
+  return page;
+}
+
+// Where nobody named a device and there is no GPU, the numbers are a CPU's: that is said.
+std::string note_on_device(const std::string& asked_for, const DeviceDescription& device) {
+  if (asked_for != "auto" || device.id != "cpu") return {};
+  std::string reason;
+  for (const DeviceListing& listing : list_devices()) {
+    if (listing.id.starts_with("cuda") && !listing.problem.empty()) reason = listing.problem;
+  }
+  // Details and what to do about it follow the reason; doctor has them.
+  reason = reason.substr(0, std::min(reason.find(" ("), reason.find(';')));
+  return fmt::format("No NVIDIA GPU can be used{}; timing on the CPU.",
+                     reason.empty() ? "" : " (" + reason + ")");
+}
+
 class RunCommand {
  public:
   RunCommand(const RunFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
@@ -113,14 +172,18 @@ class RunCommand {
   void run() {
     check_combinations(flags_);
     request_.work = read_targets(flags_.targets);
-    request_.options = options_for(flags_, request_.work);
+    request_.options = options_for(flags_, request_.work, false);
+    page_ = page_for(flags_, request_.work.is_model);
     request_.verify = flags_.verify;
     request_.ceilings = !flags_.no_ceilings;
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     if (!flags_.csv.empty()) csv_.emplace(flags_.csv);
+    if (!flags_.csv_launches.empty()) csv_launches_.emplace(flags_.csv_launches);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     if (flags_.placement != 0) place(*device);
     record_.device = device->describe();
+    request_.options = options_for(flags_, request_.work, record_.device.id == "cpu");
+    record_.device_note = note_on_device(flags_.measure.device, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
     choose_provider(request_.work, parse_provider(flags_.provider), record_.device);
@@ -135,7 +198,8 @@ class RunCommand {
     record_.recorded_gpu_time = request_.work.recorded_gpu_time;
     record_.notes.insert(record_.notes.end(), request_.work.notes.begin(), request_.work.notes.end());
     if (flags_.dry_run) {
-      fmt::print("{}", plan_text(request_, record_.device));
+      if (!record_.device_note.empty()) fmt::print("{}\n", record_.device_note);
+      fmt::print("{}", plan_text(request_, record_.device, page_.width));
       return;
     }
     measure(*device);
@@ -176,16 +240,19 @@ class RunCommand {
   }
 
   void print() {
-    if (!is_stdout(flags_.json) && !is_stdout(flags_.csv)) fmt::print("{}", run_table(record_));
+    const bool is_taken = is_stdout(flags_.json) || is_stdout(flags_.csv) || is_stdout(flags_.csv_launches);
+    if (!is_taken) fmt::print("{}", run_table(record_, page_));
     if (json_) json_->commit(run_json(record_));
-    if (csv_) csv_->commit(run_csv(record_));
+    if (csv_) csv_->commit(run_summary_csv(record_));
+    if (csv_launches_) csv_launches_->commit(launches_csv(record_));
   }
 
   const RunFlags& flags_;
   Invocation& invocation_;
   RunRequest request_;
   RunRecord record_;
-  std::optional<OutputFile> json_, csv_;
+  Page page_;
+  std::optional<OutputFile> json_, csv_, csv_launches_;
 };
 
 }  // namespace
@@ -233,7 +300,19 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
-  command->add_option("--csv", flags->csv, "write one line per launch to PATH or - (stdout)");
+  command->add_option("--csv", flags->csv,
+                      "write a row for each operation and condition, its parameters as columns, to PATH or - "
+                      "(stdout)");
+  command->add_option("--csv-launches", flags->csv_launches,
+                      "write a row for each launch to PATH or - (stdout)");
+  command->add_option("--top", flags->top,
+                      "show so many operations, the slowest first, or all (default: 10 of a model, all of "
+                      "others)");
+  command->add_option("--findings", flags->findings,
+                      "none, top (the three with the largest effect, in a line each) or all, with evidence "
+                      "and remedies (default: top)");
+  command->add_flag("--details", flags->details,
+                    "show all that is known of each operation, all findings, and what the words mean");
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
   command->footer(kExamples);
   command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });

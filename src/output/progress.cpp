@@ -1,7 +1,6 @@
 #include "output/progress.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,13 +10,13 @@
 
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
+#include "output/page.hpp"
 
 namespace jitterscope {
 namespace {
 
 constexpr Nanoseconds kLivePause = milliseconds(100);
 constexpr Nanoseconds kPlainPause = seconds(10);
-constexpr std::size_t kUsualWidth = 80;
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -29,12 +28,6 @@ bool can_rewrite(std::FILE* stream) {
   const char* terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   return ::isatty(::fileno(stream)) != 0 && !dumb && !is_set("CI");
-}
-
-std::size_t terminal_width(std::FILE* stream) {
-  winsize size{};
-  const bool known = ::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualWidth;
 }
 
 std::string state_text(const Progress& progress) {
@@ -71,7 +64,7 @@ bool ProgressLine::due(Nanoseconds pause) {
 }
 
 // The last column stays free: some terminals begin a new line when it is filled.
-std::size_t ProgressLine::width() const { return terminal_width(stream_) - 1; }
+std::size_t ProgressLine::width() const { return terminal_width(stream_).value_or(kPageWidth) - 1; }
 
 void ProgressLine::show(const Progress& progress, PlanPosition position) {
   if (!live_) return show_plain(progress, position);

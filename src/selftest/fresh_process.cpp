@@ -43,7 +43,7 @@ MeasureInFreshProcess fresh_process(std::string executable, std::string device,
           interrupted = std::move(interrupted)](const Operation& operation, std::uint64_t seed) {
     const SubprocessOutcome outcome =
         run_subprocess({executable, "run", operation.text(), "--device", device, "--load", "burst", "--cache",
-                        "warm", "--no-ceilings", "--seed", std::to_string(seed), "--json", "-"},
+                        "warm", "--time-limit", "3", "--no-ceilings", "--seed", std::to_string(seed), "--json", "-"},
                        {.interrupted = interrupted});
     // With other codes than these there is no time, or the document names the failure.
     const bool measured = outcome.exit_code == static_cast<int>(ExitCode::done) ||

@@ -111,7 +111,7 @@ TEST(RecordRuns, ABoundEngineIsSaidToBeIgnoredWhereItCannotRun) {
 }
 
 TEST(RecordRuns, OnlyPytorchsOperatorsAreListedWithTheirReason) {
-  const Outcome outcome = run_tool("run " + kData + "/bert_et.json.gz --provider builtin" + kQuick);
+  const Outcome outcome = run_tool("run " + kData + "/bert_et.json.gz --provider builtin --details" + kQuick);
   EXPECT_THAT(outcome.output, HasSubstr("| not timed"));
   EXPECT_THAT(outcome.output, HasSubstr("aten::gather"));
   EXPECT_THAT(outcome.output, HasSubstr("--provider builtin was asked for"));

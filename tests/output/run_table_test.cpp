@@ -18,6 +18,10 @@ using testing::Not;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+std::string details(const RunRecord& record, std::size_t width = 120) {
+  return run_table(record, {.width = width, .details = true, .findings = FindingsShown::all});
+}
+
 // clang-format off
 TEST(RunTable, Model) {
   EXPECT_EQ(run_table(test::sample_model()), R"(**tiny** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit 700 W.
@@ -116,6 +120,9 @@ std::ptrdiff_t bars(const std::string& line) {
   return count;
 }
 
+// The line to quote is one line, however wide the page is.
+constexpr std::size_t kQuoted = 140;
+
 void expect_well_formed(const std::string& text, std::size_t width) {
   std::istringstream lines(text);
   std::string previous;
@@ -147,10 +154,132 @@ TEST(RunTable, LayersInFourConditionsFitAPage) {
     }
     record.results.push_back(result);
   }
-  const std::string text = run_table(record);
-  expect_well_formed(text, 120);
-  EXPECT_THAT(text, HasSubstr("cold sustained"));
-  EXPECT_THAT(text, HasSubstr("**power_cap** (20 operations: #1–20)"));
+  for (const std::size_t width : {80u, 100u, 120u}) {
+    for (const std::string& text : {run_table(record, {.width = width}), details(record, width)}) {
+      expect_well_formed(text, width);
+      EXPECT_THAT(text, HasSubstr("cold sustained"));
+      EXPECT_THAT(text, HasSubstr("#20"));
+    }
+  }
+  EXPECT_THAT(details(record), HasSubstr("**power_cap** (20 operations: #1–20)"));
+}
+
+RunRecord model_of(int layers) {
+  RunRecord record = test::sample_model();
+  const Result first = record.results[0];
+  record.results.clear();
+  for (int i = 1; i <= layers; ++i) {
+    Result layer = first;
+    layer.layers = {"layer" + std::to_string(i)};
+    layer.count = 1;
+    layer.measurements = {test::sample_measurement(CacheState::warm, Load::burst, microseconds(i), 0.001)};
+    layer.findings.clear();
+    record.results.push_back(layer);
+  }
+  return record;
+}
+
+// 15 layers of 1 to 15 µs: the three slowest are 42 of 120.
+TEST(RunTable, TheSlowestLayersFollowTheTotalAndTheRestIsCounted) {
+  const std::string text = run_table(model_of(15), {.top = 3});
+  const auto at = [&](const std::string& what) { return text.find(what); };
+  EXPECT_LT(at("total of 15 calls"), at("layer15"));
+  EXPECT_LT(at("layer15"), at("layer14"));
+  EXPECT_LT(at("layer14"), at("layer13"));
+  EXPECT_EQ(at("layer12"), std::string::npos);
+  EXPECT_THAT(text, HasSubstr("|  15 | layer15            |  12 % |"));
+  EXPECT_THAT(text,
+              HasSubstr("The 3 slowest of 15 operations; the other 12 take 65 % of the total: --top all"));
+  EXPECT_THAT(text, HasSubstr("120.00 µs ±"));
+  EXPECT_THAT(run_table(model_of(15)), Not(HasSubstr("--top all")));
+  EXPECT_LT(run_table(model_of(15)).find("layer1 "), run_table(model_of(15)).find("layer2 "));
+}
+
+TEST(RunTable, WhatAllRowsSayIsSaidOnce) {
+  RunRecord record = model_of(12);
+  EXPECT_THAT(run_table(record), HasSubstr("\nAll run by cudnn eng28.\n"));
+  EXPECT_THAT(details(record), HasSubstr("\nAll run by cudnn eng28.\n"));
+  record.results[3].algorithm = "eng5";
+  EXPECT_THAT(run_table(record), Not(HasSubstr("run by")));
+  EXPECT_THAT(details(record), HasSubstr("|   4 | layer4    | cudnn eng5  |"));
+}
+
+TEST(RunTable, TheFirstLineOfOneOperationCanBeQuoted) {
+  RunRecord record = test::sample_operation();
+  EXPECT_THAT(run_table(record),
+              HasSubstr("**\n180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, "
+                        "NVIDIA H200, jitterscope 0.1.0\n"));
+  Measurement& measurement = record.results[0].measurements[0];
+  measurement.constant.uncertainty = microseconds(2);
+  for (Round& round : measurement.rounds) round.launches_per_value = 1;
+  measurement.conditions.data = DataKind::zeros;
+  measurement.conditions.queue = QueueMode::eager;
+  record.results[0].measurements.resize(1);
+  EXPECT_THAT(run_table(record),
+              HasSubstr("179.8–180.2 µs, instrument ± 2 µs), warm burst zeros eager, 1716"));
+}
+
+TEST(RunTable, ASustainedLoadThatDidNotSettleIsNotQuotedAsIfItHad) {
+  RunRecord record = test::sample_operation();
+  std::swap(record.results[0].measurements[0], record.results[0].measurements[2]);
+  EXPECT_THAT(run_table(record), Not(HasSubstr("not steady")));
+  record.results[0].measurements[0].steadiness->verdict = Steadiness::Verdict::never_steady;
+  EXPECT_THAT(run_table(record), HasSubstr("warm sustained, not steady, 1716 MHz"));
+}
+
+TEST(RunTable, WhyTheCpuWasTakenStandsFirst) {
+  RunRecord record = test::sample_operation();
+  record.device_note = "No NVIDIA GPU can be used (no driver); timing on the CPU.";
+  EXPECT_TRUE(run_table(record).starts_with(record.device_note + "\n"));
+}
+
+TEST(RunTable, TheFindingsWithTheLargestEffectAreALineEach) {
+  RunRecord record = test::sample_operation();
+  for (const auto& [id, effect] :
+       {std::pair{"small", 0.01}, {"large", 0.5}, {"middle", 0.1}, {"least", 0.001}}) {
+    record.results[0].findings.push_back(
+        {id, std::string("The ") + id + " one.", "Do.", {}, "headline", effect});
+  }
+  std::string text = run_table(record);
+  EXPECT_THAT(text,
+              HasSubstr("The 3 of 4 findings with the largest effect (causes and remedies: --findings"));
+  EXPECT_THAT(text, HasSubstr("1. **large**: headline\n2. **middle**: headline\n3. **small**: headline\n"));
+  EXPECT_THAT(text, Not(HasSubstr("least")));
+  EXPECT_THAT(text, Not(HasSubstr("Remedy")));
+  text = run_table(record, {.findings = FindingsShown::all});
+  EXPECT_LT(text.find("**middle**"), text.find("**small**"));
+  EXPECT_THAT(text, HasSubstr("4. **least** The least one.\n   Remedy: Do.\n"));
+  EXPECT_THAT(run_table(record, {.findings = FindingsShown::none}), Not(HasSubstr("large")));
+}
+
+// What cannot be measured well here is said once, not by each operation.
+TEST(RunTable, ImprecisionIsCountedOnceAndIsNoFindingAmongTheFirst) {
+  RunRecord record = model_of(12);
+  for (Result& result : record.results) {
+    result.measurements[0].time.low = 0.9 * result.measurements[0].time.median;
+    result.findings = {{"imprecise", "±5 % was reached.", "Wait.", {}, "±5 % was reached", 0.05}};
+  }
+  EXPECT_THAT(run_table(record), Not(HasSubstr("imprecise")));
+  EXPECT_THAT(run_table(record), HasSubstr("12 of 12 times did not reach the precision asked, ± 0.5 %"));
+  EXPECT_THAT(run_table(record), Not(HasSubstr("CPU")));
+  record.device.id = "cpu";
+  EXPECT_THAT(run_table(record, {.width = 200}),
+              HasSubstr("a CPU that other programs share seldom gives ± 0.5 %"));
+  EXPECT_THAT(details(record), HasSubstr("**imprecise** (12 operations"));
+}
+
+TEST(RunTable, WhatWasNotTimedNamesTheTotalThatItIsAShareOf) {
+  RunRecord record = test::sample_model();
+  record.untimed = {{"aten::add_", 20, "it is one integer", microseconds(50)},
+                    {"aten::sum", 3, "no kind", microseconds(20)}};
+  record.recorded_gpu_time = milliseconds(8.49);
+  EXPECT_THAT(
+      run_table(record, {.width = 200}),
+      HasSubstr("Not timed: 23 calls of 2 operators, 70.0 µs of the 8.49 ms of GPU time recorded (0.82 %); "
+                "--details lists them.\n"));
+  EXPECT_THAT(details(record),
+              HasSubstr("Not timed: 70.0 µs of the 8.49 ms of GPU time recorded (0.82 %).\n"));
+  EXPECT_THAT(details(record), HasSubstr("| aten::sum "));
 }
 
 TEST(RunTable, OddNamesBreakNothing) {
@@ -160,10 +289,12 @@ TEST(RunTable, OddNamesBreakNothing) {
   record.results[1].operation = "my \"kernel\"<a|b>:\r\n";
   record.results[1].findings[0].sentence = "first\n\n| second";
   record.results[2].failure = "line 1\nline 2";
-  expect_well_formed(run_table(record), 120);
-  EXPECT_THAT(run_table(record), Not(HasSubstr("\x1b")));
+  expect_well_formed(run_table(record), 80);
+  expect_well_formed(details(record), 120);
+  EXPECT_THAT(details(record), Not(HasSubstr("\x1b")));
   record.results.resize(1);
-  expect_well_formed(run_table(record), 120);
+  expect_well_formed(run_table(record), kQuoted);
+  expect_well_formed(details(record), kQuoted);
 }
 
 TEST(RunTable, EmptyRecord) { EXPECT_EQ(run_table(RunRecord()), "Nothing was measured.\n"); }
@@ -194,6 +325,7 @@ TEST(RunTable, InterruptedBeforeAnInterval) {
   const std::string text = run_table(record);
   expect_well_formed(text, 140);
   EXPECT_THAT(text, HasSubstr("| 180.0 µs, no interval (3 rounds) |"));
+  EXPECT_THAT(text, HasSubstr("\n180.0 µs, no interval (3 rounds), warm burst, NVIDIA H200"));
   EXPECT_THAT(text, HasSubstr("Interrupted: these are the results so far.\n"));
   EXPECT_THAT(text, HasSubstr("1 of 1 times did not reach the precision asked, ± 0.5 %."));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
@@ -205,8 +337,9 @@ TEST(RunTable, FreshDataStandsBesideTheTime) {
   for (Measurement& measurement : record.results[0].measurements) measurement.conditions.fresh_data = true;
   const std::string text = run_table(record);
   EXPECT_THAT(text, HasSubstr("| warm burst fresh "));
-  EXPECT_THAT(text, HasSubstr("fresh: each launch takes the next of several sets of operands"));
-  EXPECT_THAT(text, Not(HasSubstr("as the last launch left them")));
+  EXPECT_THAT(text, HasSubstr(", warm burst fresh, "));
+  EXPECT_THAT(details(record), HasSubstr("fresh: each launch takes the next of several sets of operands"));
+  EXPECT_THAT(details(record), Not(HasSubstr("as the last launch left them")));
 }
 
 TEST(RunTable, KernelsThatCouldNotBeTracedAreSaidOnce) {
@@ -223,14 +356,14 @@ TEST(RunTable, ARateAboveMemoryIsInCache) {
   Result& result = record.results[0];
   result.flops = 1e9;
   result.bytes = Bytes(850000000);
-  std::string text = run_table(record);
+  std::string text = details(record);
   EXPECT_THAT(text, HasSubstr("| 4.72 TB/s |   in cache |\n"));
   EXPECT_THAT(text, HasSubstr("| 4.29 TB/s |      100 % |\n"));
   EXPECT_THAT(
       text, HasSubstr("|\n\nin cache: more bytes per second than memory gives, since the operands stay in a "
                       "cache.\n\n|"));
   record.results.push_back(result);
-  text = run_table(record);
+  text = details(record);
   expect_well_formed(text, 120);
   EXPECT_THAT(text, HasSubstr("| 4.72 TB/s |   in cache |"));
   EXPECT_THAT(text, HasSubstr("one launch call. in\ncache: more bytes per second than memory gives"));
@@ -239,7 +372,7 @@ TEST(RunTable, ARateAboveMemoryIsInCache) {
 TEST(RunTable, ARateAboveTheArithmeticCeilingKeepsItsShare) {
   RunRecord record = test::sample_operation();
   record.results[0].flops = 1.6e11;
-  EXPECT_THAT(run_table(record), HasSubstr("| 889 TFLOP/s |      112 % |"));
+  EXPECT_THAT(details(record), HasSubstr("| 889 TFLOP/s |      112 % |"));
 }
 
 TEST(RunTable, ATimeWithoutSteadyStateIsCounted) {
@@ -259,21 +392,21 @@ TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
   Result& result = record.results[0];
   result.flops = 1e9;
   result.bytes = Bytes(400000000);
-  EXPECT_THAT(run_table(record), HasSubstr("| 2.22 TB/s |       52 % |"));
+  EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |       52 % |"));
   record.ceilings = {};
-  EXPECT_THAT(run_table(record), HasSubstr("| 2.22 TB/s |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |          – |"));
   result.flops = 1e11;
-  EXPECT_THAT(run_table(record), HasSubstr("| 556 TFLOP/s |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("| 556 TFLOP/s |          – |"));
   result.flops = 0;
   result.bytes = Bytes(0);
-  EXPECT_THAT(run_table(record), HasSubstr("|    – |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("|    – |          – |"));
 }
 
 TEST(RunTable, DataAndQueueAreNamedWhereTheyDiffer) {
   RunRecord record = test::sample_operation();
   record.results[0].measurements[1].conditions.data = DataKind::zeros;
   EXPECT_THAT(run_table(record), HasSubstr("| cold burst zeros "));
-  EXPECT_THAT(run_table(record), HasSubstr("data: normal, zeros"));
+  EXPECT_THAT(details(record), HasSubstr("data: normal, zeros"));
   EXPECT_THAT(run_table(record), Not(HasSubstr("burst normal saturated")));
 }
 

@@ -105,10 +105,15 @@ RunRecord sample_model() {
         {"power_cap",
          "The power cap held the clock at " + std::to_string(1716 + row) + " MHz.",
          "Compare at equal clocks.",
-         {{"clock_hertz", "1716000000"}}}};
+         {{"clock_hertz", "1716000000"}},
+         "the power cap lowers the SM clock",
+         0.11 + static_cast<double>(row)}};
   }
-  record.findings = {
-      {"other_process", "Another process uses the GPU.", "End process 4711.", {{"pid", "4711"}}}};
+  record.findings = {{"other_process",
+                      "Another process uses the GPU.",
+                      "End process 4711.",
+                      {{"pid", "4711"}},
+                      "1 other process"}};
   return record;
 }
 

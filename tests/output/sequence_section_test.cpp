@@ -43,7 +43,7 @@ RunRecord three_calls() {
 
 // On one line, since where lines break does not matter.
 std::string text_of(const RunRecord& record) {
-  std::string text = sequence_section(record, label_conditions(record), {"relu"});
+  std::string text = sequence_section({record, label_conditions(record), {"relu"}, {0}, {}});
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
