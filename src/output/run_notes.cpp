@@ -51,7 +51,8 @@ std::string verification_section(const RunPage& run) {
   const std::string error =
       passed > 0 ? fmt::format("; largest relative error {:.2g}", worst) : std::string();
   const std::string summary =
-      fmt::format("Verified against a float64 reference: {} of {} passed{}.\n", passed, checked, error);
+      wrapped(fmt::format("Verified against a float64 reference: {} of {} passed{}.", passed, checked, error),
+              run.page.width);
   return failures.empty() ? summary : summary + '\n' + failures;
 }
 

@@ -32,10 +32,12 @@ std::vector<std::string> headings_alone(const ConditionLabels& labels) {
   return headings;
 }
 
+// In place, beside the times alone, which the table of the layers has: by default only which of them is
+// nearest.
 std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
       calls{"calls", Align::right, {}}, place{"in place", Align::right, {}},
-      difference{"from nearest", Align::right, {}};
+      nearest{"nearest to", Align::left, {}}, difference{"from nearest", Align::right, {}};
   std::vector<TableColumn> alone;
   for (const std::string& heading : headings_alone(run.labels)) alone.push_back({heading, Align::right, {}});
   for (const LayerInSequence& layer : layers) {
@@ -43,14 +45,17 @@ std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& 
     number.cells.push_back(std::to_string(layer.result + 1));
     name.cells.push_back(result.layers.empty() ? run.names[layer.result] : one_line(result.layers.front()));
     calls.cells.push_back(std::to_string(layer.calls));
-    place.cells.push_back(place_text(layer));
+    place.cells.push_back(run.page.details ? place_text(layer) : estimate_text(layer.in_place));
     for (std::size_t i = 0; i < alone.size(); ++i) {
       const Measurement* measurement = find_measurement(result, run.labels.conditions[i]);
       alone[i].cells.push_back(measurement ? time_text(measurement->time.median, 0.002)
                                            : std::string(kAbsent));
     }
+    nearest.cells.emplace_back(layer.nearest ? to_string(layer.nearest->cache) : kAbsent);
     difference.cells.push_back(layer.nearest ? change_text(layer.difference) : std::string(kAbsent));
   }
+  if (!run.page.details)
+    return fitted_table({number, name, calls, place, nearest, difference}, run.page.width);
   std::vector<TableColumn> columns = {place, difference, calls};
   columns.insert(columns.end(), alone.begin(), alone.end());
   return split_tables({number, name}, columns, run.page.width);
@@ -60,7 +65,10 @@ std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& 
 std::string reasons(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   std::string text;
   for (const LayerInSequence& layer : layers) {
-    if (layer.reason.empty()) continue;
+    // "as cold" stands in the table already.
+    const bool is_said = !run.page.details && layer.nearest &&
+                         layer.reason == fmt::format("as {}", to_string(layer.nearest->cache));
+    if (layer.reason.empty() || is_said) continue;
     text += wrapped(fmt::format("- {}: {}", row_name(run, layer.result), layer.reason), run.page.width, 2);
   }
   return text.empty() ? text : '\n' + text;

@@ -19,7 +19,14 @@ using Columns = std::vector<TableColumn>;
 constexpr std::string_view kOfCeiling = "of ceiling";
 
 // What leaves a table that is too wide, the largest first.
-constexpr int kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4, kSpareCeiling = 5;
+constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
+              kSpareCeiling = 5;
+
+// In a column, where "no interval" at each time would make it wider than the page.
+std::string short_estimate(const TimeEstimate& time) {
+  if (time.rounds == 0 || has_interval(time)) return estimate_text(time);
+  return fmt::format("{} ({})", time_text(time.median), counted(time.rounds, "round"));
+}
 
 std::string plain_text(const TimeEstimate& time) {
   return has_interval(time) ? time_text(time.median, std::max(time.precision(), 0.001))
@@ -34,7 +41,7 @@ std::string layer_text(const Result& result) {
 // A model's total in one condition. The layers' errors are added, not taken as independent: the clock is
 // common to all of them, and so is the error of the instrument's constant, which hardly matters to one launch
 // and is 39 us in the 391 of MobileNet V2.
-std::string total_text(const RunRecord& record, const Conditions& conditions) {
+std::string total_text(const RunRecord& record, const Conditions& conditions, bool with_precision) {
   TimeEstimate total;
   total.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
   bool complete = true, interval = true;
@@ -52,6 +59,7 @@ std::string total_text(const RunRecord& record, const Conditions& conditions) {
     total.high += count * (time.high + instrument_error(*measurement));
   }
   if (!complete) return "over " + time_text(total.median);
+  if (!with_precision) return plain_text(total);
   return interval ? estimate_text(total) : time_text(total.median) + ", no interval";
 }
 
@@ -74,13 +82,13 @@ Columns time_columns(const RunPage& run, bool model, std::size_t with_precision)
   for (std::size_t i = 0; i < run.labels.conditions.size(); ++i) {
     const Conditions& conditions = run.labels.conditions[i];
     TableColumn column{run.labels.labels[i], Align::right, {}};
-    if (model) column.cells.push_back(total_text(run.record, conditions));
+    if (model) column.cells.push_back(total_text(run.record, conditions, i < with_precision));
     for (const std::size_t row : run.rows) {
       const Result& result = run.record.results[row];
       const Measurement* measurement = find_measurement(result, conditions);
       const std::string absent(result.failure.empty() ? kAbsent : "failed");
       column.cells.push_back(!measurement         ? absent
-                             : i < with_precision ? estimate_text(measurement->time)
+                             : i < with_precision ? short_estimate(measurement->time)
                                                   : plain_text(measurement->time));
     }
     columns.push_back(column);
@@ -206,22 +214,27 @@ std::size_t needed_width(Columns columns) {
   return table_width(columns);
 }
 
-// One table that fits the page: what is spare leaves it, then ± behind the first condition; more conditions
-// than fit into one table go on in the next.
+// One table that fits the page: what is spare leaves it, then ± behind the first condition, then ± and share.
+// More conditions than fit even so go on in the next table.
 std::string page_table(const RunPage& run, bool model) {
-  Columns keys = key_columns(run, model), facts = fact_columns(run);
-  if (model) {
-    keys = with_total(std::move(keys), run.record) + Columns{share_column(run)};
-    facts = below_total(std::move(facts));
-  }
-  const std::size_t conditions = run.labels.conditions.size();
-  Columns times = time_columns(run, model, conditions);
-  if (needed_width(keys + times) > run.page.width) times = time_columns(run, model, 1);
   // A name may be shortened by this, and is still known.
   constexpr std::size_t kWorthShortening = 12;
-  if (needed_width(keys + times) <= run.page.width + kWorthShortening) {
-    return fitted_table(keys + times + facts, run.page.width);
+  const std::size_t conditions = run.labels.conditions.size();
+  const Columns names = key_columns(run, model);
+  for (const std::size_t with_precision : {conditions, std::size_t{1}, std::size_t{0}}) {
+    Columns keys = names, facts = fact_columns(run);
+    if (model) {
+      TableColumn share = share_column(run);
+      share.spare = with_precision == 0 ? kSpareShare : 0;
+      keys = with_total(std::move(keys), run.record) + Columns{share};
+      facts = below_total(std::move(facts));
+    }
+    const Columns times = time_columns(run, model, with_precision);
+    if (needed_width(keys + times) <= run.page.width + kWorthShortening) {
+      return fitted_table(keys + times + facts, run.page.width);
+    }
   }
+  Columns keys = model ? with_total(names, run.record) : names;
   std::erase_if(keys, [](const TableColumn& column) { return column.spare > 0; });
   return split_tables(keys, time_columns(run, model, conditions), run.page.width);
 }

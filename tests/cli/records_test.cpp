@@ -155,7 +155,7 @@ TEST(RecordRuns, ASequenceIsNotRunUnderSustainedLoad) {
   const Outcome refused = run_tool("run add:count=1Mi --in-sequence --load sustained" + kQuick);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.errors, HasSubstr("--load burst,sustained"));
-  const Outcome both = run_tool("run add:count=1Mi --in-sequence --load burst,sustained" + kQuick);
+  const Outcome both = run_tool("run add:count=1Mi --in-sequence --details --load burst,sustained" + kQuick);
   EXPECT_THAT(both.output, HasSubstr("alone, warm burst"));
   EXPECT_THAT(both.output, HasSubstr("alone, warm sustained"));
 }

@@ -26,7 +26,7 @@ one launch.
 |   1 |     3 | matmul:m=1000,n=1000,k=1000,dtype=f32 |     2 |  12 | a and 2 more |
 |   2 |     1 | copy:bytes=1048576,kind=d2d           |     0 | 2.1 | d            |
 )");
-  EXPECT_THAT(model_text(sample_model(), 60), HasSubstr("| matmul:m=1000,n=1000,… |"));
+  EXPECT_THAT(model_text(sample_model(), 60), HasSubstr("| matmul:m=1000,n=1000,…      |"));
 }
 
 TEST(ListText, OneLayerIsNotCalledLayers) {

@@ -85,7 +85,7 @@ TEST(SummaryCsv, AFailureHasARowWithItsReason) {
   EXPECT_THAT(rows[4].at("failure").get<std::string>(), StartsWith("out of memory"));
   EXPECT_FALSE(rows[4].contains("median_seconds"));
   EXPECT_THAT(run_summary_csv(test::sample_model()),
-              HasSubstr("\"out of memory: 12 GiB needed, 3 GiB free\"\r\n"));
+              HasSubstr("\"out of memory: 12 GiB needed, 3 GiB free\""));
 }
 
 TEST(SummaryCsv, TheJsonHasTheSameRows) {
