@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
-#include "base/names.hpp"
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/page_flags.hpp"
 #include "cli/plan.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/run_loop.hpp"
@@ -16,7 +15,6 @@
 #include "output/csv.hpp"
 #include "output/json.hpp"
 #include "output/output_file.hpp"
-#include "output/page.hpp"
 #include "output/progress.hpp"
 #include "output/run_summary.hpp"
 #include "output/run_table.hpp"
@@ -27,9 +25,10 @@ namespace {
 struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
-  std::string json, csv, csv_launches, provider = "auto", top, findings;
+  PageFlags page;
+  std::string json, csv, csv_launches, provider = "auto";
   std::vector<std::int64_t> iterations;
-  bool verify = false, dry_run = false, no_ceilings = false, kernels = false, details = false;
+  bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
   bool same_data = false, fresh_data = false, in_sequence = false;
   std::int64_t placement = 0;
 };
@@ -116,42 +115,6 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work, bool on_
   return options;
 }
 
-std::optional<std::size_t> parse_top(const std::string& text) {
-  constexpr std::size_t kMost = 1'000'000;
-  if (text == "all") return kMost;
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number == 0 || number > kMost) {
-    throw UsageError(fmt::format("--top {}: a number of operations, or all", text));
-  }
-  return number;
-}
-
-FindingsShown parse_findings(const std::string& word) {
-  const std::vector<std::string> known = {"none", "top", "all"};
-  const auto found = std::ranges::find(known, word);
-  if (found == known.end()) {
-    throw UsageError(fmt::format("--findings: unknown word '{}'{}", word, suggestion(word, known)));
-  }
-  return static_cast<FindingsShown>(found - known.begin());
-}
-
-// A model shows its slowest layers; a sweep is read from its first row to its last.
-Page page_for(const RunFlags& flags, bool is_model) {
-  constexpr std::size_t kSlowest = 10;
-  Page page;
-  page.width = page_width();
-  page.details = flags.details;
-  if (!flags.top.empty()) {
-    page.top = parse_top(flags.top);
-  } else if (is_model && !flags.details) {
-    page.top = kSlowest;
-  }
-  const char* findings = flags.details ? "all" : "top";
-  page.findings = parse_findings(flags.findings.empty() ? findings : flags.findings);
-  return page;
-}
-
 // Where nobody named a device and there is no GPU, the numbers are a CPU's: that is said.
 std::string note_on_device(const std::string& asked_for, const DeviceDescription& device) {
   if (asked_for != "auto" || device.id != "cpu") return {};
@@ -173,7 +136,7 @@ class RunCommand {
     check_combinations(flags_);
     request_.work = read_targets(flags_.targets);
     request_.options = options_for(flags_, request_.work, false);
-    page_ = page_for(flags_, request_.work.is_model);
+    page_ = flags_.page.page(request_.work.is_model);
     request_.verify = flags_.verify;
     request_.ceilings = !flags_.no_ceilings;
     if (!flags_.json.empty()) json_.emplace(flags_.json);
@@ -305,14 +268,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
                       "(stdout)");
   command->add_option("--csv-launches", flags->csv_launches,
                       "write a row for each launch to PATH or - (stdout)");
-  command->add_option("--top", flags->top,
-                      "show so many operations, the slowest first, or all (default: 10 of a model, all of "
-                      "others)");
-  command->add_option("--findings", flags->findings,
-                      "none, top (the three with the largest effect, in a line each) or all, with evidence "
-                      "and remedies (default: top)");
-  command->add_flag("--details", flags->details,
-                    "show all that is known of each operation, all findings, and what the words mean");
+  flags->page.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
   command->footer(kExamples);
   command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });

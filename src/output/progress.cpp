@@ -31,6 +31,7 @@ bool can_rewrite(std::FILE* stream) {
 }
 
 std::string state_text(const Progress& progress) {
+  if (progress.rounds == 0) return {};  // a preparation: it has no conditions yet
   std::string text =
       fmt::format("{} {}", to_string(progress.conditions.cache), to_string(progress.conditions.load));
   if (progress.median.value() > 0) {
@@ -46,7 +47,7 @@ std::string state_text(const Progress& progress) {
 
 std::string progress_line(const Progress& progress, PlanPosition position, std::size_t width) {
   const std::string before = fmt::format("[{}/{}] ", position.number, position.total);
-  const std::string after = ' ' + state_text(progress);
+  const std::string state = state_text(progress), after = state.empty() ? state : ' ' + state;
   const std::size_t taken = display_width(before) + display_width(after);
   constexpr std::size_t kShortest = 8;  // enough to see the kind
   const std::size_t room = std::max(kShortest, width - std::min(width, taken));

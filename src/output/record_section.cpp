@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
-#include "output/table.hpp"
 
 namespace jitterscope {
 namespace {
@@ -26,23 +25,27 @@ std::string share_text(const std::vector<UntimedOperator>& untimed,
 std::string untimed_text(const std::vector<UntimedOperator>& untimed,
                          const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width) {
   if (untimed.empty()) return {};
-  std::array<TableColumn, 4> columns = {{{"not timed", Align::left, {}},
-                                         {"count", Align::right, {}},
-                                         {"of recorded GPU time", Align::right, {}},
-                                         {"reason", Align::left, {}}}};
   std::vector<UntimedOperator> sorted = untimed;
   std::ranges::stable_sort(sorted, [](const UntimedOperator& a, const UntimedOperator& b) {
     return a.recorded_time.value_or(Nanoseconds(0)) > b.recorded_time.value_or(Nanoseconds(0));
   });
+  // Most have one of a few reasons, which are sentences.
+  std::vector<std::string> reasons;
   for (const UntimedOperator& each : sorted) {
-    const bool has_share = each.recorded_time && recorded_gpu_time && recorded_gpu_time->value() > 0;
-    columns[0].cells.push_back(each.name);
-    columns[1].cells.push_back(std::to_string(each.count));
-    columns[2].cells.push_back(has_share ? percent_text(*each.recorded_time / *recorded_gpu_time)
-                                         : std::string(kAbsent));
-    columns[3].cells.push_back(each.reason);
+    if (std::ranges::find(reasons, each.reason) == reasons.end()) reasons.push_back(each.reason);
   }
-  std::string text = fitted_table({columns.begin(), columns.end()}, width);
+  std::string text = "Not timed, with their calls:\n\n";
+  for (const std::string& reason : reasons) {
+    std::vector<std::string> names;
+    for (const UntimedOperator& each : sorted) {
+      if (each.reason != reason) continue;
+      const bool has_share = each.recorded_time && recorded_gpu_time && recorded_gpu_time->value() > 0;
+      names.push_back(fmt::format("{} ×{}", one_line(each.name), each.count));
+      if (has_share)
+        names.back() += fmt::format(" ({})", percent_text(*each.recorded_time / *recorded_gpu_time));
+    }
+    text += wrapped(fmt::format("- {}: {}", one_line(reason), joined(names)), width, 2);
+  }
   const std::string share = share_text(untimed, recorded_gpu_time);
   if (!share.empty()) text += '\n' + wrapped(fmt::format("Not timed: {}.", share), width);
   return text;

@@ -53,7 +53,7 @@ std::string kernels_section(const RunPage& run);
 std::string iterations_section(const RunPage& run);
 /// The model's calls in their order beside the same operations alone.
 std::string sequence_section(const RunPage& run);
-/// A table of them, with the share that they stand for; empty where there are none.
+/// A list of them by reason, with the share that they stand for; empty where there are none.
 std::string untimed_text(const std::vector<UntimedOperator>& untimed,
                          const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width);
 /// What a record holds but was not timed, and the notes of what was read.

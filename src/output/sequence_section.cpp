@@ -36,7 +36,7 @@ std::vector<std::string> headings_alone(const ConditionLabels& labels) {
 // nearest.
 std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
-      calls{"calls", Align::right, {}}, place{"in place", Align::right, {}},
+      calls{"calls", Align::right, {}, 1}, place{"in place", Align::right, {}},
       nearest{"nearest to", Align::left, {}}, difference{"from nearest", Align::right, {}};
   std::vector<TableColumn> alone;
   for (const std::string& heading : headings_alone(run.labels)) alone.push_back({heading, Align::right, {}});

@@ -41,7 +41,7 @@ TEST(FreshDataFlag, WhatItCannotBeTogetherWithIsRefused) {
   EXPECT_THAT(run_tool("run resnet18 --fresh-data --in-sequence" + kQuick).errors,
               HasSubstr("--in-sequence"));
   EXPECT_THAT(run_tool("run add:count=4Mi --fresh-data --queue graph" + kQuick).errors, HasSubstr("--queue"));
-  const Outcome small = run_tool("run add:count=64 --fresh-data" + kQuick);
+  const Outcome small = run_tool("run add:count=64 --fresh-data --json -" + kQuick);
   EXPECT_EQ(small.exit_code, 2);
   EXPECT_THAT(small.output, HasSubstr("4096 are made at most"));
 }

@@ -131,24 +131,9 @@ TEST(RunTable, LayersInFourConditionsFitAPage) {
   EXPECT_THAT(details(record), HasSubstr("**power_cap** (20 operations: #1–20)"));
 }
 
-RunRecord model_of(int layers) {
-  RunRecord record = test::sample_model();
-  const Result first = record.results[0];
-  record.results.clear();
-  for (int i = 1; i <= layers; ++i) {
-    Result layer = first;
-    layer.layers = {"layer" + std::to_string(i)};
-    layer.count = 1;
-    layer.measurements = {test::sample_measurement(CacheState::warm, Load::burst, microseconds(i), 0.001)};
-    layer.findings.clear();
-    record.results.push_back(layer);
-  }
-  return record;
-}
-
 // 15 layers of 1 to 15 µs: the three slowest are 42 of 120.
 TEST(RunTable, TheSlowestLayersFollowTheTotalAndTheRestIsCounted) {
-  const std::string text = run_table(model_of(15), {.top = 3});
+  const std::string text = run_table(test::model_of(15), {.top = 3});
   const auto at = [&](const std::string& what) { return text.find(what); };
   EXPECT_LT(at("total of 15 calls"), at("layer15"));
   EXPECT_LT(at("layer15"), at("layer14"));
@@ -158,12 +143,12 @@ TEST(RunTable, TheSlowestLayersFollowTheTotalAndTheRestIsCounted) {
   EXPECT_THAT(text,
               HasSubstr("The 3 slowest of 15 operations; the other 12 take 65 % of the total: --top all"));
   EXPECT_THAT(text, HasSubstr("|     | total of 15 calls | 100 % | 120.0 µs ± "));
-  EXPECT_THAT(run_table(model_of(15)), Not(HasSubstr("--top all")));
-  EXPECT_LT(run_table(model_of(15)).find("layer1 "), run_table(model_of(15)).find("layer2 "));
+  EXPECT_THAT(run_table(test::model_of(15)), Not(HasSubstr("--top all")));
+  EXPECT_LT(run_table(test::model_of(15)).find("layer1 "), run_table(test::model_of(15)).find("layer2 "));
 }
 
 TEST(RunTable, WhatAllRowsSayIsSaidOnce) {
-  RunRecord record = model_of(12);
+  RunRecord record = test::model_of(12);
   EXPECT_THAT(run_table(record), HasSubstr("\nAll run by cudnn eng28.\n"));
   EXPECT_THAT(details(record), HasSubstr("\nAll run by cudnn eng28.\n"));
   record.results[3].algorithm = "eng5";
@@ -198,55 +183,6 @@ TEST(RunTable, WhyTheCpuWasTakenStandsFirst) {
   RunRecord record = test::sample_operation();
   record.device_note = "No NVIDIA GPU can be used (no driver); timing on the CPU.";
   EXPECT_TRUE(run_table(record).starts_with(record.device_note + "\n"));
-}
-
-TEST(RunTable, TheFindingsWithTheLargestEffectAreALineEach) {
-  RunRecord record = test::sample_operation();
-  for (const auto& [id, effect] :
-       {std::pair{"small", 0.01}, {"large", 0.5}, {"middle", 0.1}, {"least", 0.001}}) {
-    record.results[0].findings.push_back(
-        {id, std::string("The ") + id + " one.", "Do.", {}, "headline", effect});
-  }
-  std::string text = run_table(record);
-  EXPECT_THAT(text,
-              HasSubstr("The 3 of 4 findings with the largest effect (causes and remedies: --findings"));
-  EXPECT_THAT(text, HasSubstr("1. **large**: headline\n2. **middle**: headline\n3. **small**: headline\n"));
-  EXPECT_THAT(text, Not(HasSubstr("**least**")));
-  EXPECT_THAT(text, Not(HasSubstr("Remedy")));
-  text = run_table(record, {.findings = FindingsShown::all});
-  EXPECT_LT(text.find("**middle**"), text.find("**small**"));
-  EXPECT_THAT(text, HasSubstr("4. **least** The least one.\n   Remedy: Do.\n"));
-  EXPECT_THAT(run_table(record, {.findings = FindingsShown::none}), Not(HasSubstr("large")));
-}
-
-// What cannot be measured well here is said once, not by each operation.
-TEST(RunTable, ImprecisionIsCountedOnceAndIsNoFindingAmongTheFirst) {
-  RunRecord record = model_of(12);
-  for (Result& result : record.results) {
-    result.measurements[0].time.low = 0.9 * result.measurements[0].time.median;
-    result.findings = {{"imprecise", "±5 % was reached.", "Wait.", {}, "±5 % was reached", 0.05}};
-  }
-  EXPECT_THAT(run_table(record), Not(HasSubstr("imprecise")));
-  EXPECT_THAT(run_table(record), HasSubstr("12 of 12 times did not reach the precision asked, ± 0.5 %"));
-  EXPECT_THAT(run_table(record), Not(HasSubstr("CPU")));
-  record.device.id = "cpu";
-  EXPECT_THAT(run_table(record, {.width = 200}),
-              HasSubstr("a CPU that other programs share seldom gives ± 0.5 %"));
-  EXPECT_THAT(details(record), HasSubstr("**imprecise** (12 operations"));
-}
-
-TEST(RunTable, WhatWasNotTimedNamesTheTotalThatItIsAShareOf) {
-  RunRecord record = test::sample_model();
-  record.untimed = {{"aten::add_", 20, "it is one integer", microseconds(50)},
-                    {"aten::sum", 3, "no kind", microseconds(20)}};
-  record.recorded_gpu_time = milliseconds(8.49);
-  EXPECT_THAT(
-      run_table(record, {.width = 200}),
-      HasSubstr("Not timed: 23 calls of 2 operators, 70.0 µs of the 8.49 ms of GPU time recorded (0.82 %); "
-                "--details lists them.\n"));
-  EXPECT_THAT(details(record),
-              HasSubstr("Not timed: 70.0 µs of the 8.49 ms of GPU time recorded (0.82 %).\n"));
-  EXPECT_THAT(details(record), HasSubstr("| aten::sum "));
 }
 
 TEST(RunTable, OddNamesBreakNothing) {
@@ -309,14 +245,6 @@ TEST(RunTable, FreshDataStandsBesideTheTime) {
   EXPECT_THAT(details(record), Not(HasSubstr("as the last launch left them")));
 }
 
-TEST(RunTable, KernelsThatCouldNotBeTracedAreSaidOnce) {
-  RunRecord record = test::sample_model();
-  for (Result& result : record.results) {
-    result.without_kernels = Shortfall{ExitCode::missing, "CUPTI was not found"};
-  }
-  EXPECT_THAT(run_table(record), HasSubstr("\nNo kernels of #1 and 2 more: CUPTI was not found\n"));
-}
-
 TEST(RunTable, ARateAboveMemoryIsInCache) {
   RunRecord record = test::sample_operation();
   EXPECT_THAT(run_table(record), Not(HasSubstr("in cache")));
@@ -340,18 +268,6 @@ TEST(RunTable, ARateAboveTheArithmeticCeilingKeepsItsShare) {
   RunRecord record = test::sample_operation();
   record.results[0].flops = 1.6e11;
   EXPECT_THAT(details(record), HasSubstr("| 889 TFLOP/s |      112 % |"));
-}
-
-TEST(RunTable, ATimeWithoutSteadyStateIsCounted) {
-  RunRecord record = test::sample_operation();
-  Measurement& sustained = record.results[0].measurements[2];
-  EXPECT_THAT(run_table(record), Not(HasSubstr("did not reach")));
-  sustained.steadiness->verdict = Steadiness::Verdict::never_steady;
-  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach a steady state.\n"));
-  record.results[0].measurements[0].precision_asked = 0.0005;
-  EXPECT_THAT(run_table(record), HasSubstr("\n2 of 3 times did not reach the precision asked, ± 0."));
-  sustained.steadiness->verdict = Steadiness::Verdict::steady;
-  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach the precision asked, ± 0."));
 }
 
 TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {

@@ -130,4 +130,19 @@ RunRecord sample_operation() {
   return record;
 }
 
+RunRecord model_of(int layers) {
+  RunRecord record = sample_model();
+  const Result first = record.results[0];
+  record.results.clear();
+  for (int i = 1; i <= layers; ++i) {
+    Result layer = first;
+    layer.layers = {"layer" + std::to_string(i)};
+    layer.count = 1;
+    layer.measurements = {sample_measurement(CacheState::warm, Load::burst, microseconds(i), 0.001)};
+    layer.findings.clear();
+    record.results.push_back(layer);
+  }
+  return record;
+}
+
 }  // namespace jitterscope::test
