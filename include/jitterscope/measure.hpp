@@ -41,7 +41,8 @@ struct MeasureOptions {
   /// turn comes again. A callable has to do so itself; this then states it in the result.
   bool fresh_data = false;
   std::vector<std::int64_t> iterations = {};  ///< loops of so many launches, before all else
-  bool kernels = false;                       ///< trace the kernels of one launch as well, after its times
+  bool load_probe = false;  ///< after the bursts half a second without pause, where the device limits power
+  bool kernels = false;     ///< trace the kernels of one launch as well, after its times
   std::uint64_t seed = 1;
   std::function<void(const Progress&)> progress;
   std::function<bool()> interrupted;  ///< asked between rounds; true stops, and keeps what there is

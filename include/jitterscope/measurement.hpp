@@ -131,6 +131,9 @@ struct Finding {
   std::string sentence;  ///< cause and evidence
   std::string remedy;
   std::vector<Property> evidence;  ///< numbers in SI units
+  std::string headline = {};       ///< the sentence in a few words, for a list
+  /// By how much it moves the time, relative: 0.11 is 11 %. Nothing where no number says so.
+  std::optional<double> effect = {};
 };
 
 /// Comparison with a float64 reference.
@@ -179,6 +182,17 @@ struct IterationRun {
   std::optional<Nanoseconds> throttled_power, throttled_thermal;  ///< in the course of the loop
 };
 
+/// What an operation did in its first moments without pause, after its bursts: whether a sustained load,
+/// which was not measured, would take another time.
+struct LoadProbe {
+  CacheState cache = CacheState::warm;
+  Nanoseconds watched;                 ///< host time
+  Nanoseconds time;                    ///< of one launch, median over the last quarter
+  std::optional<Hertz> clock;          ///< likewise
+  std::optional<Watts> power;          ///< mean over the second half
+  std::optional<double> power_capped;  ///< share of the time in which the power cap held the clock down
+};
+
 /// Why a part of what was asked for is not there, though the times are.
 struct Shortfall {
   ExitCode exit_code = ExitCode::missing;
@@ -202,6 +216,7 @@ struct Result {
   std::optional<Shortfall> without_kernels;  ///< why they are not there, where they were asked for
   std::vector<IterationRun> iterations;      ///< where counts were asked for
   std::vector<Measurement> measurements;
+  std::optional<LoadProbe> load_probe;  ///< where it was asked for
   std::vector<Finding> findings;
   std::optional<Verification> verification;
   std::string failure;  ///< empty, or why it could not be measured

@@ -83,7 +83,7 @@ class DoctorCommand {
   }
 
   void print() {
-    if (flags_.json != "-") fmt::print("{}", doctor_text(report_));
+    if (flags_.json != "-") fmt::print("{}", doctor_text(report_, page_width()));
     if (json_) json_->commit(doctor_json(report_));
   }
 

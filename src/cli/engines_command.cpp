@@ -53,7 +53,7 @@ class EnginesCommand {
     record_.environment = read_environment(invocation_.command_line);
     record_.ranking = list_ranking(*device, operation);  // says at once where there are none
     if (!flags_.list) rank(*device, operation, options);
-    if (flags_.json != "-") fmt::print("{}", engines_table(record_));
+    if (flags_.json != "-") fmt::print("{}", engines_table(record_, page_width()));
     if (json_) json_->commit(engines_json(record_));
   }
 

@@ -106,11 +106,11 @@ ExitCode run(const ListFlags& flags) {
   if (flags.what.empty() || is_section(flags.what)) {
     if (!flags.only.empty()) throw UsageError("--only: name the model of which some layers are to be listed");
     const Listing listing = read_sections(flags.what);
-    text = list_text(listing);
+    text = list_text(listing, page_width());
     json = list_json(listing);
   } else {
     const Model model = read_model(flags);  // no device is opened: a list is wanted at once
-    text = model_text(model);
+    text = model_text(model, page_width());
     json = model_json(model);
     if (model.is_incomplete) result = ExitCode::failed;
   }

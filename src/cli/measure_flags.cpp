@@ -65,7 +65,7 @@ void MeasureFlags::add_to(CLI::App& command) {
       .add_option(
           "--load", loads,
           "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
-          "default: both, for several operations burst")
+          "default: burst")
       ->delimiter(',');
   command.add_option("--queue", queue, "saturated (behind a gate), eager (as a program launches), graph")
       ->capture_default_str();
@@ -78,10 +78,9 @@ void MeasureFlags::add_to(CLI::App& command) {
       ->transform(without_percent_sign)
       ->capture_default_str();
   command
-      .add_option(
-          "--time-limit", time_limit_seconds,
-          "for the bursts of one operation, as 2, 2s, 500ms or 1m (default: 3 s, of several operations "
-          "1.5 s each)")
+      .add_option("--time-limit", time_limit_seconds,
+                  "for the bursts of one operation, as 2, 2s, 500ms or 1m (default: 3 s; on a CPU and of several "
+                  "operations 1.5 s)")
       ->transform(duration_in("--time-limit", seconds(1)))
       ->type_name("TIME");
   command

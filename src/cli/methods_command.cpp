@@ -96,7 +96,7 @@ class MethodsCommand {
   }
 
   void print() {
-    if (flags_.json != "-") fmt::print("{}", methods_table(record_));
+    if (flags_.json != "-") fmt::print("{}", methods_table(record_, page_width()));
     if (json_) json_->commit(methods_json(record_));
   }
 

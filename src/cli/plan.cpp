@@ -7,8 +7,11 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "device/device_name.hpp"
 #include "measure/iterations.hpp"
+#include "measure/load_probe.hpp"
 #include "measure/measure_operation.hpp"
+#include "output/display_text.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -17,6 +20,10 @@ namespace {
 // steady operation ends after 1.5 to 3 s.
 constexpr Nanoseconds kLeastPreparation = milliseconds(50), kMostPreparation = milliseconds(500);
 constexpr Nanoseconds kLeastSustained = seconds(1.5);
+// Calibration, the proof that eviction evicts, ceilings: the least on an H200, the most on a CPU.
+constexpr Nanoseconds kLeastBefore = seconds(0.3), kMostBefore = seconds(4);
+// Simulated seconds in one second of a CPU core: 25 of sustained loads, up to 280 of bursts.
+constexpr double kSimulatedPerSecond = 25.0;
 constexpr Nanoseconds kRound = milliseconds(5);
 // 15 launches, and starting and reading a tracer: an allowance, not measured.
 constexpr Nanoseconds kMostTracing = milliseconds(500);
@@ -94,29 +101,45 @@ TimeRange expected_time(const RunRequest& request) {
   each += loop_time(request.options);
   each += round_time(request.options, request.work.items.size());
   if (request.options.kernels) each += {Nanoseconds(0), kMostTracing};
+  if (request.options.load_probe) each += {Nanoseconds(0), kLoadProbeTime};
   TimeRange all = times(each, request.work.items.size());
+  all += {kLeastBefore, kMostBefore};
   if (request.in_sequence) all += sequence_time(request);
   return all;
 }
 
-std::string plan_text(const RunRequest& request, const DeviceDescription& device) {
+namespace {
+
+std::string duration_sentence(const TimeRange& time, const DeviceDescription& device) {
+  const std::string range = fmt::format("{} to {}", duration_text(time.least), duration_text(time.most));
+  if (!names_virtual_device(device.id)) return fmt::format("This takes {}.", range);
+  return fmt::format("This is {} of simulated time, and takes at most about {}.", range,
+                     duration_text(std::max(seconds(1), time.most / kSimulatedPerSecond)));
+}
+
+}  // namespace
+
+std::string plan_text(const RunRequest& request, const DeviceDescription& device, std::size_t width) {
   const WorkList& work = request.work;
   const MeasureOptions& options = request.options;
-  const TimeRange time = expected_time(request);
-  std::string text = fmt::format("{} operations on {} ({}), each in: cache {}; load {}; queue {}; data {}.\n",
-                                 work.items.size(), device.id, device.name, words(options.caches),
-                                 words(options.loads), to_string(options.queue), to_string(options.data));
-  text += fmt::format(
-      "Instrument: {}. Until ±{} %, at least {} rounds.{} This takes {} to {}.\n\n",
-      options.instrument ? to_string(*options.instrument) : "graph for short launches, else events",
-      options.precision * 100, options.minimum_rounds, extras(request), duration_text(time.least),
-      duration_text(time.most));
+  std::string text = wrapped(
+      fmt::format("{} on {} ({}), each in: cache {}; load {}; queue {}; data {}.",
+                  counted(std::ssize(work.items), "operation"), device.id, device.name, words(options.caches),
+                  words(options.loads), to_string(options.queue), to_string(options.data)),
+      width);
+  text += wrapped(fmt::format("Instrument: {}. Until ±{} %, at least {} rounds.{} {}",
+                              options.instrument ? to_string(*options.instrument)
+                                                 : "graph for short launches, else events",
+                              options.precision * 100, options.minimum_rounds, extras(request),
+                              duration_sentence(expected_time(request), device)),
+                  width);
+  text += '\n';
   for (const WorkItem& item : work.items) {
     text += item.operation.text();
     if (!item.layers.empty()) text += fmt::format("  ({}× {})", item.layers.size(), item.layers.front());
     text += '\n';
   }
-  for (const std::string& note : work.notes) text += "\n" + note + "\n";
+  for (const std::string& note : work.notes) text += "\n" + wrapped(note, width);
   return text;
 }
 

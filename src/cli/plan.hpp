@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/run_loop.hpp"
+#include "output/page.hpp"
 
 namespace jitterscope::cli {
 
@@ -17,6 +18,7 @@ TimeRange expected_time(const RunRequest& request);
 inline constexpr Nanoseconds kLoopLaunch = milliseconds(1);
 
 /// Operations, conditions, time: nothing is measured to write it.
-std::string plan_text(const RunRequest& request, const DeviceDescription& device);
+std::string plan_text(const RunRequest& request, const DeviceDescription& device,
+                      std::size_t width = kPageWidth);
 
 }  // namespace jitterscope::cli

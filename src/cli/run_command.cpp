@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/page_flags.hpp"
 #include "cli/plan.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/run_loop.hpp"
@@ -15,6 +16,7 @@
 #include "output/json.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
+#include "output/run_summary.hpp"
 #include "output/run_table.hpp"
 
 namespace jitterscope::cli {
@@ -23,7 +25,8 @@ namespace {
 struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
-  std::string json, csv, provider = "auto", only;
+  PageFlags page;
+  std::string json, csv, csv_launches, provider = "auto", only;
   std::vector<std::int64_t> iterations;
   bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
   bool same_data = false, fresh_data = false, in_sequence = false;
@@ -34,7 +37,8 @@ constexpr const char* kRunExamples = R"(Examples:
   jitterscope run resnet18
   jitterscope run matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
   jitterscope run conv2d:n=1..64*2,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --cache cold
-  jitterscope run add:count=64Ki --load burst --json result.json
+  jitterscope run add:count=64Ki --load burst,sustained --json result.json
+  jitterscope run matmul:m=256..4096*2,n=1024,k=1024 --csv times.csv
   jitterscope run resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop --kernels
   jitterscope run trace.json.gz --device cuda --provider torch
   jitterscope run model.onnx:batch=8 --cache warm
@@ -64,8 +68,9 @@ bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/st
 
 // What each flag may do alone, and what makes no sense together.
 void check_combinations(const RunFlags& flags) {
-  if (is_stdout(flags.json) && is_stdout(flags.csv)) {
-    throw UsageError("--json and --csv would mix on stdout: write one of them to a file");
+  const std::vector<std::string> paths = {flags.json, flags.csv, flags.csv_launches};
+  if (std::ranges::count_if(paths, is_stdout) > 1) {
+    throw UsageError("--json, --csv and --csv-launches would mix on stdout: write all but one to files");
   }
   if (!flags.fresh_data) return;
   if (flags.in_sequence) {
@@ -88,15 +93,19 @@ void require_burst(const MeasureOptions& options) {
       "load; say --load burst, or --load burst,sustained to have its layers alone under both");
 }
 
-// Sustained loads of a whole model take minutes and heat the chip for the next layer: they are asked for.
-MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
+// Sustained loads take many seconds, of a whole model minutes, and heat the chip for what comes next: they
+// are asked for, and for one operation half a second of it says whether they should be.
+MeasureOptions options_for(const RunFlags& flags, const WorkList& work, bool on_cpu) {
   MeasureOptions options = flags.measure.options();
-  if (flags.measure.loads.empty() && (work.items.size() > 1 || flags.in_sequence)) {
+  if (flags.measure.loads.empty()) {
     options.loads = {Load::burst};
+    options.load_probe = work.items.size() == 1 && !flags.in_sequence;
   }
   if (flags.in_sequence) require_burst(options);
-  // Cold launches of a few microseconds do not reach 0.5 % in 3 s either: a model does not wait for each.
-  if (!flags.measure.time_limit_seconds && work.items.size() > 1) options.time_limit = seconds(1.5);
+  // Cold launches of a few microseconds do not reach 0.5 % in 3 s either: a model does not wait for each, nor
+  // does anything on a CPU, which other programs share.
+  const bool is_short = work.items.size() > 1 || on_cpu;
+  if (!flags.measure.time_limit_seconds && is_short) options.time_limit = seconds(1.5);
   options.kernels = flags.kernels;
   options.fresh_data = flags.fresh_data;
   options.iterations = checked_iterations(flags.iterations);
@@ -107,6 +116,19 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   return options;
 }
 
+// Where nobody named a device and there is no GPU, the numbers are a CPU's: that is said.
+std::string note_on_device(const std::string& asked_for, const DeviceDescription& device) {
+  if (asked_for != "auto" || device.id != "cpu") return {};
+  std::string reason;
+  for (const DeviceListing& listing : list_devices()) {
+    if (listing.id.starts_with("cuda") && !listing.problem.empty()) reason = listing.problem;
+  }
+  // Details and what to do about it follow the reason; doctor has them.
+  reason = reason.substr(0, std::min(reason.find(" ("), reason.find(';')));
+  return fmt::format("No NVIDIA GPU can be used{}; timing on the CPU.",
+                     reason.empty() ? "" : " (" + reason + ")");
+}
+
 class RunCommand {
  public:
   RunCommand(const RunFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
@@ -114,14 +136,18 @@ class RunCommand {
   void run() {
     check_combinations(flags_);
     request_.work = read_targets(flags_.targets, flags_.only);
-    request_.options = options_for(flags_, request_.work);
+    request_.options = options_for(flags_, request_.work, false);
+    page_ = flags_.page.page(request_.work.is_model);
     request_.verify = flags_.verify;
     request_.ceilings = !flags_.no_ceilings;
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     if (!flags_.csv.empty()) csv_.emplace(flags_.csv);
+    if (!flags_.csv_launches.empty()) csv_launches_.emplace(flags_.csv_launches);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     if (flags_.placement != 0) place(*device);
     record_.device = device->describe();
+    request_.options = options_for(flags_, request_.work, record_.device.id == "cpu");
+    record_.device_note = note_on_device(flags_.measure.device, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
     choose_provider(request_.work, parse_provider(flags_.provider), record_.device);
@@ -138,7 +164,8 @@ class RunCommand {
     record_.notes.insert(record_.notes.end(), request_.work.notes.begin(), request_.work.notes.end());
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (flags_.dry_run) {
-      fmt::print("{}", plan_text(request_, record_.device));
+      if (!record_.device_note.empty()) fmt::print("{}\n", record_.device_note);
+      fmt::print("{}", plan_text(request_, record_.device, page_.width));
       return;
     }
     measure(*device);
@@ -179,16 +206,19 @@ class RunCommand {
   }
 
   void print() {
-    if (!is_stdout(flags_.json) && !is_stdout(flags_.csv)) fmt::print("{}", run_table(record_));
+    const bool is_taken = is_stdout(flags_.json) || is_stdout(flags_.csv) || is_stdout(flags_.csv_launches);
+    if (!is_taken) fmt::print("{}", run_table(record_, page_));
     if (json_) json_->commit(run_json(record_));
-    if (csv_) csv_->commit(run_csv(record_));
+    if (csv_) csv_->commit(run_summary_csv(record_));
+    if (csv_launches_) csv_launches_->commit(launches_csv(record_));
   }
 
   const RunFlags& flags_;
   Invocation& invocation_;
   RunRequest request_;
   RunRecord record_;
-  std::optional<OutputFile> json_, csv_;
+  Page page_;
+  std::optional<OutputFile> json_, csv_, csv_launches_;
 };
 
 }  // namespace
@@ -243,7 +273,12 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
-  command->add_option("--csv", flags->csv, "write one line per launch to PATH or - (stdout)");
+  command->add_option("--csv", flags->csv,
+                      "write a row for each operation and condition, its parameters as columns, to PATH or - "
+                      "(stdout)");
+  command->add_option("--csv-launches", flags->csv_launches,
+                      "write a row for each launch to PATH or - (stdout)");
+  flags->page.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
   command->footer(kRunExamples);
   command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });

@@ -27,7 +27,7 @@ struct SelftestFlags {
   std::string device = "virtual", json, markdown;
   std::vector<std::string> only;
   std::uint64_t seed = 1;
-  bool quick = false, list = false, dry_run = false;
+  bool quick = false, list = false, dry_run = false, details = false;
 };
 
 constexpr const char* kSelftestExamples = R"(Examples:
@@ -58,7 +58,7 @@ class SelftestCommand {
 
   void run() {
     if (flags_.list) {
-      fmt::print("{}", proofs_table(selftest::all_proofs()));
+      fmt::print("{}", proofs_table(selftest::all_proofs(), page_width()));
       return;
     }
     const auto place =
@@ -104,7 +104,9 @@ class SelftestCommand {
   }
 
   void print() {
-    if (flags_.json != "-" && flags_.markdown != "-") fmt::print("{}", selftest_table(record_));
+    if (flags_.json != "-" && flags_.markdown != "-") {
+      fmt::print("{}", flags_.details ? selftest_table(record_) : selftest_summary(record_, page_width()));
+    }
     if (json_) json_->commit(selftest_json(record_));
     if (markdown_) markdown_->commit(selftest_markdown(record_));
   }
@@ -130,6 +132,7 @@ void add_selftest_command(CLI::App& app, Invocation& invocation) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--list", flags->list, "print the proofs and what each shows");
+  command->add_flag("--details", flags->details, "print every line, not only those that missed");
   command->add_option("--json", flags->json, "write everything as JSON to PATH or - (stdout)");
   command->add_option("--markdown", flags->markdown,
                       "write the table under machine, versions, date and command to PATH or - (stdout)");

@@ -95,6 +95,8 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
     const double step = slowest->location / fastest->location - 1.0;
     Finding finding;
     finding.id = "bimodal";
+    finding.headline =
+        fmt::format("the times have {} modes, {} apart", measurement.modes.size(), percent_text(step));
     finding.sentence = fmt::format("The times have {} modes, {} apart ({}): {}.", measurement.modes.size(),
                                    percent_text(step), conditions_text(measurement.conditions),
                                    modes_text(measurement.modes));

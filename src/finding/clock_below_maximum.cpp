@@ -28,6 +28,8 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
     if (!(share < kLowShare)) continue;
     Finding finding;
     finding.id = "clock_below_maximum";
+    finding.headline = fmt::format("bursts ran at {}, the maximum is {}", clock_text(burst.clock->median),
+                                   clock_text(maximum));
     finding.sentence = fmt::format(
         "A burst is not maximum clock: it ran at {}, {} of the {} that the device states, and another "
         "run may meet another clock.",

@@ -12,6 +12,7 @@ std::vector<Finding> find_cold_not_proven(const FindingContext& context) {
   const CacheProof& proof = *context.cache_proof;
   Finding finding;
   finding.id = "cold_not_proven";
+  finding.headline = "no proof that eviction evicts: cold is a lower bound";
   finding.sentence = fmt::format(
       "Cold is not proven: a probe reads in {} after eviction, in {} when never touched and in {} when "
       "cached.",

@@ -11,6 +11,7 @@ using Detector = std::vector<Finding> (*)(const Result&, const FindingContext&);
 using MachineDetector = std::vector<Finding> (*)(const FindingContext&);
 
 std::vector<Finding> find_power_cap(const Result& result, const FindingContext& context);
+std::vector<Finding> find_sustained_differs(const Result& result, const FindingContext& context);
 std::vector<Finding> find_thermal(const Result& result, const FindingContext& context);
 std::vector<Finding> find_clock_below_maximum(const Result& result, const FindingContext& context);
 std::vector<Finding> find_idle_ramp(const Result& result, const FindingContext& context);

@@ -19,6 +19,7 @@ std::vector<Finding> find_drift(const Result& result, const FindingContext& cont
     if (!change) continue;
     Finding finding;
     finding.id = "drift";
+    finding.headline = fmt::format("the time moved by {} in the course of the rounds", change_text(*change));
     finding.sentence = fmt::format("The time moved by {} from the first to the last third of the rounds ({})",
                                    change_text(*change), conditions_text(measurement.conditions));
     finding.evidence = {evidence_ratio("time_change", *change), evidence("time", measurement.time.median)};

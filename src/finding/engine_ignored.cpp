@@ -24,6 +24,7 @@ std::vector<Finding> find_engine_ignored(const Result& result, const FindingCont
   if (is_choice && context.on_gpu) return {};
   Finding finding;
   finding.id = "engine_ignored";
+  finding.headline = fmt::format("engine {} was asked for, and another one ran", engine);
   finding.sentence =
       fmt::format("The engine {} was asked for; {} on {} ran {} instead.", engine, result.provider,
                   context.device.name, result.algorithm.empty() ? "what it chose" : result.algorithm);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace jitterscope {
 namespace {
@@ -35,8 +36,9 @@ std::string_view clock_word(bool on_gpu) { return on_gpu ? "SM clock" : "clock";
 
 std::vector<Finding> strongest(std::vector<Candidate> candidates) {
   if (candidates.empty()) return {};
-  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::strength);
+  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::effect);
   Finding finding = std::move(candidates.front().finding);
+  if (std::isfinite(candidates.front().effect)) finding.effect = candidates.front().effect;
   finding.evidence.push_back({"conditions", conditions_text(candidates.front().conditions)});
   std::string others;
   for (auto other = candidates.begin() + 1; other != candidates.end(); ++other) {

@@ -24,9 +24,9 @@ std::string conditions_text(const Conditions& conditions);
 /// "SM clock" on a GPU, else "clock".
 std::string_view clock_word(bool on_gpu);
 
-/// The finding of one measurement, and how strongly it shows there.
+/// The finding of one measurement, and its effect there: Finding::effect, as far as the record shows it.
 struct Candidate {
-  double strength = 0.0;
+  double effect = 0.0;
   Conditions conditions;
   Finding finding;
 };

@@ -50,6 +50,7 @@ std::optional<IdleEffect> follows_idle(const Measurement& measurement) {
 Finding first_launch_finding(double excess, const Measurement& measurement) {
   Finding finding;
   finding.id = "idle_ramp";
+  finding.headline = fmt::format("the first launch of a round takes {} longer", percent_text(excess));
   finding.sentence = fmt::format(
       "The first launch of a round takes {} longer than those of its second half: after the idle between "
       "rounds the device is still settling.",
@@ -63,6 +64,10 @@ Finding first_launch_finding(double excess, const Measurement& measurement) {
 Finding idle_finding(const IdleEffect& effect, const FindingContext& context) {
   Finding finding;
   finding.id = "idle_ramp";
+  finding.headline =
+      effect.of_clock ? fmt::format("after a longer idle the {} is lower: {}", clock_word(context.on_gpu),
+                                    change_text(effect.change))
+                      : fmt::format("after a longer idle a round is slower: {}", change_text(effect.change));
   finding.sentence =
       effect.of_clock
           ? fmt::format(

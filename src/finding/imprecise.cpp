@@ -117,6 +117,10 @@ Finding too_wide(const Measurement& measurement, std::string_view clock) {
   const double reached = measurement.time.precision();
   Finding finding;
   finding.id = "imprecise";
+  finding.headline = std::isfinite(reached)
+                         ? fmt::format("±{} was reached and ±{} asked for", percent_text(reached),
+                                       percent_text(measurement.precision_asked))
+                         : "too few rounds for an interval";
   finding.sentence = std::isfinite(reached)
                          ? fmt::format("{} was reached and ±{} asked for ({}): {}.",
                                        reached_text(reached, measurement.precision_asked),
@@ -153,6 +157,8 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
   if (honest <= measurement.precision_asked) return std::nullopt;
   Finding finding;
   finding.id = "imprecise";
+  finding.headline =
+      fmt::format("rounds are not independent: about ±{} would be honest", percent_text(honest));
   finding.sentence = fmt::format(
       "Rounds are not independent (autocorrelation {:.2f}; {}), so the interval of ±{} is too narrow: about "
       "±{} would be honest.",
@@ -178,7 +184,7 @@ std::vector<Finding> find_imprecise(const Result& result, const FindingContext& 
     const double reached = measurement.time.precision();
     if (measurement.stop_reason == StopReason::time_limit && reached > measurement.precision_asked) {
       const Finding finding = too_wide(measurement, clock_word(context.on_gpu));
-      wide.push_back({reached / measurement.precision_asked, measurement.conditions, finding});
+      wide.push_back({reached, measurement.conditions, finding});
     } else if (const std::optional<Finding> finding = too_narrow(measurement)) {
       narrow.push_back({reached, measurement.conditions, *finding});
     }

@@ -17,6 +17,8 @@ std::vector<Finding> find_instrument(const Result& result, const FindingContext&
     if (!(share > measurement.precision_asked)) continue;
     Finding finding;
     finding.id = "instrument";
+    finding.headline = fmt::format("the instrument is good to ±{}, {} of the time", time_text(uncertainty),
+                                   percent_text(share));
     finding.sentence = fmt::format(
         "The instrument itself ({}) is known to ±{}, {} of the {} measured ({}): the interval says how well "
         "the time repeats, not how near it is to the truth.",

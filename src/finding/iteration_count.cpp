@@ -198,6 +198,10 @@ std::vector<Finding> find_iteration_count(const Result& result, const FindingCon
   const Loops loops = loops_of(result.iterations);
   Finding finding;
   finding.id = "iteration_count";
+  finding.headline =
+      fmt::format("{} a launch in a loop of {}, {} in one of {}", time_text(loops.shortest.mean),
+                  loops.shortest.count, time_text(loops.longest.mean), loops.longest.count);
+  finding.effect = std::abs(change_of(loops));
   finding.sentence = dependence(loops);
   for (const std::string& why : reasons(result, loops, context.on_gpu)) finding.sentence += ' ' + why;
   finding.remedy = remedy(result);

@@ -19,6 +19,8 @@ std::vector<Finding> find_launch_bound(const Result& result, const FindingContex
     if (!(factor > 1.0)) continue;
     Finding finding;
     finding.id = "launch_bound";
+    finding.headline =
+        fmt::format("the host needs {} to launch {} of work", time_text(result.launch_cost), time_text(time));
     finding.sentence = fmt::format(
         "Launching takes the host {}, {:.2f} times the {} that the GPU works ({}): in a program that "
         "launches eagerly the GPU waits.",
@@ -26,7 +28,7 @@ std::vector<Finding> find_launch_bound(const Result& result, const FindingContex
     finding.remedy = "Replay it from a CUDA graph, or do more per launch: a larger batch, fused operations.";
     finding.evidence = {evidence("launch_cost", result.launch_cost), evidence("time", time),
                         evidence_ratio("launch_cost_over_time", factor)};
-    candidates.push_back({factor, measurement.conditions, finding});
+    candidates.push_back({factor - 1.0, measurement.conditions, finding});
   }
   return strongest(std::move(candidates));
 }

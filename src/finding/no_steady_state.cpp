@@ -65,6 +65,8 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
     const double change = change_over_record(round_times(measurement.rounds));
     Finding finding;
     finding.id = "no_steady_state";
+    finding.headline =
+        fmt::format("no steady state within {} of sustained work", time_text(steadiness.watched));
     finding.sentence =
         fmt::format("No steady state within {} of sustained work ({}): it {} ({}){}.",
                     time_text(steadiness.watched), conditions_text(measurement.conditions),

@@ -12,6 +12,8 @@ std::vector<Finding> find_other_cudnn(const FindingContext& context) {
       continue;
     Finding finding;
     finding.id = "other_cudnn";
+    finding.headline =
+        fmt::format("recorded with cuDNN {}, run with cuDNN {}", context.recorded_cudnn, library.version);
     finding.sentence = fmt::format(
         "The record was made with cuDNN {}, and cuDNN {} is used here ({}): its "
         "heuristics may choose other engines, and an engine's tag may name another one.",

@@ -12,6 +12,7 @@ std::vector<Finding> find_other_process(const FindingContext& context) {
   const std::vector<std::string>& processes = *context.other_processes;
   Finding finding;
   finding.id = "other_process";
+  finding.headline = fmt::format("other processes use {}: {}", context.device.id, processes.size());
   finding.sentence = fmt::format(
       "{} other {} {} use of {}: {}.", processes.size(), processes.size() == 1 ? "process" : "processes",
       processes.size() == 1 ? "makes" : "make", context.device.id, joined(processes));

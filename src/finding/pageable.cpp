@@ -9,6 +9,7 @@ std::vector<Finding> find_pageable(const Result& result, const FindingContext& c
   if (!context.on_gpu || !is_pageable || result.measurements.empty()) return {};
   Finding finding;
   finding.id = "pageable";
+  finding.headline = "pageable memory: the host's copying is in these times";
   finding.sentence =
       "The driver copies pageable memory through its own buffers and waits for the queue meanwhile, so no "
       "gate could hold these launches: the host's work is in their times.";

@@ -47,6 +47,8 @@ Finding describe(const Comparison& pair, const Throttling& power, const FindingC
   const std::string_view clock = clock_word(context.on_gpu);
   Finding finding;
   finding.id = "power_cap";
+  finding.headline = fmt::format("under sustained load {} the {} {}",
+                                 by_power ? "the power cap lowers" : "something lowers", clock, clocks);
   if (by_power) {
     finding.sentence = fmt::format("Under sustained load {} lowers the {} {}: {}.", cap_text(context.device),
                                    clock, clocks, times);
@@ -106,6 +108,8 @@ std::vector<Candidate> capped_in_bursts(const Result& result, const FindingConte
     if (power.rounds < kShareOfRounds) continue;
     Finding finding;
     finding.id = "power_cap";
+    finding.headline = fmt::format("even in bursts the power cap holds the {} at {}",
+                                   clock_word(context.on_gpu), clock_text(burst.clock->median));
     finding.sentence =
         fmt::format("Even in bursts {} holds the {} down: {} in {} of the rounds.", cap_text(context.device),
                     clock_word(context.on_gpu), clock_text(burst.clock->median), percent_text(power.rounds));

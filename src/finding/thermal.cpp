@@ -28,6 +28,8 @@ Finding describe(const Measurement& measurement, const Throttling& heat, const F
   const std::optional<Celsius> temperature = hottest(measurement);
   Finding finding;
   finding.id = "thermal";
+  finding.headline = fmt::format("heat or a hardware brake held the {} down in {} of the rounds",
+                                 clock_word(context.on_gpu), percent_text(heat.rounds));
   finding.sentence =
       fmt::format("Heat or a hardware brake held the {} down ({}): ", clock_word(context.on_gpu),
                   conditions_text(measurement.conditions));

@@ -22,6 +22,8 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
     if (!(share > measurement.precision_asked / 3.0)) continue;
     Finding finding;
     finding.id = "timer_grain";
+    finding.headline = fmt::format("the timer steps by {}, {} of the time",
+                                   time_text(measurement.constant.grain), percent_text(share));
     finding.sentence = fmt::format(
         "The timer steps by {}, {} of the {} measured ({}), and {} was asked for.",
         time_text(measurement.constant.grain), percent_text(share), time_text(measurement.time.median),

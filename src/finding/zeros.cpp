@@ -15,6 +15,7 @@ std::vector<Finding> find_zeros(const Result& result, const FindingContext& cont
   const std::string_view data = to_string(flattered->conditions.data);
   Finding finding;
   finding.id = "zeros";
+  finding.headline = fmt::format("operands of {} draw less power than real data", data);
   finding.sentence = fmt::format(
       "The operands are all {}: they draw less power than real data, so times and clocks are flattered{}.",
       data,

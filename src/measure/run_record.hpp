@@ -83,7 +83,8 @@ struct RunRecord {
   DeviceDescription device;
   Calibration calibration;
   Ceilings ceilings;
-  std::string title;  ///< the model or the operation that was asked for
+  std::string title;        ///< the model or the operation that was asked for
+  std::string device_note;  ///< one sentence: why this device, where the user named none
   std::vector<Result> results;
   std::optional<SequenceMeasurement> sequence;
   std::vector<UntimedOperator> untimed;          ///< what a record holds but was not timed

@@ -5,6 +5,7 @@
 #include "jitterscope/error.hpp"
 #include "measure/check_options.hpp"
 #include "measure/first_call.hpp"
+#include "measure/load_probe.hpp"
 #include "measure/loads.hpp"
 
 namespace jitterscope {
@@ -95,6 +96,20 @@ void run(Device& device, Queue& queue, Load load, std::vector<MeasuredOperation>
   }
 }
 
+// The clock does not fall and no energy is counted where the device has no power limit.
+bool may_probe(Device& device, const MeasureOptions& options) {
+  const bool only_bursts = options.loads == std::vector{Load::burst};
+  return options.load_probe && only_bursts && device.describe().power_limit.has_value();
+}
+
+LoadProbe probe_load(const TimedWork& work, const std::string& name, Nanoseconds launch_time,
+                     MeasureOptions options, const Calibration& calibration) {
+  options.sustained_time_limit = kLoadProbeTime;
+  MeasuredArm arm = start(work, Load::sustained, launch_time, options, calibration);
+  measure_sustained(work.device, work.queue, arm, name, options);
+  return load_probe_of(arm.measurement);
+}
+
 // An interruption leaves cache states without a round.
 void keep(MeasuredOperation& operation, Result& result) {
   for (MeasuredArm& arm : operation.arms) {
@@ -136,7 +151,12 @@ std::vector<Result> Session::measure(const std::vector<NamedWorkload>& workloads
     run(device_, *queue_, load, operations, options);
     const bool stop = was_interrupted(operations);
     for (std::size_t i = 0; i < workloads.size(); ++i) keep(operations[i], results[i]);
-    if (stop) break;
+    if (stop) return results;
+  }
+  // After all that is measured: it heats the chip.
+  for (std::size_t i = 0; may_probe(device_, options) && i < workloads.size(); ++i) {
+    const TimedWork work{device_, *queue_, workloads[i].workload, options.caches.front()};
+    results[i].load_probe = probe_load(work, workloads[i].name, launch_times[i], options, calibration_);
   }
   return results;
 }

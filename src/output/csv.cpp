@@ -9,7 +9,6 @@
 #include "base/names.hpp"
 
 namespace jitterscope {
-namespace {
 
 std::string csv_quoted(std::string_view field) {
   if (field.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(field);
@@ -21,25 +20,28 @@ std::string csv_quoted(std::string_view field) {
   return text + '"';
 }
 
-// fmt writes the shortest digits that read back as the same number.
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); }
+std::string csv_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
+}
+
+namespace {
 
 void append_round(std::string& text, const std::string& prefix, const Measurement& measurement,
                   std::size_t index) {
   const Round& round = measurement.rounds[index];
   const bool settled = !measurement.steadiness || index >= measurement.steadiness->settled_round;
-  const std::string clock = round.clock ? number(round.clock->value()) : std::string();
+  const std::string clock = round.clock ? csv_number(round.clock->value()) : std::string();
   for (std::size_t value = 0; value < round.launches.size(); ++value) {
     const std::int64_t launch = static_cast<std::int64_t>(value) * round.launches_per_value;
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\r\n", prefix, index, launch,
-                   number(round.launches[value].value() / 1e9), clock, number(round.started.value() / 1e9),
-                   settled ? 1 : 0);
+                   csv_number(round.launches[value].value() / 1e9), clock,
+                   csv_number(round.started.value() / 1e9), settled ? 1 : 0);
   }
 }
 
 }  // namespace
 
-std::string run_csv(const RunRecord& record) {
+std::string launches_csv(const RunRecord& record) {
   std::string text =
       "operation,layer,cache,load,data,fresh_data,queue,instrument,round,launch,seconds,clock_hertz,"
       "round_start_seconds,settled\r\n";

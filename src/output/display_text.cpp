@@ -40,6 +40,8 @@ Character first_character(std::string_view text) {
   return {code, length, true};
 }
 
+constexpr std::string_view kEllipsis = "…";
+
 struct Range {
   char32_t first, last;
 };
@@ -60,6 +62,8 @@ std::size_t width_of(char32_t code) {
   if (std::any_of(kZeroWidth.begin(), kZeroWidth.end(), inside)) return 0;
   return std::any_of(kDoubleWidth.begin(), kDoubleWidth.end(), inside) ? 2 : 1;
 }
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
@@ -104,7 +108,27 @@ std::string cut_to_width(std::string_view text, std::size_t width) {
     cut += text.substr(0, character.bytes);
     text.remove_prefix(character.bytes);
   }
-  return cut + "…";
+  return cut + std::string(kEllipsis);
+}
+
+std::string shortened(std::string_view name, std::size_t width) {
+  if (display_width(name) <= width) return std::string(name);
+  const bool is_list = name.find(',') != std::string_view::npos;
+  const std::size_t head_width = is_list ? width : (width + 2) / 2;
+  std::string head = cut_to_width(name, head_width);
+  head.resize(head.size() - kEllipsis.size());
+  while (!head.empty() && is_digit(head.back()) && is_digit(name[head.size()])) head.pop_back();
+  if (is_list) {
+    const std::size_t comma = head.rfind(',');
+    if (comma != std::string::npos && comma >= head.size() / 2) head.resize(comma + 1);
+    return head + std::string(kEllipsis);
+  }
+  std::string_view tail = name.substr(head.size());
+  while (display_width(tail) + head_width > width) tail.remove_prefix(first_character(tail).bytes);
+  while (!tail.empty() && is_digit(tail.front()) && is_digit(name[name.size() - tail.size() - 1])) {
+    tail.remove_prefix(1);
+  }
+  return head + std::string(kEllipsis) + std::string(tail);
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {

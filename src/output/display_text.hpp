@@ -17,6 +17,10 @@ std::string one_line(std::string_view text);
 /// At most `width` columns; what was cut is shown by "…".
 std::string cut_to_width(std::string_view text, std::size_t width);
 
+/// The same for a name: of a list of parameters the last are left out, of other names the middle; no number
+/// is cut in two.
+std::string shortened(std::string_view name, std::size_t width);
+
 /// Lines of at most `width` columns, broken at spaces; every line after the first begins with `indent`
 /// spaces. A word longer than a line stays whole. Ends with a line break.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);

@@ -6,7 +6,6 @@
 
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/run_sections.hpp"
 
 namespace jitterscope {
 namespace {
@@ -23,8 +22,8 @@ std::string_view mark(Check::Status status) {
 }
 
 // All lines stand in one column, so that the marks can be read down the page.
-std::string in_column(std::string_view first_mark, const std::string& text) {
-  std::string lines = wrapped(text, kPageWidth - kTextColumn);
+std::string in_column(std::string_view first_mark, const std::string& text, std::size_t width) {
+  std::string lines = wrapped(text, width - kTextColumn);
   lines.insert(0, fmt::format("  {:<{}}", first_mark, kTextColumn - 2));
   for (std::size_t end = lines.find('\n'); end + 1 < lines.size(); end = lines.find('\n', end + 1)) {
     lines.insert(end + 1, kTextColumn, ' ');
@@ -32,10 +31,10 @@ std::string in_column(std::string_view first_mark, const std::string& text) {
   return lines;
 }
 
-std::string check_text(const Check& check) {
+std::string check_text(const Check& check, std::size_t width) {
   const std::string sentence = fmt::format("{}: {}", one_line(check.subject), one_line(check.sentence));
-  std::string text = in_column(mark(check.status), sentence);
-  if (!check.remedy.empty()) text += in_column("", "remedy: " + one_line(check.remedy));
+  std::string text = in_column(mark(check.status), sentence, width);
+  if (!check.remedy.empty()) text += in_column("", "remedy: " + one_line(check.remedy), width);
   return text;
 }
 
@@ -50,12 +49,12 @@ std::string summary(const std::vector<DoctorSection>& sections) {
 
 }  // namespace
 
-std::string doctor_text(const DoctorReport& report) {
+std::string doctor_text(const DoctorReport& report, std::size_t width) {
   const std::vector<DoctorSection> sections = doctor_sections(report);
   std::string text;
   for (const DoctorSection& section : sections) {
     text += section.heading + '\n';
-    for (const Check& check : section.checks) text += check_text(check);
+    for (const Check& check : section.checks) text += check_text(check, width);
     text += '\n';
   }
   text += summary(sections);

@@ -51,7 +51,7 @@ std::string picks_text(const EngineRanking& ranking, const RankedEngine& engine)
                      percent_text(share->interval.high));
 }
 
-std::string table(const EngineRanking& ranking) {
+std::string table(const EngineRanking& ranking, std::size_t width) {
   const std::vector<Conditions> conditions = conditions_of(ranking);
   TableColumn number{"#", Align::right, {}}, tag{"engine", Align::left, {}},
       from{"proposed by", Align::left, {}}, notes{"notes", Align::left, {}},
@@ -80,10 +80,10 @@ std::string table(const EngineRanking& ranking) {
       times[i].cells.push_back(measurement ? estimate_text(measurement->time) : absent);
     }
   }
-  std::vector<TableColumn> columns = {number, tag};
+  std::vector<TableColumn> columns = {tag};
   columns.insert(columns.end(), times.begin(), times.end());
   for (const TableColumn& column : {slower, picks, from, workspace, notes}) columns.push_back(column);
-  return markdown_table(columns);
+  return split_tables({number}, columns, width);
 }
 
 std::string loss_text(const EngineLoss& loss) {
@@ -115,29 +115,28 @@ std::string choice_sentences(const EngineRanking& ranking) {
              ranking.imitations, loss_text(*loss), std::ranges::count_if(ranking.engines, has_time));
 }
 
-std::string failures(const EngineRanking& ranking) {
+std::string failures(const EngineRanking& ranking, std::size_t width) {
   std::string text;
   for (const RankedEngine& engine : ranking.engines) {
     if (engine.result.failure.empty()) continue;
-    text +=
-        wrapped(fmt::format("- {}: {}", engine.engine.tag, one_line(engine.result.failure)), kPageWidth, 2);
+    text += wrapped(fmt::format("- {}: {}", engine.engine.tag, one_line(engine.result.failure)), width, 2);
   }
   return text.empty() ? text : "\nFailed:\n\n" + text;
 }
 
 }  // namespace
 
-std::string engines_table(const EnginesRecord& record) {
+std::string engines_table(const EnginesRecord& record, std::size_t width) {
   const EngineRanking& ranking = record.ranking;
   std::string text =
       wrapped(fmt::format("**{}**: its engines on {} ({}), fastest first. ± is half the 95 % "
                           "interval of the median; in brackets, the 95 % interval of a share.",
                           one_line(ranking.operation), one_line(record.device.name), record.device.id),
-              kPageWidth);
-  text += '\n' + table(ranking);
+              width);
+  text += '\n' + table(ranking, width);
   const std::string sentences = choice_sentences(ranking);
-  if (!sentences.empty()) text += '\n' + wrapped(sentences, kPageWidth);
-  text += failures(ranking);
+  if (!sentences.empty()) text += '\n' + wrapped(sentences, width);
+  text += failures(ranking, width);
   if (ranking.interrupted) text += "\nInterrupted: these are the results so far.\n";
   return text;
 }

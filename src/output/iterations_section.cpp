@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
@@ -21,7 +22,7 @@ std::string clocks_text(const IterationRun& run) {
                      clock_text(highest->clock));
 }
 
-std::string table(const std::vector<IterationRun>& runs) {
+std::string table(const std::vector<IterationRun>& runs, std::size_t width) {
   std::array<TableColumn, 7> columns = {{{"launches", Align::right, {}},
                                          {"first", Align::right, {}},
                                          {"minimum", Align::right, {}},
@@ -36,25 +37,26 @@ std::string table(const std::vector<IterationRun>& runs) {
                                               clocks_text(run)};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
-  return markdown_table(columns);
+  return split_tables({columns.front()}, std::span(columns).subspan(1), width);
 }
 
 }  // namespace
 
-std::string iterations_section(const RunRecord& record, const std::vector<std::string>& names) {
+std::string iterations_section(const RunPage& run) {
   std::string text;
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
-    const Result& result = record.results[row];
+  for (const std::size_t row : run.rows) {
+    const Result& result = run.record.results[row];
     if (result.iterations.empty()) continue;
-    const std::string name = record.results.size() == 1 ? "" : fmt::format(" of #{} {}", row + 1, names[row]);
+    const std::string name =
+        run.record.results.size() == 1 ? "" : fmt::format(" of #{} {}", row + 1, run.names[row]);
     if (!text.empty()) text += '\n';
     text +=
         wrapped(fmt::format(
                     "Loops{}: operands and plan made anew, the device idle for 1 s, then so many launches "
                     "as a program makes them, each between two events (less their constant).",
                     name),
-                kPageWidth) +
-        '\n' + table(result.iterations);
+                run.page.width) +
+        '\n' + table(result.iterations, run.page.width);
   }
   return text;
 }

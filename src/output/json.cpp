@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "output/run_summary.hpp"
+
 namespace jitterscope {
 Json kernels_json(const std::vector<LaunchKernel>& kernels) {
   Json array = Json::array();
@@ -86,8 +88,19 @@ Json findings_json(const std::vector<Finding>& findings) {
   return array;
 }
 
+Json load_probe_json(const LoadProbe& probe) {
+  Json object = {{"cache", to_string(probe.cache)}};
+  put(object, "watched_seconds", probe.watched);
+  put(object, "time_seconds", probe.time);
+  put(object, "clock_hertz", probe.clock);
+  put(object, "power_watts", probe.power);
+  put(object, "power_capped_share", probe.power_capped);
+  return object;
+}
+
 Json result_json(const Result& result) {
   Json object = {{"operation", result.operation}, {"count", result.count}, {"layers", result.layers}};
+  object["parameters"] = parameters_json(result.operation);
   put(object, "provider", result.provider);
   put(object, "algorithm", result.algorithm);
   object["stand_in"] = result.stand_in;
@@ -105,6 +118,7 @@ Json result_json(const Result& result) {
   for (const Measurement& measurement : result.measurements) {
     object["measurements"].push_back(measurement_json(measurement));
   }
+  if (result.load_probe) object["load_probe"] = load_probe_json(*result.load_probe);
   object["findings"] = findings_json(result.findings);
   if (result.verification) object["verification"] = verification_json(*result.verification);
   put(object, "failure", result.failure);
@@ -120,10 +134,13 @@ Json properties_json(const std::vector<Property>& properties) {
 }
 
 Json finding_json(const Finding& finding) {
-  return {{"id", finding.id},
-          {"sentence", finding.sentence},
-          {"remedy", finding.remedy},
-          {"evidence", properties_json(finding.evidence)}};
+  Json object = {{"id", finding.id}};
+  put(object, "headline", finding.headline);
+  object["sentence"] = finding.sentence;
+  object["remedy"] = finding.remedy;
+  put(object, "effect", finding.effect);
+  object["evidence"] = properties_json(finding.evidence);
+  return object;
 }
 
 Json environment_json(const Environment& environment) {
@@ -136,11 +153,13 @@ Json environment_json(const Environment& environment) {
 std::string run_json(const RunRecord& record) {
   Json document = {{"format", "jitterscope-run"}, {"version", kVersion}};
   document["title"] = record.title;
+  put(document, "device_note", record.device_note);
   document["interrupted"] = record.interrupted;
   document["environment"] = environment_json(record.environment);
   document["device"] = device_json(record.device);
   document["calibration"] = calibration_json(record.calibration);
   document["ceilings"] = ceilings_json(record.ceilings);
+  document["summary"] = run_summary_json(record);
   document["results"] = Json::array();
   for (const Result& result : record.results) document["results"].push_back(result_json(result));
   if (record.sequence) document["sequence"] = sequence_json(*record.sequence);

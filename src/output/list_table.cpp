@@ -15,69 +15,75 @@ namespace {
 
 std::string heading(std::string_view title) { return fmt::format("## {}\n\n", title); }
 
-std::string operations_text() {
+// "- **cuda:0**: missing: …": sentences do not fit into a column.
+std::string item(const std::string& name, const std::string& text, std::size_t width) {
+  return wrapped(fmt::format("- **{}**: {}", one_line(name), one_line(text)), width, 2);
+}
+
+std::string parameters_text(const OperationHelp& help, std::size_t width) {
+  std::string text;
+  for (const ParameterHelp& parameter : help.parameters) {
+    const std::string value =
+        parameter.default_value.empty() ? "required" : "default " + parameter.default_value;
+    text += wrapped(fmt::format("- {} ({}): {}", parameter.name, value, parameter.meaning), width, 2);
+  }
+  return text.empty() ? text : text + '\n';
+}
+
+std::string operations_text(std::size_t width) {
   std::string text = heading("Operations");
   for (const OperationHelp& help : operation_help()) {
-    TableColumn names{"parameter", Align::left, {}}, defaults{"default", Align::left, {}},
-        meanings{"meaning", Align::left, {}};
-    for (const ParameterHelp& parameter : help.parameters) {
-      names.cells.push_back(parameter.name);
-      defaults.cells.push_back(parameter.default_value.empty() ? "required" : parameter.default_value);
-      meanings.cells.push_back(parameter.meaning);
-    }
-    const TableColumn columns[] = {names, defaults, meanings};
-    text += wrapped(fmt::format("**{}**: {}", help.kind, help.summary), kPageWidth);
+    text += wrapped(fmt::format("**{}**: {}", help.kind, help.summary), width) + '\n' +
+            parameters_text(help, width);
     // Parentheses are the shell's own.
     const std::string_view quote = help.example.find('(') == std::string::npos ? "" : "'";
-    text += "\n" + (help.parameters.empty() ? "" : markdown_table(columns) + "\n");
     text += fmt::format("Example: `jitterscope run {1}{0}{1}`\n\n", help.example, quote);
   }
   return text + wrapped(
                     "Any parameter takes a list or a range: n=1,2,4 or n=1..64*2 or n=1..9+2. Numbers may "
-                    "end in Ki, "
-                    "Mi or Gi.",
-                    kPageWidth);
+                    "end in Ki, Mi or Gi.",
+                    width);
 }
 
-std::string devices_text(const std::vector<DeviceListing>& devices) {
-  TableColumn ids{"device", Align::left, {}}, states{"what it is", Align::left, {}};
+// Beside other sections: what there is, and where the rest stands.
+std::string operations_overview(std::size_t width) {
+  std::string text = heading("Operations");
+  for (const OperationHelp& help : operation_help()) text += item(help.kind, help.summary, width);
+  return text + '\n' +
+         wrapped("`jitterscope list operations` shows their parameters, with an example of each.", width);
+}
+
+std::string devices_text(const std::vector<DeviceListing>& devices, std::size_t width) {
+  std::string text = heading("Devices");
   for (const DeviceListing& device : devices) {
-    ids.cells.push_back(device.id);
-    states.cells.push_back(device.problem.empty() ? device.name : "missing: " + device.problem);
+    text += item(device.id, device.problem.empty() ? device.name : "missing: " + device.problem, width);
   }
-  const TableColumn columns[] = {ids, states};
-  return heading("Devices") + markdown_table(columns);
+  return text;
 }
 
-std::string providers_text(const std::vector<ProviderListing>& providers) {
-  TableColumn names{"provider", Align::left, {}}, devices{"device", Align::left, {}},
-      operations{"operations", Align::left, {}}, states{"state", Align::left, {}};
+std::string providers_text(const std::vector<ProviderListing>& providers, std::size_t width) {
+  std::string text = heading("Providers");
   for (const ProviderListing& provider : providers) {
-    names.cells.push_back(provider.name);
-    devices.cells.push_back(provider.device);
-    operations.cells.push_back(joined(provider.operations));
-    states.cells.push_back(!provider.problem.empty()  ? "missing: " + provider.problem
-                           : provider.version.empty() ? "part of jitterscope"
-                                                      : "found " + provider.version);
+    const std::string state = !provider.problem.empty()  ? "missing: " + provider.problem
+                              : provider.version.empty() ? "part of jitterscope"
+                                                         : "found " + provider.version;
+    text += item(provider.name + " on " + provider.device,
+                 fmt::format("{}; {}", joined(provider.operations), state), width);
   }
-  const TableColumn columns[] = {names, devices, operations, states};
-  return heading("Providers") + markdown_table(columns);
+  return text;
 }
 
-std::string models_text(const std::vector<ModelListing>& models) {
-  TableColumn names{"model", Align::left, {}}, layers{"layers", Align::right, {}},
-      operations{"different", Align::right, {}}, descriptions{"description", Align::left, {}};
+std::string models_text(const std::vector<ModelListing>& models, std::size_t width) {
+  std::string text = heading("Models");
   for (const ModelListing& model : models) {
-    const bool readable = model.problem.empty();
-    names.cells.push_back(model.name);
-    layers.cells.push_back(readable ? std::to_string(model.layers) : std::string(kAbsent));
-    operations.cells.push_back(readable ? std::to_string(model.operations) : std::string(kAbsent));
-    descriptions.cells.push_back(readable ? model.description : "damaged: " + model.problem);
+    text += item(model.name,
+                 model.problem.empty() ? fmt::format("{}, {} different; {}", counted(model.layers, "layer"),
+                                                     model.operations, model.description)
+                                       : "damaged: " + model.problem,
+                 width);
   }
-  const TableColumn columns[] = {names, layers, operations, descriptions};
-  const std::string hint = "\n`jitterscope list MODEL` shows its layers.\n";
-  return heading("Models") + (models.empty() ? "None found; JITTERSCOPE_MODELS names folders to look in.\n"
-                                             : markdown_table(columns) + hint);
+  return text + (models.empty() ? "None found; JITTERSCOPE_MODELS names folders to look in.\n"
+                                : "\n`jitterscope list MODEL` shows its layers.\n");
 }
 
 ProviderListing of_library(std::string name, std::string device, std::vector<std::string> operations,
@@ -110,13 +116,14 @@ std::vector<ProviderListing> list_providers(std::span<const LibraryInfo> cpu_lib
           of_library("torch", "cuda", {"aten"}, cuda_libraries, cuda_problem)};
 }
 
-std::string list_text(const Listing& listing) {
+std::string list_text(const Listing& listing, std::size_t width) {
+  const bool alone = !listing.devices && !listing.providers && !listing.models;
   std::string text;
   const auto add = [&](const std::string& section) { text += (text.empty() ? "" : "\n") + section; };
-  if (listing.operations) add(operations_text());
-  if (listing.devices) add(devices_text(*listing.devices));
-  if (listing.providers) add(providers_text(*listing.providers));
-  if (listing.models) add(models_text(*listing.models));
+  if (listing.operations) add(alone ? operations_text(width) : operations_overview(width));
+  if (listing.devices) add(devices_text(*listing.devices, width));
+  if (listing.providers) add(providers_text(*listing.providers, width));
+  if (listing.models) add(models_text(*listing.models, width));
   return text;
 }
 

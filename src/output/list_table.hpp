@@ -10,6 +10,7 @@
 #include "jitterscope/device.hpp"
 #include "jitterscope/operation.hpp"
 #include "operation/model.hpp"
+#include "output/page.hpp"
 
 namespace jitterscope {
 
@@ -41,10 +42,10 @@ struct Listing {
   std::optional<std::vector<ModelListing>> models;
   std::optional<std::vector<ProviderListing>> providers;
 };
-std::string list_text(const Listing& listing);
+std::string list_text(const Listing& listing, std::size_t width = kPageWidth);
 std::string list_json(const Listing& listing);
 
-std::string model_text(const Model& model);
+std::string model_text(const Model& model, std::size_t width = kPageWidth);
 std::string model_json(const Model& model);
 
 }  // namespace jitterscope

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kListIndent = 4;  // of "10. ": Markdown then keeps the lines in the item
 
-std::string header(const MethodsRecord& record) {
+std::string header(const MethodsRecord& record, std::size_t width) {
   const MethodComparison& comparison = record.comparison;
   std::string first = fmt::format("**{}** by every method on {} ({})", one_line(comparison.operation),
                                   one_line(record.device.name), record.device.id);
@@ -33,7 +33,7 @@ std::string header(const MethodsRecord& record) {
                   time_with_error_text(calibration.events.value, calibration.events.uncertainty),
                   time_with_error_text(calibration.graph.value, calibration.graph.uncertainty),
                   calibration.method, time_text(comparison.launch_cost, 0.01));
-  return wrapped(first + ".", kPageWidth) + wrapped(conditions, kPageWidth) + wrapped(constants, kPageWidth);
+  return wrapped(first + ".", width) + wrapped(conditions, width) + wrapped(constants, width);
 }
 
 // "+2.93 µs (+88 %)"
@@ -55,12 +55,12 @@ std::string spread_cell(const MethodReading& reading) {
   return percent_text(reading.range());
 }
 
-std::string table(const MethodComparison& comparison) {
+std::string table(const MethodComparison& comparison, std::size_t width) {
   std::array<TableColumn, 5> columns = {{{"#", Align::right, {}},
                                          {"method", Align::left, {}},
                                          {"time", Align::right, {}},
                                          {"from the reference", Align::right, {}},
-                                         {"spread", Align::right, {}}}};
+                                         {"spread", Align::right, {}, 1}}};
   for (std::size_t i = 0; i < comparison.readings.size(); ++i) {
     const MethodReading& reading = comparison.readings[i];
     columns[0].cells.push_back(std::to_string(i + 1));
@@ -70,28 +70,28 @@ std::string table(const MethodComparison& comparison) {
     columns[3].cells.push_back(distance_cell(comparison, reading));
     columns[4].cells.push_back(spread_cell(reading));
   }
-  return markdown_table(columns);
+  return fitted_table({columns.begin(), columns.end()}, width);
 }
 
-std::string sentences(const MethodComparison& comparison) {
+std::string sentences(const MethodComparison& comparison, std::size_t width) {
   std::string text;
   for (std::size_t i = 0; i < comparison.readings.size(); ++i) {
     const MethodReading& reading = comparison.readings[i];
     std::string sentence = reading.sentence;
     if (!reading.absent.empty())
       sentence += (sentence.empty() ? "absent: " : "; then it failed: ") + reading.absent;
-    text += wrapped(fmt::format("{}. {}: {}.", i + 1, reading.name, sentence), kPageWidth, kListIndent);
+    text += wrapped(fmt::format("{}. {}: {}.", i + 1, reading.name, sentence), width, kListIndent);
   }
   return text;
 }
 
 }  // namespace
 
-std::string methods_table(const MethodsRecord& record) {
+std::string methods_table(const MethodsRecord& record, std::size_t width) {
   std::string text =
-      header(record) + '\n' + table(record.comparison) +
+      header(record, width) + '\n' + table(record.comparison, width) +
       "\ntime: median over the repetitions; spread: largest less smallest, over the median.\n\n" +
-      sentences(record.comparison);
+      sentences(record.comparison, width);
   if (record.comparison.interrupted) text += "\nInterrupted: these are the repetitions so far.\n";
   return text;
 }

@@ -38,7 +38,7 @@ Total total_of(const Model& model) {
 
 }  // namespace
 
-std::string model_text(const Model& model) {
+std::string model_text(const Model& model, std::size_t width) {
   TableColumn numbers{"#", Align::right, {}}, counts{"count", Align::right, {}},
       operations{"operation", Align::left, {}}, flops{"GFLOP", Align::right, {}},
       bytes{"MB", Align::right, {}}, names{"layers", Align::left, {}};
@@ -50,24 +50,26 @@ std::string model_text(const Model& model) {
     bytes.cells.push_back(three_digits(bytes_of(layer) / kMega));
     names.cells.push_back(names_text(layer.names));
   }
-  const TableColumn columns[] = {numbers, counts, operations, flops, bytes, names};
+  names.spare = 1;
   const Total total = total_of(model);
   std::string heading = fmt::format("**{}**: {}", one_line(model.name), one_line(model.description));
   if (!heading.ends_with('.')) heading += '.';
   if (!model.recorded_device.empty())
     heading += fmt::format(" Recorded on {}.", one_line(model.recorded_device));
   if (!model.recorded_cudnn.empty()) heading += fmt::format(" cuDNN {}.", one_line(model.recorded_cudnn));
-  std::string text = wrapped(heading, kPageWidth);
+  std::string text = wrapped(heading, width);
   text += wrapped(
       fmt::format("{}, {}; together {:.4g} GFLOP and at least {:.4g} MB moved. "
                   "GFLOP and MB are of one launch.",
                   counted(total.layers, "layer"), counted(std::ssize(model.layers), "different operation"),
                   total.flops / kGiga, total.bytes / kMega),
-      kPageWidth);
-  text += '\n' + markdown_table(columns);
-  const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time);
+      width);
+  const std::vector<TableColumn> columns = {numbers, counts, operations, flops, bytes, names};
+  text += '\n' + fitted_table(columns, width);
+  if (table_width(columns) > width) text += "\nAll of it: --json -, or a wider terminal (COLUMNS=180).\n";
+  const std::string untimed = untimed_text(model.untimed, model.recorded_gpu_time, width);
   if (!untimed.empty()) text += '\n' + untimed;
-  for (const std::string& note : model.notes) text += '\n' + wrapped(one_line(note), kPageWidth);
+  for (const std::string& note : model.notes) text += '\n' + wrapped(one_line(note), width);
   return text;
 }
 

@@ -1,7 +1,6 @@
 #include "output/progress.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,13 +10,13 @@
 
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
+#include "output/page.hpp"
 
 namespace jitterscope {
 namespace {
 
 constexpr Nanoseconds kLivePause = milliseconds(100);
 constexpr Nanoseconds kPlainPause = seconds(10);
-constexpr std::size_t kUsualWidth = 80;
 
 bool is_set(const char* variable) {
   const char* value = std::getenv(variable);
@@ -31,13 +30,8 @@ bool can_rewrite(std::FILE* stream) {
   return ::isatty(::fileno(stream)) != 0 && !dumb && !is_set("CI");
 }
 
-std::size_t terminal_width(std::FILE* stream) {
-  winsize size{};
-  const bool known = ::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualWidth;
-}
-
 std::string state_text(const Progress& progress) {
+  if (progress.rounds == 0) return {};  // a preparation: it has no conditions yet
   std::string text =
       fmt::format("{} {}", to_string(progress.conditions.cache), to_string(progress.conditions.load));
   if (progress.median.value() > 0) {
@@ -53,7 +47,7 @@ std::string state_text(const Progress& progress) {
 
 std::string progress_line(const Progress& progress, PlanPosition position, std::size_t width) {
   const std::string before = fmt::format("[{}/{}] ", position.number, position.total);
-  const std::string after = ' ' + state_text(progress);
+  const std::string state = state_text(progress), after = state.empty() ? state : ' ' + state;
   const std::size_t taken = display_width(before) + display_width(after);
   constexpr std::size_t kShortest = 8;  // enough to see the kind
   const std::size_t room = std::max(kShortest, width - std::min(width, taken));
@@ -71,7 +65,7 @@ bool ProgressLine::due(Nanoseconds pause) {
 }
 
 // The last column stays free: some terminals begin a new line when it is filled.
-std::size_t ProgressLine::width() const { return terminal_width(stream_) - 1; }
+std::size_t ProgressLine::width() const { return terminal_width(stream_).value_or(kPageWidth) - 1; }
 
 void ProgressLine::show(const Progress& progress, PlanPosition position) {
   if (!live_) return show_plain(progress, position);

@@ -53,7 +53,7 @@ std::string layers_table(const std::vector<ComparedLayer>& layers) {
         layer.time_ratio ? fmt::format("{:.3f}", *layer.time_ratio) : std::string(kAbsent)};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }
-  return markdown_table(columns);
+  return fitted_table({columns.begin(), columns.end()}, kPageWidth);
 }
 
 std::string differences(const std::vector<ComparedLayer>& layers) {
@@ -122,7 +122,7 @@ std::string pytorch_table(const PytorchRecord& record) {
   }
   const std::string differing = differences(comparison.layers);
   if (!differing.empty()) text += '\n' + differing;
-  const std::string others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time);
+  const std::string others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time, kPageWidth);
   if (!others.empty()) text += '\n' + others;
   if (comparison.interrupted) text += "\nInterrupted: these are the results so far.\n";
   return text;

@@ -56,19 +56,31 @@ std::string ceilings_line(const Ceilings& ceilings) {
   return parts.empty() ? "" : "Ceilings measured here: " + joined(parts) + ".";
 }
 
+std::string details(const RunPage& run) {
+  std::string text;
+  if (!run.labels.conditions.empty()) {
+    text += wrapped("Time of one launch, the median over rounds; ± is half its 95 % interval. " +
+                        explain_conditions(run.labels) + ".",
+                    run.page.width);
+  }
+  const std::string ceilings = ceilings_line(run.record.ceilings);
+  return ceilings.empty() ? text : text + wrapped(ceilings, run.page.width);
+}
+
 }  // namespace
 
-std::string run_header(const RunRecord& record, const ConditionLabels& labels) {
+std::string device_note(const RunPage& run) {
+  return run.record.device_note.empty() ? "" : wrapped(one_line(run.record.device_note), run.page.width);
+}
+
+std::string run_header(const RunPage& run) {
+  const RunRecord& record = run.record;
+  // The line to quote has the device and the clock.
+  const bool is_quoted = record.results.size() == 1 && !run.labels.conditions.empty();
   const bool anything = !record.title.empty() || !record.device.id.empty();
-  std::string text = anything ? wrapped(device_line(record), kPageWidth) : std::string();
-  if (!labels.conditions.empty()) {
-    text += wrapped("Time of one launch, the median over rounds; ± is half its 95 % interval. " +
-                        explain_conditions(labels) + ".",
-                    kPageWidth);
-  }
-  const std::string ceilings = ceilings_line(record.ceilings);
-  if (!ceilings.empty()) text += wrapped(ceilings, kPageWidth);
-  return text;
+  std::string text;
+  if (anything && (run.page.details || !is_quoted)) text = wrapped(device_line(record), run.page.width);
+  return run.page.details ? text + details(run) : text;
 }
 
 }  // namespace jitterscope

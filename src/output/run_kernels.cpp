@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,6 @@
 namespace jitterscope {
 namespace {
 
-// Mangled names of kernels are up to 2,000 letters long; the JSON has them whole.
-constexpr std::size_t kLongestKernel = 78;
-
 std::string name_in_row(const Result& result, const std::string& name) {
   return result.layers.empty() ? name : one_line(result.layers.front());
 }
@@ -25,25 +23,27 @@ bool any_stand_in(const RunRecord& record) {
   return std::ranges::any_of(record.results, [](const Result& result) { return result.stand_in; });
 }
 
-std::string kernel_rows(const RunRecord& record) {
+// Mangled names of kernels are up to 2,000 letters long; the JSON has them whole.
+std::string kernel_rows(const RunPage& run) {
   std::array<TableColumn, 5> columns = {{{"#", Align::right, {}},
                                          {"kernel", Align::left, {}},
                                          {"time", Align::right, {}},
                                          {"minimum–maximum", Align::right, {}},
                                          {"of launch", Align::right, {}}}};
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
-    const Result& result = record.results[row];
+  for (const std::size_t row : run.rows) {
+    const Result& result = run.record.results[row];
     Nanoseconds launch;
     for (const LaunchKernel& kernel : result.kernels) launch += kernel.median;
     for (const LaunchKernel& kernel : result.kernels) {
       columns[0].cells.push_back(std::to_string(row + 1));
-      columns[1].cells.push_back(cut_to_width(one_line(kernel.name), kLongestKernel));
+      columns[1].cells.push_back(one_line(kernel.name));
       columns[2].cells.push_back(time_text(kernel.median));
       columns[3].cells.push_back(time_range_text(kernel.minimum, kernel.maximum));
       columns[4].cells.push_back(percent_text(kernel.median / launch));
     }
   }
-  return columns[0].cells.empty() ? std::string() : markdown_table(columns);
+  if (columns[0].cells.empty()) return {};
+  return fitted_table({columns.begin(), columns.end()}, run.page.width);
 }
 
 bool on_fresh_data(const RunRecord& record) {
@@ -53,7 +53,8 @@ bool on_fresh_data(const RunRecord& record) {
 }
 
 // Mostly one reason for all: a tracer that is missing. It is said once, with the first row.
-std::string missing_kernels(const RunRecord& record) {
+std::string missing_kernels(const RunPage& run) {
+  const RunRecord& record = run.record;
   std::vector<std::string> reasons;
   std::string text;
   for (std::size_t row = 0; row < record.results.size(); ++row) {
@@ -65,28 +66,47 @@ std::string missing_kernels(const RunRecord& record) {
     });
     const std::string others = alike > 1 ? fmt::format(" and {} more", alike - 1) : std::string();
     text += wrapped(fmt::format("No kernels of #{}{}: {}", row + 1, others, one_line(missing->reason)),
-                    kPageWidth);
+                    run.page.width);
   }
   return text;
 }
 
-}  // namespace
+// What all have in common; nothing where they differ.
+std::optional<std::string> common_engine(const RunRecord& record) {
+  std::optional<std::string> common;
+  for (const Result& result : record.results) {
+    if (result.provider.empty()) continue;
+    const std::string engine = engine_text(result);
+    if (common && *common != engine) return std::nullopt;
+    common = engine;
+  }
+  return common;
+}
 
-std::string engines_section(const RunRecord& record, const std::vector<std::string>& names) {
+std::string engines_table(const RunPage& run) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
       engine{"run by", Align::left, {}};
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
-    const Result& result = record.results[row];
+  for (const std::size_t row : run.rows) {
+    const Result& result = run.record.results[row];
     if (result.provider.empty()) continue;
     number.cells.push_back(std::to_string(row + 1));
-    name.cells.push_back(name_in_row(result, names[row]));
+    name.cells.push_back(name_in_row(result, run.names[row]));
     engine.cells.push_back(engine_text(result));
   }
-  if (number.cells.empty()) return {};
-  const TableColumn all[] = {number, name, engine}, narrow[] = {number, engine};
-  std::string text = table_width(all) <= kPageWidth ? markdown_table(all) : markdown_table(narrow);
-  if (any_stand_in(record)) text += '\n' + wrapped(std::string(kStandInExplained), kPageWidth);
-  return text;
+  return number.cells.empty() ? std::string() : fitted_table({number, name, engine}, run.page.width);
+}
+
+}  // namespace
+
+std::string engines_section(const RunPage& run) {
+  std::string text;
+  if (const auto common = common_engine(run.record)) {
+    text = wrapped(fmt::format("All run by {}.", *common), run.page.width);
+  } else if (run.page.details) {
+    text = engines_table(run);
+  }
+  if (!any_stand_in(run.record)) return text;
+  return text + (text.empty() ? "" : "\n") + wrapped(std::string(kStandInExplained), run.page.width);
 }
 
 std::string engine_text(const Result& result) {
@@ -95,15 +115,15 @@ std::string engine_text(const Result& result) {
   return result.stand_in ? text + ", stand-in" : text;
 }
 
-std::string kernels_section(const RunRecord& record) {
-  const std::string rows = kernel_rows(record);
-  std::string missing = missing_kernels(record);
+std::string kernels_section(const RunPage& run) {
+  const std::string rows = kernel_rows(run);
+  std::string missing = missing_kernels(run);
   if (rows.empty()) return missing;
   const std::string heading = wrapped(
       fmt::format("Kernels of one launch, in their order, traced in launches back to back ({}; the tracer "
                   "slows what is between them):",
-                  on_fresh_data(record) ? "fresh data" : "warm"),
-      kPageWidth);
+                  on_fresh_data(run.record) ? "fresh data" : "warm"),
+      run.page.width);
   return heading + '\n' + rows + (missing.empty() ? "" : '\n' + missing);
 }
 

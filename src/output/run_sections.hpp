@@ -9,44 +9,61 @@
 
 #include "measure/run_record.hpp"
 #include "output/condition_labels.hpp"
+#include "output/page.hpp"
 
 namespace jitterscope {
 
-/// Lines and tables are kept to this where they can be.
-inline constexpr std::size_t kPageWidth = 120;
+/// What the sections are made from.
+struct RunPage {
+  const RunRecord& record;
+  ConditionLabels labels;
+  std::vector<std::string>
+      names;                      ///< of the operations, by what sets them apart, in the order of the results
+  std::vector<std::size_t> rows;  ///< indices of the results that tables show, in their order
+  Page page;
+};
 
+/// Whether the results are those of a model, whose layers are counted.
+bool is_model(const RunRecord& record);
+/// Indices of all results, or of the slowest of them, the slowest first, by the first condition and the
+/// number of calls.
+std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabels& labels, const Page& page);
+
+/// Why this device, where the user named none.
+std::string device_note(const RunPage& run);
 /// Device, clock and power, what the numbers are times of.
-std::string run_header(const RunRecord& record, const ConditionLabels& labels);
+std::string run_header(const RunPage& run);
 
-/// For two operations or more. `names` sets them apart, in the order of the results.
-std::string several_operations_table(const RunRecord& record, const ConditionLabels& labels,
-                                     const std::vector<std::string>& names);
-/// For one operation: a row per condition.
-std::string single_operation_table(const RunRecord& record, const ConditionLabels& labels);
+/// For two operations or more, with the total of a model.
+std::string several_operations_table(const RunPage& run);
+/// For one operation: one line to quote, and a row for each condition.
+std::string single_operation_table(const RunPage& run);
 
 /// "cudnn ConvFwd_eng38_k2=1", and ", stand-in" where it is not what PyTorch runs.
 std::string engine_text(const Result& result);
 inline constexpr std::string_view kStandInExplained =
     "stand-in: run here in another way than by PyTorch, which has kernels of its own for it; this is not "
     "PyTorch's time.";
-/// For two operations or more: who runs each.
-std::string engines_section(const RunRecord& record, const std::vector<std::string>& names);
+/// For two operations or more: who runs each, in a sentence where it is one for all.
+std::string engines_section(const RunPage& run);
 /// Where they were traced.
-std::string kernels_section(const RunRecord& record);
+std::string kernels_section(const RunPage& run);
 
 /// Loops of launches, where counts were asked for.
-std::string iterations_section(const RunRecord& record, const std::vector<std::string>& names);
+std::string iterations_section(const RunPage& run);
 /// The model's calls in their order beside the same operations alone.
-std::string sequence_section(const RunRecord& record, const ConditionLabels& labels,
-                             const std::vector<std::string>& names);
-/// A table of them, with the share that they stand for; empty where there are none.
+std::string sequence_section(const RunPage& run);
+/// A list of them by reason, with the share that they stand for; empty where there are none.
 std::string untimed_text(const std::vector<UntimedOperator>& untimed,
-                         const std::optional<Nanoseconds>& recorded_gpu_time);
+                         const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width);
 /// What a record holds but was not timed, and the notes of what was read.
-std::string record_section(const RunRecord& record);
+std::string record_section(const RunPage& run);
 
-/// Findings with remedies, failures, verification, and how to get the raw data.
-std::string run_notes(const RunRecord& record, const ConditionLabels& labels,
-                      const std::vector<std::string>& names);
+/// "#5 layer1.0.conv1", or without a number where there is one operation.
+std::string row_name(const RunPage& run, std::size_t row);
+/// The causes, those with the largest effect first, with evidence and remedies, or in a line each.
+std::string findings_section(const RunPage& run);
+/// Failures, verification, precision that was missed, and how to get the raw data.
+std::string run_notes(const RunPage& run);
 
 }  // namespace jitterscope

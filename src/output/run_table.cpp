@@ -13,29 +13,38 @@ void append_section(std::string& text, const std::string& section) {
   text += section;
 }
 
+std::string common_text(const std::string& common, std::size_t width) {
+  if (common.empty()) return {};
+  return wrapped("The same in all operations that have it: " + common + '.', width);
+}
+
 }  // namespace
 
-std::string run_table(const RunRecord& record) {
+std::string run_table(const RunRecord& record, const Page& page) {
   std::vector<std::string> operations;
   for (const Result& result : record.results) operations.push_back(one_line(result.operation));
-  const OperationLabels names = label_operations(operations);
-  const ConditionLabels labels = label_conditions(record);
-  std::string text = run_header(record, labels);
+  OperationLabels names = label_operations(operations);
+  ConditionLabels labels = label_conditions(record);
+  std::vector<std::size_t> rows = shown_rows(record, labels, page);
+  const RunPage run{record, std::move(labels), std::move(names.labels), std::move(rows), page};
+  const bool several = record.results.size() > 1;
+  std::string text = device_note(run);
+  append_section(text, run_header(run));
   if (record.results.empty()) {
     append_section(text, "Nothing was measured.\n");
-  } else if (record.results.size() == 1) {
-    append_section(text, single_operation_table(record, labels));
+  } else if (several) {
+    text += common_text(names.common, page.width);
+    append_section(text, several_operations_table(run));
+    append_section(text, engines_section(run));
   } else {
-    if (!names.common.empty())
-      text += wrapped("The same in all operations that have it: " + names.common + '.', kPageWidth);
-    append_section(text, several_operations_table(record, labels, names.labels));
-    append_section(text, engines_section(record, names.labels));
+    append_section(text, single_operation_table(run));
   }
-  append_section(text, kernels_section(record));
-  append_section(text, iterations_section(record, names.labels));
-  append_section(text, sequence_section(record, labels, names.labels));
-  append_section(text, record_section(record));
-  append_section(text, run_notes(record, labels, names.labels));
+  append_section(text, kernels_section(run));
+  append_section(text, iterations_section(run));
+  append_section(text, sequence_section(run));
+  append_section(text, record_section(run));
+  append_section(text, findings_section(run));
+  append_section(text, run_notes(run));
   return text;
 }
 

@@ -4,11 +4,12 @@
 #include <string>
 
 #include "measure/run_record.hpp"
+#include "output/page.hpp"
 
 namespace jitterscope {
 
-/// A header, the times, findings with remedies, failures, verification. One operation is shown in detail,
-/// several in a row each, with totals where a model is counted.
-std::string run_table(const RunRecord& record);
+/// One operation begins with a line to quote, a model with its total and its slowest layers; then findings,
+/// failures, verification. Everything else by Page::details.
+std::string run_table(const RunRecord& record, const Page& page = {});
 
 }  // namespace jitterscope

@@ -8,7 +8,6 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
-#include "output/run_sections.hpp"
 #include "output/table.hpp"
 
 namespace jitterscope {
@@ -18,7 +17,8 @@ using selftest::ProofLine;
 using selftest::SelftestRecord;
 using selftest::Verdict;
 
-constexpr std::size_t kListIndent = 2;  // of "- ": Markdown then keeps the lines in the item
+constexpr std::size_t kNotesWidth = 120;  // below a table that is wider
+constexpr std::size_t kListIndent = 2;    // of "- ": Markdown then keeps the lines in the item
 
 std::string verdict_cell(Verdict verdict) {
   return verdict == Verdict::missed ? "**missed**" : std::string(to_string(verdict));
@@ -55,21 +55,56 @@ std::string notes(const std::vector<ProofLine>& lines) {
       if (same(*line)) names.push_back(line->name);
     }
     text += wrapped(fmt::format("- {}, {}: {}.", first->group, joined(names, "; "), one_line(first->note)),
-                    kPageWidth, kListIndent);
+                    kNotesWidth, kListIndent);
   }
   return text.empty() ? text : '\n' + text;
 }
 
-std::string summary(const SelftestRecord& record) {
-  const auto count = [&](Verdict verdict) {
-    return std::count_if(record.lines.begin(), record.lines.end(),
-                         [&](const ProofLine& line) { return line.verdict == verdict; });
-  };
-  std::string text =
-      fmt::format("\n{} passed, {} missed, {} skipped, in {}.\n", count(Verdict::passed),
-                  count(Verdict::missed), count(Verdict::skipped), duration_text(record.duration));
-  if (record.interrupted) text += "Interrupted: these are the proofs so far.\n";
+std::int64_t count(const SelftestRecord& record, Verdict verdict) {
+  return std::ranges::count(record.lines, verdict, &ProofLine::verdict);
+}
+
+std::string verdict_line(const SelftestRecord& record) {
+  const std::int64_t passed = count(record, Verdict::passed), missed = count(record, Verdict::missed);
+  const char* word = missed > 0 ? "MISSED" : passed == 0 || record.interrupted ? "NOT PROVEN" : "PASSED";
+  std::string text = fmt::format("**{}**: {} of {} missed, {} skipped, in {}", word, missed,
+                                 counted(passed + missed, "line"), count(record, Verdict::skipped),
+                                 duration_text(record.duration));
+  if (record.interrupted) text += "; interrupted: these are the proofs so far";
   return text;
+}
+
+// What is not as it must be, each with what was seen; skipped lines of a proof share one item.
+std::string not_passed(const SelftestRecord& record, std::size_t width) {
+  std::string text;
+  for (const ProofLine& line : record.lines) {
+    if (line.verdict != Verdict::missed) continue;
+    text += wrapped(fmt::format("- missed: {}, {}: must be {}, is {}{}", line.group, line.name,
+                                text_or_absent(line.target), text_or_absent(line.measured),
+                                line.note.empty() ? "" : "; " + one_line(line.note)),
+                    width, kListIndent);
+  }
+  for (const ProofLine& line : record.lines) {
+    if (line.verdict != Verdict::skipped) continue;
+    text += wrapped(fmt::format("- skipped: {}, {}{}", line.group, line.name,
+                                line.note.empty() ? "" : ": " + one_line(line.note)),
+                    width, kListIndent);
+  }
+  return text;
+}
+
+std::string counts_of_proofs(const SelftestRecord& record, std::size_t width) {
+  std::vector<std::string> parts, groups;
+  for (const ProofLine& line : record.lines) {
+    if (std::ranges::find(groups, line.group) == groups.end()) groups.push_back(line.group);
+  }
+  for (const std::string& group : groups) {
+    const auto passed = std::ranges::count_if(record.lines, [&](const ProofLine& line) {
+      return line.group == group && line.verdict == Verdict::passed;
+    });
+    parts.push_back(fmt::format("{} {}", group, passed));
+  }
+  return parts.empty() ? std::string() : wrapped("Lines that passed: " + joined(parts) + ".", width);
 }
 
 std::string title(const SelftestRecord& record) {
@@ -78,7 +113,7 @@ std::string title(const SelftestRecord& record) {
 }
 
 std::string body(const SelftestRecord& record) {
-  return table(record.lines) + notes(record.lines) + summary(record);
+  return verdict_line(record) + ".\n\n" + table(record.lines) + notes(record.lines);
 }
 
 std::string machine_lines(const SelftestRecord& record) {
@@ -96,7 +131,7 @@ std::string machine_lines(const SelftestRecord& record) {
     if (library.problem.empty()) versions.push_back(library.name + ' ' + library.version);
   }
   if (!versions.empty())
-    text += wrapped("- versions: " + one_line(joined(versions)), kPageWidth, kListIndent);
+    text += wrapped("- versions: " + one_line(joined(versions)), kNotesWidth, kListIndent);
   for (const Property& property : environment.host) {
     if (property.key == "cpu" || property.key == "operating_system" || property.key == "kernel") {
       std::string key = property.key;
@@ -109,23 +144,30 @@ std::string machine_lines(const SelftestRecord& record) {
 
 }  // namespace
 
+std::string selftest_summary(const SelftestRecord& record, std::size_t width) {
+  std::string text =
+      wrapped(verdict_line(record) + ".", width) + wrapped("selftest on " + title(record) + '.', width);
+  const std::string others = not_passed(record, width);
+  if (!others.empty()) text += '\n' + others;
+  return text + '\n' + counts_of_proofs(record, width) +
+         "Every line: --details, --markdown FILE or --json FILE.\n";
+}
+
 std::string selftest_table(const SelftestRecord& record) {
-  return wrapped("**selftest** on " + title(record) + '.', kPageWidth) + '\n' + body(record);
+  return "**selftest** on " + title(record) + ".\n\n" + body(record);
 }
 
 std::string selftest_markdown(const SelftestRecord& record) {
   return fmt::format("## {}\n\n{}\n{}", title(record), machine_lines(record), body(record));
 }
 
-std::string proofs_table(std::span<const selftest::Proof> proofs) {
-  std::array<TableColumn, 3> columns = {
-      {{"proof", Align::left, {}}, {"runs on", Align::left, {}}, {"shows", Align::left, {}}}};
+std::string proofs_table(std::span<const selftest::Proof> proofs, std::size_t width) {
+  std::string text;
   for (const selftest::Proof& proof : proofs) {
-    columns[0].cells.emplace_back(proof.name);
-    columns[1].cells.emplace_back(proof.place == selftest::Place::machine ? "any device" : "virtual");
-    columns[2].cells.emplace_back(proof.summary);
+    const char* place = proof.place == selftest::Place::machine ? "any device" : "virtual";
+    text += wrapped(fmt::format("- **{}** ({}): {}", proof.name, place, proof.summary), width, kListIndent);
   }
-  return markdown_table(columns);
+  return text;
 }
 
 }  // namespace jitterscope

@@ -32,35 +32,56 @@ std::vector<std::string> headings_alone(const ConditionLabels& labels) {
   return headings;
 }
 
-std::string table(const RunRecord& record, const std::vector<std::string>& names,
-                  const std::vector<LayerInSequence>& layers, const ConditionLabels& labels) {
+// In place, beside the times alone, which the table of the layers has: by default only which of them is
+// nearest.
+std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
-      calls{"calls", Align::right, {}}, place{"in place", Align::right, {}},
-      difference{"from nearest", Align::right, {}}, reason{"reason", Align::left, {}};
+      calls{"calls", Align::right, {}, 1}, place{"in place", Align::right, {}},
+      nearest{"nearest to", Align::left, {}}, difference{"from nearest", Align::right, {}};
   std::vector<TableColumn> alone;
-  for (const std::string& heading : headings_alone(labels)) alone.push_back({heading, Align::right, {}});
+  for (const std::string& heading : headings_alone(run.labels)) alone.push_back({heading, Align::right, {}});
   for (const LayerInSequence& layer : layers) {
-    const Result& result = record.results[layer.result];
+    const Result& result = run.record.results[layer.result];
     number.cells.push_back(std::to_string(layer.result + 1));
-    name.cells.push_back(result.layers.empty() ? names[layer.result] : one_line(result.layers.front()));
+    name.cells.push_back(result.layers.empty() ? run.names[layer.result] : one_line(result.layers.front()));
     calls.cells.push_back(std::to_string(layer.calls));
-    place.cells.push_back(place_text(layer));
+    place.cells.push_back(run.page.details ? place_text(layer) : estimate_text(layer.in_place));
     for (std::size_t i = 0; i < alone.size(); ++i) {
-      const Measurement* measurement = find_measurement(result, labels.conditions[i]);
+      const Measurement* measurement = find_measurement(result, run.labels.conditions[i]);
       alone[i].cells.push_back(measurement ? time_text(measurement->time.median, 0.002)
                                            : std::string(kAbsent));
     }
+    nearest.cells.emplace_back(layer.nearest ? to_string(layer.nearest->cache) : kAbsent);
     difference.cells.push_back(layer.nearest ? change_text(layer.difference) : std::string(kAbsent));
-    reason.cells.push_back(layer.reason);
   }
-  std::vector<TableColumn> times = {number, name, calls, place};
-  times.insert(times.end(), alone.begin(), alone.end());
-  std::vector<TableColumn> all = times;
-  all.push_back(difference);
-  all.push_back(reason);
-  if (table_width(all) <= kPageWidth) return markdown_table(all);
-  const TableColumn reasons[] = {number, name, difference, reason};
-  return markdown_table(times) + '\n' + markdown_table(reasons);
+  if (!run.page.details)
+    return fitted_table({number, name, calls, place, nearest, difference}, run.page.width);
+  std::vector<TableColumn> columns = {place, difference, calls};
+  columns.insert(columns.end(), alone.begin(), alone.end());
+  return split_tables({number, name}, columns, run.page.width);
+}
+
+// Sentences do not fit into a column.
+std::string reasons(const RunPage& run, const std::vector<LayerInSequence>& layers) {
+  std::string text;
+  for (const LayerInSequence& layer : layers) {
+    // "as cold" stands in the table already.
+    const bool is_said = !run.page.details && layer.nearest &&
+                         layer.reason == fmt::format("as {}", to_string(layer.nearest->cache));
+    if (layer.reason.empty() || is_said) continue;
+    text += wrapped(fmt::format("- {}: {}", row_name(run, layer.result), layer.reason), run.page.width, 2);
+  }
+  return text.empty() ? text : '\n' + text;
+}
+
+std::vector<LayerInSequence> shown_layers(const RunPage& run) {
+  const std::vector<LayerInSequence> all = layers_in_sequence(run.record);
+  std::vector<LayerInSequence> shown;
+  for (const std::size_t row : run.rows) {
+    const auto layer = std::ranges::find(all, row, &LayerInSequence::result);
+    if (layer != all.end()) shown.push_back(*layer);
+  }
+  return shown;
 }
 
 // A time of some of the calls is no time of the network.
@@ -114,23 +135,25 @@ std::string imprecise_text(const SequenceMeasurement& sequence) {
 
 }  // namespace
 
-std::string sequence_section(const RunRecord& record, const ConditionLabels& labels,
-                             const std::vector<std::string>& names) {
-  if (!record.sequence) return {};
-  const SequenceMeasurement& sequence = *record.sequence;
+std::string sequence_section(const RunPage& run) {
+  if (!run.record.sequence) return {};
+  const SequenceMeasurement& sequence = *run.record.sequence;
   const bool is_timed = calls_timed(sequence) > 0;
   std::string text = wrapped(
       "In sequence: " + (is_timed ? pass_text(sequence)
                                   : fmt::format("none of {} calls was timed.", sequence.calls.size())),
-      kPageWidth);
-  if (is_timed) text += '\n' + table(record, names, layers_in_sequence(record), labels);
+      run.page.width);
+  if (is_timed) {
+    const std::vector<LayerInSequence> layers = shown_layers(run);
+    text += '\n' + times_table(run, layers) + reasons(run, layers);
+  }
   std::vector<std::string> sentences = {left_out_text(sequence)};
   if (is_timed) {
     sentences.push_back(unwritten_text(sequence));
     sentences.push_back(imprecise_text(sequence));
   }
   std::erase(sentences, std::string());
-  for (const std::string& sentence : sentences) text += '\n' + wrapped(sentence, kPageWidth);
+  for (const std::string& sentence : sentences) text += '\n' + wrapped(sentence, run.page.width);
   return text;
 }
 

@@ -16,27 +16,32 @@ namespace {
 
 using Columns = std::vector<TableColumn>;
 
-bool is_model(const RunRecord& record) {
-  for (const Result& result : record.results) {
-    if (!result.layers.empty() || result.count > 1) return true;
-  }
-  return false;
+constexpr std::string_view kOfCeiling = "of ceiling";
+
+// What leaves a table that is too wide, the largest first.
+constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
+              kSpareCeiling = 5;
+
+// In a column, where "no interval" at each time would make it wider than the page.
+std::string short_estimate(const TimeEstimate& time) {
+  if (time.rounds == 0 || has_interval(time)) return estimate_text(time);
+  return fmt::format("{} ({})", time_text(time.median), counted(time.rounds, "round"));
 }
 
-constexpr std::string_view kOfCeiling = "of ceiling";
-constexpr std::size_t kLongestName = 36;  // the number of its row identifies a layer
+std::string plain_text(const TimeEstimate& time) {
+  return has_interval(time) ? time_text(time.median, std::max(time.precision(), 0.001))
+                            : time_text(time.median);
+}
 
 std::string layer_text(const Result& result) {
-  std::string text = result.layers.empty() ? std::string(kAbsent)
-                                           : cut_to_width(one_line(result.layers.front()), kLongestName);
-  if (result.count > 1) text += fmt::format(" ×{}", result.count);
-  return text;
+  const std::string name = result.layers.empty() ? std::string(kAbsent) : one_line(result.layers.front());
+  return result.count > 1 ? fmt::format("{}× {}", result.count, name) : name;
 }
 
 // A model's total in one condition. The layers' errors are added, not taken as independent: the clock is
 // common to all of them, and so is the error of the instrument's constant, which hardly matters to one launch
 // and is 39 us in the 391 of MobileNet V2.
-std::string total_text(const RunRecord& record, const Conditions& conditions) {
+std::string total_text(const RunRecord& record, const Conditions& conditions, bool with_precision) {
   TimeEstimate total;
   total.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
   bool complete = true, interval = true;
@@ -54,67 +59,72 @@ std::string total_text(const RunRecord& record, const Conditions& conditions) {
     total.high += count * (time.high + instrument_error(*measurement));
   }
   if (!complete) return "over " + time_text(total.median);
+  if (!with_precision) return plain_text(total);
   return interval ? estimate_text(total) : time_text(total.median) + ", no interval";
 }
 
-Columns key_columns(const RunRecord& record, bool model) {
-  TableColumn number{"#", Align::right, {}}, layer{"layer", Align::left, {}};
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
+Columns key_columns(const RunPage& run, bool model) {
+  TableColumn number{"#", Align::right, {}}, layer{"layer", Align::left, {}},
+      operation{"operation", Align::left, {}, kSpareOperation};
+  for (const std::size_t row : run.rows) {
     number.cells.push_back(fmt::format("{}", row + 1));
-    layer.cells.push_back(layer_text(record.results[row]));
+    layer.cells.push_back(layer_text(run.record.results[row]));
+    operation.cells.push_back(run.names[row]);
   }
-  return model ? Columns{number, layer} : Columns{number};
+  if (model) return {number, layer, operation};
+  operation.spare = 0;
+  return {number, operation};
 }
 
-// Only above the times: no other column can be added up.
-Columns with_total(Columns keys, const RunRecord& record) {
-  std::int64_t launches = 0;
-  for (const Result& result : record.results) launches += result.count;
-  keys.back().cells.push_back(fmt::format("total ×{}", launches));
-  return keys;
-}
-
-Columns time_columns(const RunRecord& record, const ConditionLabels& labels, bool model) {
+// With ± where there is room; a model's first row is its total.
+Columns time_columns(const RunPage& run, bool model, std::size_t with_precision) {
   Columns columns;
-  for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
-    TableColumn column{labels.labels[i], Align::right, {}};
-    for (const Result& result : record.results) {
-      const Measurement* measurement = find_measurement(result, labels.conditions[i]);
+  for (std::size_t i = 0; i < run.labels.conditions.size(); ++i) {
+    const Conditions& conditions = run.labels.conditions[i];
+    TableColumn column{run.labels.labels[i], Align::right, {}};
+    if (model) column.cells.push_back(total_text(run.record, conditions, i < with_precision));
+    for (const std::size_t row : run.rows) {
+      const Result& result = run.record.results[row];
+      const Measurement* measurement = find_measurement(result, conditions);
       const std::string absent(result.failure.empty() ? kAbsent : "failed");
-      column.cells.push_back(measurement ? estimate_text(measurement->time) : absent);
+      column.cells.push_back(!measurement         ? absent
+                             : i < with_precision ? short_estimate(measurement->time)
+                                                  : plain_text(measurement->time));
     }
-    if (model) column.cells.push_back(total_text(record, labels.conditions[i]));
     columns.push_back(column);
   }
   return columns;
 }
 
+const Measurement* first_measurement(const RunPage& run, std::size_t row) {
+  if (run.labels.conditions.empty()) return nullptr;
+  return find_measurement(run.record.results[row], run.labels.conditions.front());
+}
+
 // Of the model's time in the first condition, as far as it was measured.
-TableColumn share_of_total(const RunRecord& record, const ConditionLabels& labels) {
-  TableColumn column{"share", Align::right, {}};
+std::vector<std::optional<double>> shares_of_total(const RunPage& run) {
   std::vector<std::optional<Nanoseconds>> times;
   Nanoseconds total;
-  for (const Result& result : record.results) {
-    const Measurement* measurement =
-        labels.conditions.empty() ? nullptr : find_measurement(result, labels.conditions.front());
+  for (std::size_t row = 0; row < run.record.results.size(); ++row) {
+    const Measurement* measurement = first_measurement(run, row);
     times.emplace_back();
     if (measurement == nullptr) continue;
-    times.back() = static_cast<double>(result.count) * measurement->time.median;
+    times.back() = static_cast<double>(run.record.results[row].count) * measurement->time.median;
     total += *times.back();
   }
-  for (const auto& time : times) {
-    column.cells.push_back(time ? percent_text(*time / total) : std::string(kAbsent));
-  }
-  return column;
+  std::vector<std::optional<double>> shares;
+  for (const auto& time : times) shares.push_back(time ? std::optional(*time / total) : std::nullopt);
+  return shares;
 }
 
 // What a call took where it was recorded, and this time over it; both absent where nothing was recorded.
-Columns recorded_columns(const RunRecord& record, const ConditionLabels& labels) {
-  TableColumn recorded{"recorded", Align::right, {}}, ratio{"here", Align::right, {}};
+Columns recorded_columns(const RunPage& run) {
+  TableColumn recorded{"recorded", Align::right, {}, kSpareRecorded},
+      ratio{"here", Align::right, {}, kSpareRecorded};
   bool any = false;
-  for (const Result& result : record.results) {
-    const Measurement* measurement =
-        labels.conditions.empty() ? nullptr : find_measurement(result, labels.conditions.front());
+  for (const std::size_t row : run.rows) {
+    const Result& result = run.record.results[row];
+    const Measurement* measurement = first_measurement(run, row);
     any = any || result.recorded_time;
     recorded.cells.push_back(result.recorded_time ? time_text(*result.recorded_time) : std::string(kAbsent));
     ratio.cells.push_back(result.recorded_time && measurement
@@ -125,15 +135,15 @@ Columns recorded_columns(const RunRecord& record, const ConditionLabels& labels)
 }
 
 // Clock and rate are those of the first condition: a column for each would be wider than a page.
-Columns fact_columns(const RunRecord& record, const ConditionLabels& labels, bool model) {
-  TableColumn clock{"clock", Align::right, {}}, rate{"rate", Align::right, {}},
-      share{std::string(kOfCeiling), Align::right, {}}, bound{"bound by", Align::left, {}},
+Columns fact_columns(const RunPage& run) {
+  TableColumn clock{"clock", Align::right, {}, kSpareClock}, rate{"rate", Align::right, {}, kSpareRate},
+      share{std::string(kOfCeiling), Align::right, {}, kSpareCeiling}, bound{"bound by", Align::left, {}},
       launch{"launch", Align::right, {}}, first{"first call", Align::right, {}};
-  for (const Result& result : record.results) {
-    const Measurement* measurement =
-        labels.conditions.empty() ? nullptr : find_measurement(result, labels.conditions.front());
+  for (const std::size_t row : run.rows) {
+    const Result& result = run.record.results[row];
+    const Measurement* measurement = first_measurement(run, row);
     std::optional<AchievedRate> achieved;
-    if (measurement) achieved = achieved_rate(result, measurement->time.median, record.ceilings);
+    if (measurement) achieved = achieved_rate(result, measurement->time.median, run.record.ceilings);
     const bool has_clock = measurement && measurement->clock;
     const auto positive = [](Nanoseconds time) {
       return time.value() > 0 ? duration_text(time) : std::string(kAbsent);
@@ -145,10 +155,10 @@ Columns fact_columns(const RunRecord& record, const ConditionLabels& labels, boo
     launch.cells.push_back(positive(result.launch_cost));
     first.cells.push_back(positive(result.first_call));
   }
-  Columns columns = {clock, rate, share, bound, launch, first};
-  if (model) columns.insert(columns.begin(), share_of_total(record, labels));
-  const Columns recorded = recorded_columns(record, labels);
-  columns.insert(columns.begin(), recorded.begin(), recorded.end());
+  Columns columns = recorded_columns(run);
+  const Columns facts =
+      run.page.details ? Columns{clock, rate, share, bound, launch, first} : Columns{rate, share, clock};
+  columns.insert(columns.end(), facts.begin(), facts.end());
   return columns;
 }
 
@@ -176,30 +186,102 @@ Columns operator+(Columns left, const Columns& right) {
   return left;
 }
 
+// Only times and shares can be added up.
+Columns below_total(Columns columns) {
+  for (TableColumn& column : columns) column.cells.insert(column.cells.begin(), std::string());
+  return columns;
+}
+
+Columns with_total(Columns keys, const RunRecord& record) {
+  std::int64_t launches = 0;
+  for (const Result& result : record.results) launches += result.count;
+  keys = below_total(std::move(keys));
+  keys[1].cells.front() = fmt::format("total of {}", counted(launches, "call"));
+  return keys;
+}
+
+TableColumn share_column(const RunPage& run) {
+  TableColumn column{"share", Align::right, {"100 %"}};
+  const std::vector<std::optional<double>> shares = shares_of_total(run);
+  for (const std::size_t row : run.rows) {
+    column.cells.push_back(shares[row] ? percent_text(*shares[row]) : std::string(kAbsent));
+  }
+  return column;
+}
+
+std::size_t needed_width(Columns columns) {
+  std::erase_if(columns, [](const TableColumn& column) { return column.spare > 0; });
+  return table_width(columns);
+}
+
+// One table that fits the page: what is spare leaves it, then ± behind the first condition, then ± and share.
+// More conditions than fit even so go on in the next table.
+std::string page_table(const RunPage& run, bool model) {
+  // A name may be shortened by this, and is still known.
+  constexpr std::size_t kWorthShortening = 12;
+  const std::size_t conditions = run.labels.conditions.size();
+  const Columns names = key_columns(run, model);
+  for (const std::size_t with_precision : {conditions, std::size_t{1}, std::size_t{0}}) {
+    Columns keys = names, facts = fact_columns(run);
+    if (model) {
+      TableColumn share = share_column(run);
+      share.spare = with_precision == 0 ? kSpareShare : 0;
+      keys = with_total(std::move(keys), run.record) + Columns{share};
+      facts = below_total(std::move(facts));
+    }
+    const Columns times = time_columns(run, model, with_precision);
+    if (needed_width(keys + times) <= run.page.width + kWorthShortening) {
+      return fitted_table(keys + times + facts, run.page.width);
+    }
+  }
+  Columns keys = model ? with_total(names, run.record) : names;
+  std::erase_if(keys, [](const TableColumn& column) { return column.spare > 0; });
+  return split_tables(keys, time_columns(run, model, conditions), run.page.width);
+}
+
+std::string left_out_text(const RunPage& run, bool model) {
+  const std::size_t left_out = run.record.results.size() - run.rows.size();
+  if (left_out == 0) return {};
+  const std::size_t all = run.record.results.size();
+  std::string text =
+      fmt::format("The {} slowest of {} operations; the other {}", run.rows.size(), all, left_out);
+  if (!model) text += " are left out";
+  if (model) {
+    std::vector<std::optional<double>> shares = shares_of_total(run);
+    for (const std::size_t row : run.rows) shares[row].reset();
+    double share = 0.0;
+    for (const auto& each : shares) share += each.value_or(0.0);
+    text += fmt::format(" take {} of the total", percent_text(share));
+  }
+  return wrapped(text + ": --top all shows them, --details all that is known of each.", run.page.width);
+}
+
+std::string detailed_tables(const RunPage& run, bool model) {
+  Columns keys = key_columns(run, model);
+  for (TableColumn& column : keys) column.spare = 0;
+  const Columns short_keys = model ? Columns{keys[0], keys[1]} : keys;
+  Columns facts = fact_columns(run), times = time_columns(run, model, run.labels.conditions.size());
+  std::string text;
+  if (model) {
+    const Columns timed_keys = with_total(short_keys, run.record) + Columns{share_column(run)};
+    text = split_tables({keys[0]}, Columns{keys[2]}, run.page.width) + '\n' +
+           split_tables(timed_keys, times, run.page.width);
+  } else {
+    text = split_tables(short_keys, times, run.page.width);
+  }
+  text += '\n' + split_tables(short_keys, facts, run.page.width);
+  const auto shares = std::ranges::find(facts, kOfCeiling, &TableColumn::heading);
+  const std::string explanation = explain(run.labels, shares->cells, model);
+  return explanation.empty() ? text : text + '\n' + wrapped(explanation, run.page.width);
+}
+
 }  // namespace
 
-std::string several_operations_table(const RunRecord& record, const ConditionLabels& labels,
-                                     const std::vector<std::string>& names) {
-  const bool model = is_model(record);
-  const Columns operation = {{"operation", Align::left, names}};
-  const Columns keys = key_columns(record, model) + (model ? Columns() : operation);
-  const Columns timed_keys = model ? with_total(keys, record) : keys;
-  const Columns described = model ? operation : Columns();
-  const Columns times = time_columns(record, labels, model), facts = fact_columns(record, labels, model);
-  std::string text;
-  if (const Columns all = timed_keys + described + times + facts; table_width(all) <= kPageWidth) {
-    text = markdown_table(all);
-  } else if (const Columns first = timed_keys + described + times; table_width(first) <= kPageWidth) {
-    text = markdown_table(first) + '\n' + markdown_table(keys + facts);
-  } else {
-    // The row's number stands for the layer where both names do not fit.
-    const Columns second = keys + described + facts;
-    text = markdown_table(timed_keys + times) + '\n' +
-           markdown_table(table_width(second) <= kPageWidth ? second : Columns{keys[0]} + operation + facts);
-  }
-  const auto shares = std::ranges::find(facts, kOfCeiling, &TableColumn::heading);
-  const std::string explanation = explain(labels, shares->cells, model);
-  return explanation.empty() ? text : text + '\n' + wrapped(explanation, kPageWidth);
+std::string several_operations_table(const RunPage& run) {
+  const bool model = is_model(run.record);
+  const std::string text = run.page.details ? detailed_tables(run, model) : page_table(run, model);
+  const std::string left_out = left_out_text(run, model);
+  return left_out.empty() ? text : text + '\n' + left_out;
 }
 
 }  // namespace jitterscope

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
@@ -16,60 +16,125 @@ namespace {
 
 std::string known(const std::string& text) { return text.empty() ? std::string(kAbsent) : text; }
 
-std::string operation_lines(const Result& result, const std::string& title) {
-  std::vector<std::string> work, costs;
-  if (!result.provider.empty()) {
-    work.push_back(engine_text(result));
+// "warm burst", and the data and the queue where they are not the usual ones.
+std::string quoted_conditions(const RunPage& run, const Conditions& conditions, const std::string& label) {
+  std::string text = label;
+  const bool differs = run.labels.conditions.size() > 1;
+  if (conditions.data != DataKind::normal) {
+    const std::string data(to_string(conditions.data));
+    if (!differs || label.find(data) == std::string::npos) text += ' ' + data;
   }
+  if (conditions.queue != QueueMode::saturated) {
+    const std::string queue(to_string(conditions.queue));
+    if (label.find(queue) == std::string::npos) text += ' ' + queue;
+  }
+  return text;
+}
+
+// "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs), warm burst, 1704 MHz, NVIDIA H200, jitterscope 0.1.0":
+// all that a number needs to be quoted, in one line however wide the page is.
+std::string line_to_quote(const RunPage& run) {
+  const Measurement& measurement =
+      *find_measurement(run.record.results.front(), run.labels.conditions.front());
+  const TimeEstimate& time = measurement.time;
+  std::vector<std::string> parts = {estimate_text(time)};
+  if (has_interval(time)) {
+    parts[0] += fmt::format(" (95 % interval {}", time_range_text(time.low, time.high, time.precision()));
+    const Nanoseconds error = instrument_error(measurement);
+    if (error > (time.high - time.low) / 2.0) parts[0] += ", instrument ± " + time_text(error, 0.05);
+    parts[0] += ')';
+  }
+  parts.push_back(quoted_conditions(run, measurement.conditions, run.labels.labels.front()));
+  if (!has_settled(measurement)) parts.emplace_back("not steady");
+  if (measurement.clock) parts.push_back(clock_text(measurement.clock->median));
+  if (!run.record.device.name.empty()) parts.push_back(one_line(run.record.device.name));
+  if (!run.record.environment.tool_version.empty()) {
+    parts.push_back("jitterscope " + run.record.environment.tool_version);
+  }
+  return joined(parts) + '\n';
+}
+
+std::string work_line(const Result& result, std::size_t width) {
+  std::vector<std::string> work;
+  if (!result.provider.empty()) work.push_back("run by " + engine_text(result));
   if (result.flops > 0) work.push_back(rate_text(result.flops, "FLOP"));
   if (result.bytes.value() > 0) work.push_back("at least " + bytes_text(result.bytes) + " to move");
   if (result.workspace.value() > 0) work.push_back("workspace " + bytes_text(result.workspace));
+  std::string text = work.empty() ? std::string() : wrapped("Work: " + joined(work) + '.', width);
+  if (result.stand_in) text += wrapped(std::string(kStandInExplained), width);
+  return text;
+}
+
+std::string costs_line(const Result& result, std::size_t width) {
+  std::vector<std::string> costs;
   if (result.launch_cost.value() > 0)
     costs.push_back("launch on the host " + duration_text(result.launch_cost));
   if (result.first_call.value() > 0) costs.push_back("first call " + duration_text(result.first_call));
   if (result.prepare_time.value() > 0) costs.push_back("preparation " + duration_text(result.prepare_time));
-  std::string text;
-  const std::string operation = one_line(result.operation);
-  if (operation != one_line(title)) text += operation + '\n';
-  if (!work.empty()) text += wrapped("Work: " + joined(work) + '.', kPageWidth);
-  if (!costs.empty()) text += wrapped("Costs outside the times: " + joined(costs) + '.', kPageWidth);
-  if (result.stand_in) text += wrapped(std::string(kStandInExplained), kPageWidth);
-  return text;
+  return costs.empty() ? std::string() : wrapped("Costs outside the times: " + joined(costs) + '.', width);
 }
 
-std::string times_table(const RunRecord& record, const ConditionLabels& labels) {
-  std::array<TableColumn, 8> columns = {{{"conditions", Align::left, {}},
-                                         {"median", Align::right, {}},
-                                         {"95 % interval", Align::right, {}},
-                                         {"p5–p95", Align::right, {}},
-                                         {"minimum", Align::right, {}},
-                                         {"maximum", Align::right, {}},
-                                         {"rate", Align::right, {}},
-                                         {"of ceiling", Align::right, {}}}};
-  const Result& result = record.results.front();
-  for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
-    const Measurement* measurement = find_measurement(result, labels.conditions[i]);
-    const TimeEstimate& time = measurement->time;
-    const Distribution& launches = measurement->launches;
-    const double precision = time.precision();
-    // Single launches spread more than the median is uncertain: four digits say all of it.
-    const double spread_precision = std::max(precision, 0.002);
-    const auto rate = achieved_rate(result, time.median, record.ceilings);
-    const bool any = launches.values > 0;
-    const std::array<std::string, 8> cells = {
-        labels.labels[i],
-        estimate_text(time),
-        has_interval(time) ? time_range_text(time.low, time.high, precision) : "",
-        any ? time_range_text(launches.p5, launches.p95, spread_precision) : "",
-        any ? time_text(launches.minimum, spread_precision) : "",
-        any ? time_text(launches.maximum, spread_precision) : "",
-        rate ? rate->rate : "",
-        rate ? rate->share : ""};
-    for (std::size_t c = 0; c < cells.size(); ++c) columns[c].cells.push_back(known(cells[c]));
+Align align_of(std::string_view heading) {
+  return heading == "conditions" || heading == "read by" ? Align::left : Align::right;
+}
+
+struct Cell {
+  std::string_view heading;
+  std::string text;
+  int spare = 0;
+};
+
+// A row for each condition, of cells that are the same in all of them.
+std::vector<TableColumn> columns_of(const RunPage& run,
+                                    const std::function<std::vector<Cell>(const Measurement&)>& cells_of) {
+  std::vector<TableColumn> columns;
+  for (const Conditions& conditions : run.labels.conditions) {
+    const std::vector<Cell> cells = cells_of(*find_measurement(run.record.results.front(), conditions));
+    columns.resize(cells.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      columns[i].heading = cells[i].heading;
+      columns[i].align = align_of(cells[i].heading);
+      columns[i].spare = cells[i].spare;
+      columns[i].cells.push_back(known(cells[i].text));
+    }
   }
-  std::string text = markdown_table(columns);
+  return columns;
+}
+
+TableColumn condition_column(const RunPage& run) { return {"conditions", Align::left, run.labels.labels}; }
+
+std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement) {
+  const TimeEstimate& time = measurement.time;
+  const Distribution& launches = measurement.launches;
+  // Single launches spread more than the median is uncertain: four digits say all of it.
+  const double spread_precision = std::max(time.precision(), 0.002);
+  const auto rate = achieved_rate(run.record.results.front(), time.median, run.record.ceilings);
+  const bool any = launches.values > 0;
+  std::vector<Cell> cells = {
+      {"median", estimate_text(time)},
+      {"95 % interval", has_interval(time) ? time_range_text(time.low, time.high, time.precision()) : "", 3},
+      {"p5–p95", any ? time_range_text(launches.p5, launches.p95, spread_precision) : "", 4}};
+  if (run.page.details) {
+    cells.push_back({"minimum", any ? time_text(launches.minimum, spread_precision) : ""});
+    cells.push_back({"maximum", any ? time_text(launches.maximum, spread_precision) : ""});
+  } else {
+    cells.push_back({"clock", measurement.clock ? clock_text(measurement.clock->median) : "", 1});
+  }
+  cells.push_back({"rate", rate ? rate->rate : "", 1});
+  cells.push_back({"of ceiling", rate ? rate->share : "", 2});
+  return cells;
+}
+
+std::string times_table(const RunPage& run) {
+  const std::vector<TableColumn> columns =
+      columns_of(run, [&](const Measurement& measurement) { return time_cells(run, measurement); });
+  std::vector<TableColumn> all = {condition_column(run)};
+  all.insert(all.end(), columns.begin(), columns.end());
+  std::string text = run.page.details ? split_tables({all.front()}, columns, run.page.width)
+                                      : fitted_table(all, run.page.width);
   const std::vector<std::string>& shares = columns.back().cells;
-  if (std::ranges::find(shares, kInCache) != shares.end()) text += fmt::format("\n{}\n", kInCacheExplained);
+  if (std::ranges::find(shares, kInCache) != shares.end())
+    text += '\n' + wrapped(std::string(kInCacheExplained), run.page.width);
   return text;
 }
 
@@ -97,53 +162,45 @@ std::string rounds_text(const Measurement& measurement) {
   return fmt::format("{} × {}", measurement.rounds.size(), values * round.launches_per_value);
 }
 
-std::string method_table(const RunRecord& record, const ConditionLabels& labels) {
-  std::array<TableColumn, 6> columns = {{{"conditions", Align::left, {}},
-                                         {"clock", Align::right, {}},
-                                         {"time at reference clock", Align::right, {}},
-                                         {"cycles", Align::right, {}},
-                                         {"rounds × launches", Align::right, {}},
-                                         {"read by", Align::left, {}}}};
-  for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
-    const Measurement& measurement = *find_measurement(record.results.front(), labels.conditions[i]);
-    const std::array<std::string, 6> cells = {
-        labels.labels[i],
-        measurement.clock ? clock_text(measurement.clock->median) : "",
-        reference_text(measurement),
-        measurement.cycles ? fmt::format("{:.0f}", measurement.cycles->value()) : "",
-        rounds_text(measurement),
-        instrument_text(measurement)};
-    for (std::size_t c = 0; c < cells.size(); ++c) columns[c].cells.push_back(known(cells[c]));
-  }
-  return markdown_table(columns);
+std::string method_table(const RunPage& run) {
+  const std::vector<TableColumn> columns = columns_of(run, [](const Measurement& measurement) {
+    return std::vector<Cell>{
+        {"clock", measurement.clock ? clock_text(measurement.clock->median) : ""},
+        {"time at reference clock", reference_text(measurement)},
+        {"cycles", measurement.cycles ? fmt::format("{:.0f}", measurement.cycles->value()) : ""},
+        {"rounds × launches", rounds_text(measurement)},
+        {"read by", instrument_text(measurement)}};
+  });
+  return split_tables({condition_column(run)}, columns, run.page.width);
 }
 
 // What one number cannot say: several modes, and whether a sustained load settled.
-std::string remarks(const RunRecord& record, const ConditionLabels& labels) {
+std::string remarks(const RunPage& run) {
+  const ConditionLabels& labels = run.labels;
   std::string text;
   for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
-    const Measurement& measurement = *find_measurement(record.results.front(), labels.conditions[i]);
+    const Measurement& measurement = *find_measurement(run.record.results.front(), labels.conditions[i]);
     if (measurement.modes.size() > 1) {
       std::vector<std::string> modes;
       for (const Mode& mode : measurement.modes) {
         modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
       }
       text += wrapped(fmt::format("{}: {} modes, {}.", labels.labels[i], modes.size(), joined(modes)),
-                      kPageWidth);
+                      run.page.width);
     }
     if (measurement.steadiness) {
       const Steadiness& steadiness = *measurement.steadiness;
       text += wrapped(fmt::format("{}: {} after {}, {} of the operation watched.", labels.labels[i],
                                   to_string(steadiness.verdict), duration_text(steadiness.settled_after),
                                   duration_text(steadiness.watched)),
-                      kPageWidth);
+                      run.page.width);
     }
     const TimeAtReferenceClock* at =
         measurement.at_reference_clock ? &*measurement.at_reference_clock : nullptr;
     if (at) {
       text += wrapped(fmt::format("{}: {} of the time follows the clock; {} does not.", labels.labels[i],
                                   percent_text(at->clock_share), time_text(at->fixed_part, 0.02)),
-                      kPageWidth);
+                      run.page.width);
     }
   }
   return text;
@@ -151,11 +208,22 @@ std::string remarks(const RunRecord& record, const ConditionLabels& labels) {
 
 }  // namespace
 
-std::string single_operation_table(const RunRecord& record, const ConditionLabels& labels) {
-  std::string text = operation_lines(record.results.front(), record.title);
-  if (labels.conditions.empty()) return text;
-  text += (text.empty() ? "" : "\n") + times_table(record, labels) + '\n' + method_table(record, labels);
-  const std::string remarked = remarks(record, labels);
+std::string single_operation_table(const RunPage& run) {
+  const Result& result = run.record.results.front();
+  const std::string operation = one_line(result.operation), title = one_line(run.record.title);
+  const bool any = !run.labels.conditions.empty();
+  std::string text;
+  if (any) text += "**" + (title.empty() ? operation : title) + "**\n" + line_to_quote(run) + '\n';
+  if (run.page.details) {
+    if (operation != title) text += operation + '\n';
+    text += costs_line(result, run.page.width);
+  }
+  text += work_line(result, run.page.width);
+  if (!any) return text;
+  text += (text.ends_with("\n\n") ? "" : "\n") + times_table(run);
+  if (!run.page.details) return text;
+  text += '\n' + method_table(run);
+  const std::string remarked = remarks(run);
   return remarked.empty() ? text : text + '\n' + remarked;
 }
 

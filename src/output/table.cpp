@@ -35,7 +35,59 @@ std::string delimiter(const TableColumn& column, std::size_t width) {
   return column.align == Align::left ? std::string(width, '-') : std::string(width - 1, '-') + ':';
 }
 
+// Widest of the left-aligned columns that can still be shortened; null where none can.
+TableColumn* widest_name(std::vector<TableColumn>& columns) {
+  constexpr std::size_t kShortest = 12;
+  TableColumn* widest = nullptr;
+  for (TableColumn& column : columns) {
+    const std::size_t width = column_width(column);
+    if (column.align == Align::right || width <= std::max(kShortest, display_width(column.heading))) continue;
+    if (widest == nullptr || width > column_width(*widest)) widest = &column;
+  }
+  return widest;
+}
+
+void shorten_names(std::vector<TableColumn>& columns, std::size_t width) {
+  while (table_width(columns) > width) {
+    TableColumn* widest = widest_name(columns);
+    if (widest == nullptr) return;
+    const std::size_t room = column_width(*widest) - 1;
+    for (std::string& cell : widest->cells) cell = shortened(one_line(cell), room);
+  }
+}
+
 }  // namespace
+
+std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
+  while (table_width(columns) > width) {
+    const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
+    if (sparest == columns.end() || sparest->spare == 0) break;
+    columns.erase(sparest);
+  }
+  shorten_names(columns, width);
+  return markdown_table(columns);
+}
+
+std::string split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
+                         std::size_t width) {
+  std::string text;
+  while (!columns.empty()) {
+    std::vector<TableColumn> table = keys;
+    table.push_back(columns.front());
+    columns = columns.subspan(1);
+    while (!columns.empty()) {
+      table.push_back(columns.front());
+      if (table_width(table) > width) {
+        table.pop_back();
+        break;
+      }
+      columns = columns.subspan(1);
+    }
+    shorten_names(table, width);
+    text += (text.empty() ? "" : "\n") + markdown_table(table);
+  }
+  return text;
+}
 
 std::string markdown_table(std::span<const TableColumn> columns) {
   std::size_t rows = 0;

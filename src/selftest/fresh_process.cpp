@@ -41,10 +41,10 @@ MeasureInFreshProcess fresh_process(std::string executable, std::string device,
                                     std::function<bool()> interrupted) {
   return [executable = std::move(executable), device = std::move(device),
           interrupted = std::move(interrupted)](const Operation& operation, std::uint64_t seed) {
-    const SubprocessOutcome outcome =
-        run_subprocess({executable, "run", operation.text(), "--device", device, "--load", "burst", "--cache",
-                        "warm", "--no-ceilings", "--seed", std::to_string(seed), "--json", "-"},
-                       {.interrupted = interrupted});
+    const SubprocessOutcome outcome = run_subprocess(
+        {executable, "run", operation.text(), "--device", device, "--load", "burst", "--cache", "warm",
+         "--time-limit", "3", "--no-ceilings", "--seed", std::to_string(seed), "--json", "-"},
+        {.interrupted = interrupted});
     // With other codes than these there is no time, or the document names the failure.
     const bool measured = outcome.exit_code == static_cast<int>(ExitCode::done) ||
                           outcome.exit_code == static_cast<int>(ExitCode::imprecise);

@@ -29,7 +29,7 @@ TEST(List, ShowsAllFourSections) {
 TEST(List, ShowsOneSection) {
   const Outcome outcome = run_tool("list models");
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.output, HasSubstr("| resnet18 "));
+  EXPECT_THAT(outcome.output, HasSubstr("- **resnet18**: "));
   EXPECT_THAT(outcome.output, testing::Not(HasSubstr("## Operations")));
   const json document = json::parse(run_tool("list providers --json -").output);
   EXPECT_EQ(document.at("providers").at(0).at("name"), "onednn");
@@ -67,7 +67,7 @@ TEST(List, AModelFileIsKnownByItsNameAndTakesNoOptions) {
   std::ofstream(folder / "mine.json") << R"({"format": "jitterscope-model", "version": 1, "name": "mine",
     "description": "d", "layers": [{"operation": "spin:ns=1", "names": ["a"]}]})";
   setenv("JITTERSCOPE_MODELS", folder.c_str(), 1);
-  EXPECT_THAT(run_tool("list models").output, HasSubstr("| mine "));
+  EXPECT_THAT(run_tool("list models").output, HasSubstr("- **mine**: "));
   EXPECT_EQ(run_tool("list mine").exit_code, 0);
   const Outcome outcome = run_tool("list mine:batch=2");
   unsetenv("JITTERSCOPE_MODELS");

@@ -1,6 +1,7 @@
 // Flags of `run` that meet one another, and what is told before anything is measured.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -40,7 +41,7 @@ TEST(FreshDataFlag, WhatItCannotBeTogetherWithIsRefused) {
   EXPECT_THAT(run_tool("run resnet18 --fresh-data --in-sequence" + kShort).errors,
               HasSubstr("--in-sequence"));
   EXPECT_THAT(run_tool("run add:count=4Mi --fresh-data --queue graph" + kShort).errors, HasSubstr("--queue"));
-  const Outcome small = run_tool("run add:count=64 --fresh-data" + kShort);
+  const Outcome small = run_tool("run add:count=64 --fresh-data --json -" + kShort);
   EXPECT_EQ(small.exit_code, 2);
   EXPECT_THAT(small.output, HasSubstr("4096 are made at most"));
 }
@@ -73,11 +74,55 @@ TEST(RunFlags, TwoDocumentsDoNotMixOnStdout) {
   const Outcome outcome = run_tool("run add:count=4Mi --json - --csv -" + kShort);
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.output, "");
-  EXPECT_THAT(outcome.errors, HasSubstr("--json and --csv would mix on stdout"));
+  EXPECT_THAT(outcome.errors, HasSubstr("--json, --csv and --csv-launches would mix on stdout"));
+}
+
+TEST(CsvFlags, ASweepGivesARowForEachTimeAndLaunchesOnRequest) {
+  const std::string sweep = "run add:count=4Ki..16Ki*2" + kShort;
+  const Outcome rows = run_tool(sweep + " --csv -");
+  EXPECT_THAT(rows.output, testing::StartsWith("operation,calls,count,dtype,"));
+  EXPECT_EQ(std::ranges::count(rows.output, '\n'), 1 + 3);
+  const Outcome launches = run_tool(sweep + " --csv-launches -");
+  EXPECT_THAT(launches.output, testing::StartsWith("operation,layer,cache,"));
+  EXPECT_GT(std::ranges::count(launches.output, '\n'), 1 + 3 * 6);
+}
+
+TEST(PageFlags, SayHowMuchIsShown) {
+  const std::string sweep = "run add:count=4Ki..16Ki*2" + kShort;
+  EXPECT_THAT(run_tool(sweep).output, HasSubstr("|   1 | add count=4096"));
+  const Outcome slowest = run_tool(sweep + " --top 1");
+  EXPECT_THAT(slowest.output, HasSubstr("|   3 | add count=16384"));
+  EXPECT_THAT(slowest.output, HasSubstr("The 1 slowest of 3 operations; the other 2 are left out"));
+  EXPECT_THAT(run_tool(sweep + " --findings none").output, Not(HasSubstr("indings")));
+  EXPECT_THAT(run_tool(sweep + " --findings all").output, HasSubstr("Remedy: "));
+  EXPECT_THAT(run_tool(sweep + " --details").output, HasSubstr("first call"));
+  EXPECT_THAT(run_tool(sweep).output, Not(HasSubstr("first call")));
+}
+
+TEST(PageFlags, OddValuesAreRefused) {
+  for (const char* number : {"0", "-1", "ten", "1.5", "1e3"}) {
+    const Outcome outcome = run_tool("run resnet18 --top=" + std::string(number) + kShort);
+    EXPECT_EQ(outcome.exit_code, 2) << number;
+    EXPECT_THAT(outcome.errors, HasSubstr("a number of operations, or all")) << number;
+  }
+  EXPECT_THAT(run_tool("run resnet18 --findings al" + kShort).errors, HasSubstr("did you mean 'all'?"));
 }
 
 std::string plan_of(const std::string& flags) {
-  return run_tool("run resnet18:direction=fprop --dry-run" + flags + kShort).output;
+  std::string plan = run_tool("run resnet18:direction=fprop --dry-run" + flags + kShort).output;
+  std::ranges::replace(plan, '\n', ' ');
+  return plan;
+}
+
+TEST(DryRun, SimulatedTimeIsNotPromisedAsWaiting) {
+  const std::string plan = run_tool("run resnet18 --device virtual:h200 --dry-run").output;
+  EXPECT_THAT(plan, HasSubstr("of simulated"));
+  EXPECT_THAT(plan, Not(HasSubstr("This takes")));
+  EXPECT_THAT(run_tool("run resnet18 --device cpu --dry-run").output, HasSubstr("This takes"));
+}
+
+TEST(DryRun, SaysWhereTheCpuStandsInForAGpu) {
+  EXPECT_THAT(run_tool("run add:count=4 --device cpu --dry-run").output, Not(HasSubstr("No NVIDIA GPU")));
 }
 
 TEST(DryRun, CountsLoopsKernelsAndTheSequence) {
@@ -86,7 +131,7 @@ TEST(DryRun, CountsLoopsKernelsAndTheSequence) {
   EXPECT_THAT(plan_of(" --iterations 1,1000"), HasSubstr("First loops of 1, 1000 launches"));
   EXPECT_THAT(plan_of(" --kernels"), HasSubstr("Then the kernels of one launch."));
   EXPECT_THAT(plan_of(" --in-sequence"), HasSubstr("calls in sequence."));
-  const auto time = [](const std::string& plan) { return plan.substr(plan.find("This takes ")); };
+  const auto time = [](const std::string& plan) { return plan.substr(plan.find("This is ")); };
   for (const char* flags : {" --iterations 1,1000", " --kernels", " --in-sequence"}) {
     EXPECT_NE(time(plan_of(flags)).substr(0, 40), time(plain).substr(0, 40)) << flags;
   }

@@ -42,21 +42,22 @@ TEST(SelftestCommand, ProvesOnTheCpuAndWritesValidJson) {
 TEST(SelftestCommand, PrintsTheTableAndWritesItUnderItsCommand) {
   const std::string path = testing::TempDir() + "truth_" + std::to_string(::getpid()) + ".md";
   const Outcome outcome =
-      run_tool("selftest --device cpu --quick --only clock --seed 3 --markdown '" + path + "'");
+      run_tool("selftest --device cpu --quick --only clock --seed 3 --details --markdown '" + path + "'");
   EXPECT_THAT(outcome.exit_code, AnyOf(kPassed, kMissed)) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("| clock | clock stamps | 1.000 ± 0.001 |"));
   EXPECT_THAT(outcome.errors, StartsWith("[1/1] clock"));
   std::ifstream file(path);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   ::unlink(path.c_str());
-  EXPECT_THAT(text, HasSubstr("selftest --device cpu --quick --only clock --seed 3"));
+  EXPECT_THAT(text, HasSubstr("selftest --device cpu --quick --only clock --seed 3 --details"));
   EXPECT_THAT(text, HasSubstr(outcome.output.substr(outcome.output.find("| proof"))));
 }
 
 TEST(SelftestCommand, WhatTheDeviceCannotDoIsSkippedWithAReason) {
   const Outcome outcome = run_tool("selftest --device cpu --quick --only trace");
   EXPECT_EQ(outcome.exit_code, kMissed);  // nothing passed
-  EXPECT_THAT(outcome.output, HasSubstr("- trace, whole proof: a CPU has no kernels to trace"));
+  EXPECT_THAT(outcome.output, StartsWith("**NOT PROVEN**: 0 of 0 lines missed, 1 skipped, in "));
+  EXPECT_THAT(outcome.output, HasSubstr("- skipped: trace, whole proof: a CPU has no kernels to trace"));
 }
 
 // Processes now running that have the text in their arguments.
@@ -87,7 +88,7 @@ TEST(SelftestCommand, ListsItsProofsAndItsPlan) {
   const Outcome list = run_tool("selftest --list");
   EXPECT_EQ(list.exit_code, 0);
   for (const char* name : {"spin", "cycles", "copies", "clock", "trace", "pairs"}) {
-    EXPECT_THAT(list.output, HasSubstr("| " + std::string(name) + " ")) << name;
+    EXPECT_THAT(list.output, HasSubstr("- **" + std::string(name) + "** (")) << name;
   }
   const Outcome plan = run_tool("selftest --device cpu --only spin --quick --dry-run");
   EXPECT_EQ(plan.exit_code, 0);

@@ -1,7 +1,9 @@
 // The whole tool on a simulated GPU.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/command.hpp"
 
@@ -12,15 +14,43 @@ using nlohmann::json;
 using test::Outcome;
 using test::run_tool;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kConvolution = "conv2d:n=256,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc";
 
 TEST(VirtualTool, RunsAnOperationAndSaysThatItIsSimulated) {
   const Outcome outcome = run_tool(std::string("run ") + kConvolution + " --device virtual:h200");
   EXPECT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
-  EXPECT_THAT(outcome.output, HasSubstr("(simulated) (virtual:h200)"));
-  EXPECT_THAT(outcome.output, HasSubstr("cold sustained"));
+  EXPECT_THAT(outcome.output, HasSubstr(", warm burst, 17"));
+  EXPECT_THAT(outcome.output, HasSubstr(" MHz, virtual H200 (simulated), jitterscope "));
+  EXPECT_THAT(outcome.output, HasSubstr("| cold burst |"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("| warm sustained |")));
   EXPECT_THAT(outcome.errors, HasSubstr("(simulated)"));
+}
+
+TEST(VirtualTool, PointsToTheSustainedLoadThatItDoesNotMeasure) {
+  const Outcome hot = run_tool(std::string("run ") + kConvolution + " --device virtual:h200");
+  EXPECT_THAT(hot.output, HasSubstr("**sustained_differs**: +"));
+  EXPECT_THAT(hot.output, HasSubstr(" of 700 W)"));
+  EXPECT_THAT(run_tool("run copy:bytes=64Mi --device virtual:h200").output, Not(HasSubstr("sustained")));
+  EXPECT_THAT(run_tool(std::string("run ") + kConvolution + " --device virtual:quiet").output,
+              Not(HasSubstr("sustained")));
+  const Outcome both =
+      run_tool(std::string("run ") + kConvolution + " --device virtual:h200 --load burst,sustained");
+  EXPECT_THAT(both.output, HasSubstr("| warm sustained |"));
+  EXPECT_THAT(both.output, Not(HasSubstr("sustained_differs")));
+}
+
+// The last moments without pause come after all that is measured.
+TEST(VirtualTool, WhatPointsToTheSustainedLoadMovesNoNumber) {
+  const auto medians = [](const std::string& flags) {
+    std::vector<double> times;
+    const std::string run = std::string("run ") + kConvolution + " --device virtual:h200 --json -";
+    const json document = json::parse(run_tool(run + flags).output);
+    for (const json& row : document.at("summary")) times.push_back(row.at("median_seconds"));
+    return times;
+  };
+  EXPECT_EQ(medians(""), medians(" --load burst"));
 }
 
 json run_json(const std::string& arguments) {
@@ -42,9 +72,12 @@ TEST(VirtualTool, GivesTheSameForTheSameSeed) {
 }
 
 TEST(VirtualTool, RunsAWholeModel) {
-  const Outcome outcome = run_tool("run resnet18 --device virtual:h200 --no-ceilings");
+  const Outcome outcome = run_tool("run resnet18 --device virtual:h200 --no-ceilings --top all");
   EXPECT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << outcome.errors;
   EXPECT_THAT(outcome.output, HasSubstr("|  65 | conv1.wgrad"));
+  const Outcome page = run_tool("run resnet18 --device virtual:h200 --no-ceilings");
+  EXPECT_THAT(page.output, HasSubstr("The 10 slowest of 65 operations; the other 55 take "));
+  EXPECT_LE(std::ranges::count(page.output, '\n'), 40);
 }
 
 TEST(VirtualTool, Verifies) {

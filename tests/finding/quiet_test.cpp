@@ -50,9 +50,15 @@ TEST(Quiet, AFindingHasASentenceARemedyAndEvidence) {
   };
   const auto findings = find_all(simulated::result_of({simulated::measure(record, 1)}), simulated::context());
   ASSERT_GE(findings.size(), 3u);
+  const auto drift = simulated::with_id(findings, "drift");
+  ASSERT_EQ(drift.size(), 1u);
+  EXPECT_NEAR(drift[0].effect.value(), 0.033, 0.01);
   for (const Finding& finding : findings) {
     EXPECT_TRUE(finding.sentence.ends_with(".")) << finding.sentence;
     EXPECT_TRUE(finding.remedy.ends_with(".")) << finding.remedy;
+    EXPECT_FALSE(finding.headline.empty()) << finding.id;
+    EXPECT_LE(finding.headline.size(), 80u) << "a list has a line for each";
+    EXPECT_FALSE(finding.headline.ends_with(".")) << finding.headline;
     EXPECT_THAT(finding.evidence, ::testing::Not(::testing::IsEmpty())) << finding.id;
   }
 }

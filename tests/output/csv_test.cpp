@@ -26,7 +26,7 @@ RunRecord one_round(const std::string& operation) {
   return record;
 }
 
-TEST(Csv, EmptyRecordHasAHeader) { EXPECT_EQ(run_csv(RunRecord()), kHeader); }
+TEST(Csv, EmptyRecordHasAHeader) { EXPECT_EQ(launches_csv(RunRecord()), kHeader); }
 
 TEST(Csv, OneLinePerValue) {
   RunRecord record = one_round("spin:ns=1000");
@@ -34,7 +34,7 @@ TEST(Csv, OneLinePerValue) {
   record.results[0].measurements[0].rounds[0].clock = megahertz(1716);
   record.results[0].measurements[0].rounds[0].launches_per_value = 8;
   EXPECT_EQ(
-      run_csv(record),
+      launches_csv(record),
       kHeader +
           "spin:ns=1000,a;b,warm,burst,normal,0,saturated,events,0,0,0.0001279,1716000000,0.02,1\r\n"
           "spin:ns=1000,a;b,warm,burst,normal,0,saturated,events,0,8,0.000128001,1716000000,0.02,1\r\n");
@@ -44,12 +44,12 @@ TEST(Csv, QuotesAndAbsentValues) {
   RunRecord record = one_round("say \"a,b\"\nµ");
   record.results[0].measurements[0].rounds[0].launches = {
       Nanoseconds(std::numeric_limits<double>::quiet_NaN())};
-  EXPECT_EQ(run_csv(record),
+  EXPECT_EQ(launches_csv(record),
             kHeader + "\"say \"\"a,b\"\"\nµ\",,warm,burst,normal,0,saturated,events,0,0,,,0.02,1\r\n");
 }
 
 TEST(Csv, RoundsBeforeTheSettledPartAreMarked) {
-  const std::string text = run_csv(test::sample_operation());
+  const std::string text = launches_csv(test::sample_operation());
   EXPECT_NE(text.find("warm,sustained,normal,0,saturated,events,1,2,0.00020604,1716000000,0.1,0\r\n"),
             std::string::npos);
   EXPECT_NE(text.find("warm,sustained,normal,0,saturated,events,2,0,0.000204,1716000000,0.2,1\r\n"),

@@ -32,6 +32,23 @@ TEST(DisplayText, CutKeepsWholeCharacters) {
   EXPECT_EQ(cut_to_width("abc", 0), "");
 }
 
+TEST(DisplayText, ANameIsShortenedWhereItSaysLeast) {
+  EXPECT_EQ(shortened("conv2d n=32,c=64", 16), "conv2d n=32,c=64");
+  EXPECT_EQ(shortened("conv2d n=32,c=64,hw=56", 21), "conv2d n=32,c=64,…");
+  EXPECT_EQ(shortened("conv2d n=32,c=64,hw=56", 15), "conv2d n=32,…");
+  // Of a path both ends tell it from others.
+  EXPECT_EQ(shortened("layer2.0.downsample.0.dgrad", 20), "layer2.0.d…e.0.dgrad");
+  for (std::size_t width = 1; width < 27; ++width) {
+    EXPECT_LE(display_width(shortened("layer2.0.downsample.0.dgrad", width)), width);
+    EXPECT_LE(display_width(shortened("日本語日本語日本語", width)), width);
+  }
+}
+
+TEST(DisplayText, NoNumberIsCutInTwo) {
+  EXPECT_EQ(shortened("relu count=12345678,dtype=f32", 15), "relu count=…");
+  EXPECT_EQ(shortened("block1234567890end", 12), "block…end");
+}
+
 TEST(DisplayText, WrappedLinesFitAndLoseNoWord) {
   EXPECT_EQ(wrapped("one two three", 8, 2), "one two\n  three\n");
   EXPECT_EQ(wrapped("  a   b ", 80), "a b\n");

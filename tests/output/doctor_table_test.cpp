@@ -48,7 +48,7 @@ Check check_about(const NoiseFloor& floor, const std::string& subject) {
 }
 
 TEST(DoctorText, OneLineForEachThingWithItsRemedyBelow) {
-  EXPECT_EQ(doctor_text(sample_report()), R"(Devices
+  EXPECT_EQ(doctor_text(sample_report(), 120), R"(Devices
   ok       cpu: A CPU
   ok       cuda:0: A GPU (the one looked at here)
   missing  cuda:1: it fell off the bus
@@ -75,15 +75,16 @@ Believe the tool here? jitterscope selftest --device cuda:0
 TEST(DoctorText, PointsToTheSelftestOfADeviceThatIsThere) {
   DoctorReport report = sample_report();
   report.device = "cpu";
-  EXPECT_THAT(doctor_text(report), HasSubstr("\nBelieve the tool here? jitterscope selftest --device cpu\n"));
+  EXPECT_THAT(doctor_text(report, 120),
+              HasSubstr("\nBelieve the tool here? jitterscope selftest --device cpu\n"));
   report.device.clear();
-  EXPECT_THAT(doctor_text(report), testing::Not(HasSubstr("selftest")));
+  EXPECT_THAT(doctor_text(report, 120), testing::Not(HasSubstr("selftest")));
 }
 
 TEST(DoctorText, NoiseFloor) {
   DoctorReport report = sample_report();
   report.noise_floor = sample_floor();
-  const std::string text = doctor_text(report);
+  const std::string text = doctor_text(report, 120);
   EXPECT_THAT(text, HasSubstr(R"(Noise floor of cuda:0, measured in 4.7 s
   ok       events: a pair of marks adds 2.91 ± 0.03 µs, which is taken off; from 6.0 µs on a time is known to ±0.5 %;
            the timer steps by 32 ns

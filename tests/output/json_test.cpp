@@ -43,6 +43,24 @@ TEST(Json, RecordsAreValid) {
   EXPECT_EQ(validate_record(run_json(RunRecord())), 0);
 }
 
+TEST(Json, OperationsHaveTheirParametersAndEachTimeAFlatRow) {
+  RunRecord record = test::sample_operation();
+  record.device_note = "No NVIDIA GPU can be used (no driver); timing on the CPU.";
+  record.results[0].load_probe =
+      LoadProbe{CacheState::warm, milliseconds(500), microseconds(200), megahertz(1500), Watts(690), 0.9};
+  const std::string text = run_json(record);
+  EXPECT_EQ(validate_record(text), 0);
+  const Json document = Json::parse(text);
+  EXPECT_EQ(document.at("results").at(0).at("parameters").at("m"), 4096);
+  EXPECT_EQ(document.at("summary").size(), 3u);
+  EXPECT_EQ(document.at("summary").at(0).at("median_seconds"), 0.00018);
+  EXPECT_EQ(document.at("device_note"), record.device_note);
+  EXPECT_EQ(document.at("results").at(0).at("load_probe").at("power_watts"), 690);
+  const Json finding = Json::parse(run_json(test::sample_model())).at("results").at(0).at("findings").at(0);
+  EXPECT_EQ(finding.at("effect"), 0.11);
+  EXPECT_EQ(finding.at("headline"), "the power cap lowers the SM clock");
+}
+
 TEST(Json, AbsentAndOddValuesAreValid) {
   RunRecord record = test::sample_model();
   record.title = "\xff\"\n\\µ|";
@@ -62,6 +80,10 @@ TEST(Json, AbsentAndOddValuesAreValid) {
 TEST(Json, DamagedRecordsAreRefused) {
   EXPECT_EQ(validate_record(damaged("/title", "other")), 0) << "the control: a change that does no harm";
   EXPECT_EQ(validate_record(damaged("/version", 2)), 1);
+  EXPECT_EQ(validate_record(damaged("/summary/0/operation", nullptr)), 1);
+  EXPECT_EQ(validate_record(damaged("/summary/0/median_seconds", "20 us")), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/parameters", nullptr)), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/parameters/n", Json::array())), 1);
   EXPECT_EQ(validate_record(damaged("/device", nullptr)), 1);
   EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/rounds/3/launch_seconds/1", "20 us")), 1);
   EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/conditions/cache", "lukewarm")), 1);

@@ -17,14 +17,16 @@ Model sample_model() {
 }
 
 TEST(ListText, LayersOfAModel) {
-  EXPECT_EQ(model_text(sample_model()), R"(**tiny**: two products and a copy.
-4 layers, 2 different operations; together 6 GFLOP and at least 38.1 MB moved. GFLOP and MB are of one launch.
+  EXPECT_EQ(model_text(sample_model(), 100), R"(**tiny**: two products and a copy.
+4 layers, 2 different operations; together 6 GFLOP and at least 38.1 MB moved. GFLOP and MB are of
+one launch.
 
 |   # | count | operation                             | GFLOP |  MB | layers       |
 | --: | ----: | ------------------------------------- | ----: | --: | ------------ |
 |   1 |     3 | matmul:m=1000,n=1000,k=1000,dtype=f32 |     2 |  12 | a and 2 more |
 |   2 |     1 | copy:bytes=1048576,kind=d2d           |     0 | 2.1 | d            |
 )");
+  EXPECT_THAT(model_text(sample_model(), 60), HasSubstr("| matmul:m=1000,n=1000,…      |"));
 }
 
 TEST(ListText, OneLayerIsNotCalledLayers) {
@@ -46,10 +48,8 @@ TEST(ListText, ModelsThatCannotBeReadSayWhy) {
                     {"broken", "", 0, 0, "line 3: expected ','"}};
   EXPECT_EQ(list_text(listing), R"(## Models
 
-| model  | layers | different | description                   |
-| ------ | -----: | --------: | ----------------------------- |
-| tiny   |      4 |         2 | two products and a copy       |
-| broken |      – |         – | damaged: line 3: expected ',' |
+- **tiny**: 4 layers, 2 different; two products and a copy
+- **broken**: damaged: line 3: expected ','
 
 `jitterscope list MODEL` shows its layers.
 )");
@@ -65,19 +65,27 @@ TEST(ListText, ProvidersSayWhyTheyAreMissing) {
   listing.providers = list_providers(cpu, cuda, "");
   EXPECT_EQ(list_text(listing), R"(## Providers
 
-| provider | device | operations                  | state               |
-| -------- | ------ | --------------------------- | ------------------- |
-| onednn   | cpu    | conv2d, matmul, linear      | found 3.5.0         |
-| builtin  | cpu    | copy, fill, add, relu, spin | part of jitterscope |
-| torch    | cpu    | aten                        | found 2.11.0        |
-| cudnn    | cuda   | conv2d                      | found 9.19.0        |
-| cublaslt | cuda   | matmul, linear              | missing: not found  |
-| builtin  | cuda   | copy, fill, add, relu, spin | part of jitterscope |
-| torch    | cuda   | aten                        | missing: not built  |
+- **onednn on cpu**: conv2d, matmul, linear; found 3.5.0
+- **builtin on cpu**: copy, fill, add, relu, spin; part of jitterscope
+- **torch on cpu**: aten; found 2.11.0
+- **cudnn on cuda**: conv2d; found 9.19.0
+- **cublaslt on cuda**: matmul, linear; missing: not found
+- **builtin on cuda**: copy, fill, add, relu, spin; part of jitterscope
+- **torch on cuda**: aten; missing: not built
 )");
   listing.providers = list_providers(cpu, {}, "no driver");
   EXPECT_THAT(list_text(listing),
-              HasSubstr("| builtin  | cuda   | copy, fill, add, relu, spin | missing: no driver"));
+              HasSubstr("- **builtin on cuda**: copy, fill, add, relu, spin; missing: no driver"));
+}
+
+TEST(ListText, BesideOtherSectionsOperationsAreALineEach) {
+  Listing listing;
+  listing.operations = true;
+  listing.models.emplace();
+  const std::string text = list_text(listing);
+  EXPECT_THAT(text, HasSubstr("- **conv2d**: 2-D convolution"));
+  EXPECT_THAT(text, HasSubstr("`jitterscope list operations` shows their parameters"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("(required)")));
 }
 
 TEST(ListText, EveryOperationHasItsParametersAndAnExampleThatIsRead) {
@@ -91,7 +99,7 @@ TEST(ListText, EveryOperationHasItsParametersAndAnExampleThatIsRead) {
     EXPECT_THAT(text, HasSubstr("`jitterscope run " + quote + help.example + quote + "`"));
     EXPECT_NO_THROW(Operation::parse(help.example));
     for (const ParameterHelp& parameter : help.parameters)
-      EXPECT_THAT(text, HasSubstr("| " + parameter.name + " "));
+      EXPECT_THAT(text, HasSubstr("- " + parameter.name + " ("));
   }
 }
 

@@ -58,7 +58,7 @@ int validate_methods(const std::string& text) {
 
 // clang-format off
 TEST(MethodsTable, RowsAndSentences) {
-  EXPECT_EQ(methods_table(sample()), R"(**matmul:m=512,n=512,k=512,dtype=bf16** by every method on NVIDIA H200 (cuda:0), cublaslt, clock 1716 MHz.
+  EXPECT_EQ(methods_table(sample(), 120), R"(**matmul:m=512,n=512,k=512,dtype=bf16** by every method on NVIDIA H200 (cuda:0), cublaslt, clock 1716 MHz.
 Conditions: 3 repetitions, methods in random order, a random idle of 20–80 ms before each; n = 20 launches; data normal;
 caches warm but where a row says otherwise.
 Constants: events 2.91 ± 0.05 µs, slope 100 ± 20 ns (against CUPTI). One launch costs the host 3.10 µs.
@@ -84,16 +84,16 @@ TEST(MethodsTable, AFailureAndAnInterruptionAreSaid) {
   MethodsRecord record = sample();
   record.comparison.readings[0].absent = "the launch failed";
   record.comparison.interrupted = true;
-  EXPECT_THAT(methods_table(record),
+  EXPECT_THAT(methods_table(record, 120),
               HasSubstr("1. wall time: adds 5.0 µs; then it failed: the launch failed.\n"));
-  EXPECT_THAT(methods_table(record), HasSubstr("Interrupted: "));
+  EXPECT_THAT(methods_table(record, 120), HasSubstr("Interrupted: "));
 }
 
 TEST(MethodsTable, OneRepetitionHasNoSpread) {
   MethodsRecord record = sample();
   for (MethodReading& reading : record.comparison.readings)
     reading.times.resize(std::min<std::size_t>(1, reading.times.size()));
-  EXPECT_THAT(methods_table(record), HasSubstr("reference |      – |"));
+  EXPECT_THAT(methods_table(record, 120), HasSubstr("reference |      – |"));
 }
 
 TEST(MethodsJson, IsValidAndHoldsTheTimes) {

@@ -42,7 +42,7 @@ TEST(ProgressLine, BeforeTheFirstRound) {
   Progress progress;
   progress.operation = "a\nb";
   progress.precision = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(progress_line(progress, {1, 1}, 80), "[1/1] a b warm burst");
+  EXPECT_EQ(progress_line(progress, {1, 1}, 80), "[1/1] a b");
 }
 
 // A terminal of 60 columns whose other end is read by the test.

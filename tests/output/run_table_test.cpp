@@ -18,88 +18,60 @@ using testing::Not;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+std::string details(const RunRecord& record, std::size_t width = 120) {
+  return run_table(record, {.width = width, .details = true, .findings = FindingsShown::all});
+}
+
 // clang-format off
 TEST(RunTable, Model) {
-  EXPECT_EQ(run_table(test::sample_model()), R"(**tiny** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit 700 W.
-Time of one launch, the median over rounds; ± is half its 95 % interval. warm: operands as the last launch left them;
-cold: no operand cached, other lines clean; burst: short rounds with idle between; saturated: the queue is never empty;
-data: normal.
-Ceilings measured here: 4.31 TB/s (copy), 795 TFLOP/s (matmul:m=8192,n=8192,k=8192,dtype=f16).
+  EXPECT_EQ(run_table(test::sample_model()), R"(**tiny** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit
+700 W.
 The same in all operations that have it: n=32,dtype=f16.
 
-|   # | layer               | operation                              |       warm burst |       cold burst |
-| --: | ------------------- | -------------------------------------- | ---------------: | ---------------: |
-|   1 | layer1.0.conv1 ×2   | conv2d nhwc c=64,hw=56,k=64,rs=3,pad=1 | 20.00 µs ± 0.1 % | 22.00 µs ± 0.1 % |
-|   2 | layer2.0.downsample | conv2d nhwc c=64,hw=56,k=128,rs=1      | 30.00 µs ± 0.1 % | 33.00 µs ± 0.1 % |
-|   3 | fc                  | linear in=512,out=1000                 |           failed |           failed |
-|     | total ×4            |                                        |     over 70.0 µs |     over 77.0 µs |
+|   # | layer               | share |       warm burst |       cold burst |
+| --: | ------------------- | ----: | ---------------: | ---------------: |
+|     | total of 4 calls    | 100 % |     over 70.0 µs |     over 77.0 µs |
+|   1 | 2× layer1.0.conv1   |  57 % | 20.00 µs ± 0.1 % | 22.00 µs ± 0.1 % |
+|   2 | layer2.0.downsample |  43 % | 30.00 µs ± 0.1 % | 33.00 µs ± 0.1 % |
+|   3 | fc                  |     – |           failed |           failed |
 
-|   # | layer               | share |    clock |        rate | of ceiling | bound by | launch | first call |
-| --: | ------------------- | ----: | -------: | ----------: | ---------: | -------- | -----: | ---------: |
-|   1 | layer1.0.conv1 ×2   |  57 % | 1716 MHz | 500 TFLOP/s |       63 % | compute  | 4.1 µs |      14 ms |
-|   2 | layer2.0.downsample |  43 % | 1716 MHz | 333 TFLOP/s |       42 % | compute  | 4.1 µs |      14 ms |
-|   3 | fc                  |     – |        – |           – |          – | –        | 4.1 µs |      14 ms |
+All run by cudnn eng28.
 
-Clock, rate, shares and the nearer ceiling are those of warm burst; launch is the host's time for one launch call. Share
-is of the total. The total adds the layers' times, none of the work between them; its ± adds their half-widths, as they
-share the clock, and for each launch what is not known of the instrument's constant, which no ± of a layer holds.
+Findings (causes and remedies: --findings all):
 
-|   # | operation           | run by      |
-| --: | ------------------- | ----------- |
-|   1 | layer1.0.conv1      | cudnn eng28 |
-|   2 | layer2.0.downsample | cudnn eng28 |
-|   3 | fc                  | cudnn eng28 |
-
-Findings:
-
-1. **other_process** Another process uses the GPU.
-   Remedy: End process 4711.
-2. **power_cap** (2 operations: #1, #2) for example #1 layer1.0.conv1: The power cap held the clock at 1716 MHz.
-   Remedy: Compare at equal clocks.
+1. **other_process**: 1 other process
+2. **power_cap**: the power cap lowers the SM clock (#2 and 1 more)
 
 Failed:
 
 - #3 fc: out of memory: 12 GiB needed, 3 GiB free
 
-Verified against a float64 reference: 1 of 2 passed; largest relative error 0.00015.
-For 1 of them the reference is the same code: rounding and missing elements would show, a wrong formula would not.
+Verified against a float64 reference: 1 of 2 passed; largest relative error
+0.00015.
+For 1 of them the reference is the same code: rounding and missing elements
+would show, a wrong formula would not.
 
-- #2 layer2.0.downsample: relative error 0.25, more than the tolerance 0.001; 3 elements never written (65536 of 65536
-  elements checked)
+- #2 layer2.0.downsample: relative error 0.25, more than the tolerance 0.001; 3
+  elements never written (65536 of 65536 elements checked)
 
-Every round and launch: add --json FILE or --csv FILE.
+More: --details here, --csv FILE a row for each time, --json FILE everything.
 )");
 }
 
 TEST(RunTable, OneOperation) {
-  EXPECT_EQ(run_table(test::sample_operation()), R"(**matmul:m=4096,n=4096,k=4096,dtype=f16** on NVIDIA H200 (cuda:0); clock 1716 MHz, maximum 1980 MHz, power limit 700 W.
-Time of one launch, the median over rounds; ± is half its 95 % interval. warm: operands as the last launch left them;
-cold: no operand cached, other lines clean; burst: short rounds with idle between; sustained: without pause until time
-and clock settle; saturated: the queue is never empty; data: normal.
-Ceilings measured here: 4.31 TB/s (copy), 795 TFLOP/s (matmul:m=8192,n=8192,k=8192,dtype=f16).
+  EXPECT_EQ(run_table(test::sample_operation()), R"(**matmul:m=4096,n=4096,k=4096,dtype=f16**
+180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, NVIDIA H200, jitterscope 0.1.0
 
-Work: cudnn eng28, 137 GFLOP, at least 19.1 MiB to move, workspace 64 KiB.
-Costs outside the times: launch on the host 4.1 µs, first call 14 ms, preparation 120 ms.
+Work: run by cudnn eng28, 137 GFLOP, at least 19.1 MiB to move, workspace 64
+KiB.
 
-| conditions     |           median |  95 % interval |         p5–p95 |  minimum |  maximum |        rate | of ceiling |
-| -------------- | ---------------: | -------------: | -------------: | -------: | -------: | ----------: | ---------: |
-| warm burst     | 180.0 µs ± 0.1 % | 179.8–180.2 µs | 179.1–181.8 µs | 178.2 µs | 183.6 µs | 761 TFLOP/s |       96 % |
-| cold burst     | 198.0 µs ± 0.1 % | 197.8–198.2 µs | 197.0–200.0 µs | 196.0 µs | 202.0 µs | 692 TFLOP/s |       87 % |
-| warm sustained | 204.0 µs ± 0.3 % | 203.4–204.6 µs | 203.0–206.0 µs | 202.0 µs | 208.1 µs | 672 TFLOP/s |       84 % |
+| conditions     |           median |    clock |        rate | of ceiling |
+| -------------- | ---------------: | -------: | ----------: | ---------: |
+| warm burst     | 180.0 µs ± 0.1 % | 1716 MHz | 761 TFLOP/s |       96 % |
+| cold burst     | 198.0 µs ± 0.1 % | 1716 MHz | 692 TFLOP/s |       87 % |
+| warm sustained | 204.0 µs ± 0.3 % | 1716 MHz | 672 TFLOP/s |       84 % |
 
-| conditions     |    clock |      time at reference clock | cycles | rounds × launches | read by                     |
-| -------------- | -------: | ---------------------------: | -----: | ----------------: | --------------------------- |
-| warm burst     | 1716 MHz | 180.0 µs ± 0.2 % at 1716 MHz | 308880 |            10 × 3 | events, less 4.35 ± 0.05 µs |
-| cold burst     | 1716 MHz | 198.0 µs ± 0.2 % at 1716 MHz | 339768 |            10 × 3 | events, less 4.35 ± 0.05 µs |
-| warm sustained | 1716 MHz | 204.0 µs ± 0.2 % at 1716 MHz | 350064 |            10 × 3 | events, less 4.35 ± 0.05 µs |
-
-warm burst: 2 modes, 180.0 µs (75 %), 190.0 µs (25 %).
-warm burst: 80 % of the time follows the clock; 36.0 µs does not.
-cold burst: 80 % of the time follows the clock; 39.6 µs does not.
-warm sustained: steady after 1.2 s, 3.4 s of the operation watched.
-warm sustained: 80 % of the time follows the clock; 40.8 µs does not.
-
-Every round and launch: add --json FILE or --csv FILE.
+More: --details here, --csv FILE a row for each time, --json FILE everything.
 )");
 }
 // clang-format on
@@ -116,6 +88,9 @@ std::ptrdiff_t bars(const std::string& line) {
   }
   return count;
 }
+
+// The line to quote is one line, however wide the page is.
+constexpr std::size_t kQuoted = 140;
 
 void expect_well_formed(const std::string& text, std::size_t width) {
   std::istringstream lines(text);
@@ -148,10 +123,68 @@ TEST(RunTable, LayersInFourConditionsFitAPage) {
     }
     record.results.push_back(result);
   }
-  const std::string text = run_table(record);
-  expect_well_formed(text, 120);
-  EXPECT_THAT(text, HasSubstr("cold sustained"));
-  EXPECT_THAT(text, HasSubstr("**power_cap** (20 operations: #1–20)"));
+  for (const std::size_t width : {80u, 100u, 120u}) {
+    for (const std::string& text : {run_table(record, {.width = width}), details(record, width)}) {
+      expect_well_formed(text, width);
+      EXPECT_THAT(text, HasSubstr("cold sustained"));
+      EXPECT_THAT(text, HasSubstr("#20"));
+    }
+  }
+  EXPECT_THAT(details(record), HasSubstr("**power_cap** (20 operations: #1–20)"));
+}
+
+// 15 layers of 1 to 15 µs: the three slowest are 42 of 120.
+TEST(RunTable, TheSlowestLayersFollowTheTotalAndTheRestIsCounted) {
+  const std::string text = run_table(test::model_of(15), {.top = 3});
+  const auto at = [&](const std::string& what) { return text.find(what); };
+  EXPECT_LT(at("total of 15 calls"), at("layer15"));
+  EXPECT_LT(at("layer15"), at("layer14"));
+  EXPECT_LT(at("layer14"), at("layer13"));
+  EXPECT_EQ(at("layer12"), std::string::npos);
+  EXPECT_THAT(text, HasSubstr("|  15 | layer15           |  12 % |"));
+  EXPECT_THAT(text,
+              HasSubstr("The 3 slowest of 15 operations; the other 12 take 65 % of the total: --top all"));
+  EXPECT_THAT(text, HasSubstr("|     | total of 15 calls | 100 % | 120.0 µs ± "));
+  EXPECT_THAT(run_table(test::model_of(15)), Not(HasSubstr("--top all")));
+  EXPECT_LT(run_table(test::model_of(15)).find("layer1 "), run_table(test::model_of(15)).find("layer2 "));
+}
+
+TEST(RunTable, WhatAllRowsSayIsSaidOnce) {
+  RunRecord record = test::model_of(12);
+  EXPECT_THAT(run_table(record), HasSubstr("\nAll run by cudnn eng28.\n"));
+  EXPECT_THAT(details(record), HasSubstr("\nAll run by cudnn eng28.\n"));
+  record.results[3].algorithm = "eng5";
+  EXPECT_THAT(run_table(record), Not(HasSubstr("run by")));
+  EXPECT_THAT(details(record), HasSubstr("|   4 | layer4    | cudnn eng5  |"));
+}
+
+TEST(RunTable, TheFirstLineOfOneOperationCanBeQuoted) {
+  RunRecord record = test::sample_operation();
+  EXPECT_THAT(run_table(record),
+              HasSubstr("**\n180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, "
+                        "NVIDIA H200, jitterscope 0.1.0\n"));
+  Measurement& measurement = record.results[0].measurements[0];
+  measurement.constant.uncertainty = microseconds(2);
+  for (Round& round : measurement.rounds) round.launches_per_value = 1;
+  measurement.conditions.data = DataKind::zeros;
+  measurement.conditions.queue = QueueMode::eager;
+  record.results[0].measurements.resize(1);
+  EXPECT_THAT(run_table(record),
+              HasSubstr("179.8–180.2 µs, instrument ± 2.0 µs), warm burst zeros eager, 1716"));
+}
+
+TEST(RunTable, ASustainedLoadThatDidNotSettleIsNotQuotedAsIfItHad) {
+  RunRecord record = test::sample_operation();
+  std::swap(record.results[0].measurements[0], record.results[0].measurements[2]);
+  EXPECT_THAT(run_table(record), Not(HasSubstr("not steady")));
+  record.results[0].measurements[0].steadiness->verdict = Steadiness::Verdict::never_steady;
+  EXPECT_THAT(run_table(record), HasSubstr("warm sustained, not steady, 1716 MHz"));
+}
+
+TEST(RunTable, WhyTheCpuWasTakenStandsFirst) {
+  RunRecord record = test::sample_operation();
+  record.device_note = "No NVIDIA GPU can be used (no driver); timing on the CPU.";
+  EXPECT_TRUE(run_table(record).starts_with(record.device_note + "\n"));
 }
 
 TEST(RunTable, OddNamesBreakNothing) {
@@ -161,10 +194,12 @@ TEST(RunTable, OddNamesBreakNothing) {
   record.results[1].operation = "my \"kernel\"<a|b>:\r\n";
   record.results[1].findings[0].sentence = "first\n\n| second";
   record.results[2].failure = "line 1\nline 2";
-  expect_well_formed(run_table(record), 120);
-  EXPECT_THAT(run_table(record), Not(HasSubstr("\x1b")));
+  expect_well_formed(run_table(record), 80);
+  expect_well_formed(details(record), 120);
+  EXPECT_THAT(details(record), Not(HasSubstr("\x1b")));
   record.results.resize(1);
-  expect_well_formed(run_table(record), 120);
+  expect_well_formed(run_table(record), kQuoted);
+  expect_well_formed(details(record), kQuoted);
 }
 
 TEST(RunTable, EmptyRecord) { EXPECT_EQ(run_table(RunRecord()), "Nothing was measured.\n"); }
@@ -195,6 +230,7 @@ TEST(RunTable, InterruptedBeforeAnInterval) {
   const std::string text = run_table(record);
   expect_well_formed(text, 140);
   EXPECT_THAT(text, HasSubstr("| 180.0 µs, no interval (3 rounds) |"));
+  EXPECT_THAT(text, HasSubstr("\n180.0 µs, no interval (3 rounds), warm burst, NVIDIA H200"));
   EXPECT_THAT(text, HasSubstr("Interrupted: these are the results so far.\n"));
   EXPECT_THAT(text, HasSubstr("1 of 1 times did not reach the precision asked, ± 0.5 %."));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
@@ -206,16 +242,9 @@ TEST(RunTable, FreshDataStandsBesideTheTime) {
   for (Measurement& measurement : record.results[0].measurements) measurement.conditions.fresh_data = true;
   const std::string text = run_table(record);
   EXPECT_THAT(text, HasSubstr("| warm burst fresh "));
-  EXPECT_THAT(text, HasSubstr("fresh: each launch takes the next of several sets of operands"));
-  EXPECT_THAT(text, Not(HasSubstr("as the last launch left them")));
-}
-
-TEST(RunTable, KernelsThatCouldNotBeTracedAreSaidOnce) {
-  RunRecord record = test::sample_model();
-  for (Result& result : record.results) {
-    result.without_kernels = Shortfall{ExitCode::missing, "CUPTI was not found"};
-  }
-  EXPECT_THAT(run_table(record), HasSubstr("\nNo kernels of #1 and 2 more: CUPTI was not found\n"));
+  EXPECT_THAT(text, HasSubstr(", warm burst fresh, "));
+  EXPECT_THAT(details(record), HasSubstr("fresh: each launch takes the next of several sets of operands"));
+  EXPECT_THAT(details(record), Not(HasSubstr("as the last launch left them")));
 }
 
 TEST(RunTable, ARateAboveMemoryIsInCache) {
@@ -224,14 +253,14 @@ TEST(RunTable, ARateAboveMemoryIsInCache) {
   Result& result = record.results[0];
   result.flops = 1e9;
   result.bytes = Bytes(850000000);
-  std::string text = run_table(record);
+  std::string text = details(record);
   EXPECT_THAT(text, HasSubstr("| 4.72 TB/s |   in cache |\n"));
   EXPECT_THAT(text, HasSubstr("| 4.29 TB/s |      100 % |\n"));
   EXPECT_THAT(
       text, HasSubstr("|\n\nin cache: more bytes per second than memory gives, since the operands stay in a "
                       "cache.\n\n|"));
   record.results.push_back(result);
-  text = run_table(record);
+  text = details(record);
   expect_well_formed(text, 120);
   EXPECT_THAT(text, HasSubstr("| 4.72 TB/s |   in cache |"));
   EXPECT_THAT(text, HasSubstr("one launch call. in\ncache: more bytes per second than memory gives"));
@@ -240,19 +269,7 @@ TEST(RunTable, ARateAboveMemoryIsInCache) {
 TEST(RunTable, ARateAboveTheArithmeticCeilingKeepsItsShare) {
   RunRecord record = test::sample_operation();
   record.results[0].flops = 1.6e11;
-  EXPECT_THAT(run_table(record), HasSubstr("| 889 TFLOP/s |      112 % |"));
-}
-
-TEST(RunTable, ATimeWithoutSteadyStateIsCounted) {
-  RunRecord record = test::sample_operation();
-  Measurement& sustained = record.results[0].measurements[2];
-  EXPECT_THAT(run_table(record), Not(HasSubstr("did not reach")));
-  sustained.steadiness->verdict = Steadiness::Verdict::never_steady;
-  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach a steady state.\n"));
-  record.results[0].measurements[0].precision_asked = 0.0005;
-  EXPECT_THAT(run_table(record), HasSubstr("\n2 of 3 times did not reach the precision asked, ± 0."));
-  sustained.steadiness->verdict = Steadiness::Verdict::steady;
-  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach the precision asked, ± 0."));
+  EXPECT_THAT(details(record), HasSubstr("| 889 TFLOP/s |      112 % |"));
 }
 
 TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
@@ -260,21 +277,21 @@ TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
   Result& result = record.results[0];
   result.flops = 1e9;
   result.bytes = Bytes(400000000);
-  EXPECT_THAT(run_table(record), HasSubstr("| 2.22 TB/s |       52 % |"));
+  EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |       52 % |"));
   record.ceilings = {};
-  EXPECT_THAT(run_table(record), HasSubstr("| 2.22 TB/s |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |          – |"));
   result.flops = 1e11;
-  EXPECT_THAT(run_table(record), HasSubstr("| 556 TFLOP/s |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("| 556 TFLOP/s |          – |"));
   result.flops = 0;
   result.bytes = Bytes(0);
-  EXPECT_THAT(run_table(record), HasSubstr("|    – |          – |"));
+  EXPECT_THAT(details(record), HasSubstr("|    – |          – |"));
 }
 
 TEST(RunTable, DataAndQueueAreNamedWhereTheyDiffer) {
   RunRecord record = test::sample_operation();
   record.results[0].measurements[1].conditions.data = DataKind::zeros;
   EXPECT_THAT(run_table(record), HasSubstr("| cold burst zeros "));
-  EXPECT_THAT(run_table(record), HasSubstr("data: normal, zeros"));
+  EXPECT_THAT(details(record), HasSubstr("data: normal, zeros"));
   EXPECT_THAT(run_table(record), Not(HasSubstr("burst normal saturated")));
 }
 

@@ -105,10 +105,15 @@ RunRecord sample_model() {
         {"power_cap",
          "The power cap held the clock at " + std::to_string(1716 + row) + " MHz.",
          "Compare at equal clocks.",
-         {{"clock_hertz", "1716000000"}}}};
+         {{"clock_hertz", "1716000000"}},
+         "the power cap lowers the SM clock",
+         0.11 + static_cast<double>(row)}};
   }
-  record.findings = {
-      {"other_process", "Another process uses the GPU.", "End process 4711.", {{"pid", "4711"}}}};
+  record.findings = {{"other_process",
+                      "Another process uses the GPU.",
+                      "End process 4711.",
+                      {{"pid", "4711"}},
+                      "1 other process"}};
   return record;
 }
 
@@ -122,6 +127,21 @@ RunRecord sample_operation() {
       sample_measurement(CacheState::warm, Load::sustained, microseconds(204), 0.003));
   result.measurements[0].modes = {{microseconds(180), 0.75}, {microseconds(190), 0.25}};
   record.results = {result};
+  return record;
+}
+
+RunRecord model_of(int layers) {
+  RunRecord record = sample_model();
+  const Result first = record.results[0];
+  record.results.clear();
+  for (int i = 1; i <= layers; ++i) {
+    Result layer = first;
+    layer.layers = {"layer" + std::to_string(i)};
+    layer.count = 1;
+    layer.measurements = {sample_measurement(CacheState::warm, Load::burst, microseconds(i), 0.001)};
+    layer.findings.clear();
+    record.results.push_back(layer);
+  }
   return record;
 }
 

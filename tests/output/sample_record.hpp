@@ -12,4 +12,7 @@ RunRecord sample_model();
 /// One operation in four conditions.
 RunRecord sample_operation();
 
+/// So many layers of 1, 2, 3 … µs, in the order of their times, all by one engine.
+RunRecord model_of(int layers);
+
 }  // namespace jitterscope::test

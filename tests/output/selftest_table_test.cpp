@@ -54,6 +54,8 @@ int validate_selftest(const std::string& text) {
 }
 
 constexpr const char* kTable = R"(
+**MISSED**: 2 of 4 lines missed, 1 skipped, in 41 s.
+
 | proof  | of                | must be           | is                     | verdict    |
 | ------ | ----------------- | ----------------- | ---------------------- | ---------- |
 | spin   | slope, 1 block    | 1.000 ± 0.002     | 0.9998 (0.9996–1.0001) | passed     |
@@ -65,8 +67,6 @@ constexpr const char* kTable = R"(
 - spin, slope, 1 block; slope, 132 blocks: 95 % interval.
 - trace, whole proof: libcupti was not found.
 - pairs, whole proof: a second process failed: out of memory.
-
-2 passed, 2 missed, 1 skipped, in 41 s.
 )";
 
 TEST(SelftestTable, RowsNotesAndCounts) {
@@ -86,21 +86,48 @@ TEST(SelftestTable, MarkdownBeginsWithMachineVersionsDateAndCommand) {
 )") + kTable);
 }
 
+TEST(SelftestSummary, TheVerdictLeadsAndWhatMissedFollows) {
+  EXPECT_EQ(selftest_summary(sample()), R"(**MISSED**: 2 of 4 lines missed, 1 skipped, in 41 s.
+selftest on NVIDIA H200 (cuda:0), seed 4, quick.
+
+- missed: spin, slope, 132 blocks: must be 1.000 ± 0.002, is 1.0110
+  (1.0100–1.0120); 95 % interval
+- missed: pairs, whole proof: must be –, is –; a second process failed: out of
+  memory
+- skipped: trace, whole proof: libcupti was not found
+
+Lines that passed: spin 1, copies 1, trace 0, pairs 0.
+Every line: --details, --markdown FILE or --json FILE.
+)");
+}
+
+TEST(SelftestSummary, WithoutAMissItIsShort) {
+  SelftestRecord record = sample();
+  record.lines.resize(1);
+  EXPECT_EQ(selftest_summary(record), R"(**PASSED**: 0 of 1 line missed, 0 skipped, in 41 s.
+selftest on NVIDIA H200 (cuda:0), seed 4, quick.
+
+Lines that passed: spin 1.
+Every line: --details, --markdown FILE or --json FILE.
+)");
+  record.lines.clear();
+  EXPECT_THAT(selftest_summary(record), HasSubstr("**NOT PROVEN**: "));
+}
+
 TEST(SelftestTable, AnInterruptionIsSaid) {
   SelftestRecord record = sample();
-  EXPECT_THAT(selftest_table(record), testing::Not(HasSubstr("Interrupted")));
+  EXPECT_THAT(selftest_table(record), testing::Not(HasSubstr("interrupted")));
   record.interrupted = true;
-  EXPECT_THAT(selftest_table(record), HasSubstr("Interrupted: these are the proofs so far.\n"));
+  EXPECT_THAT(selftest_table(record), HasSubstr("; interrupted: these are the proofs so far.\n"));
+  EXPECT_THAT(selftest_summary(record), HasSubstr("interrupted: these are the"));
 }
 
 TEST(SelftestTable, ListOfProofs) {
   const std::vector<selftest::Proof> proofs = {
       {"coverage", "intervals hold the truth", selftest::Place::simulation, {}, {}, nullptr},
       {"spin", "known time", selftest::Place::machine, {}, {}, nullptr}};
-  EXPECT_EQ(proofs_table(proofs), R"(| proof    | runs on    | shows                    |
-| -------- | ---------- | ------------------------ |
-| coverage | virtual    | intervals hold the truth |
-| spin     | any device | known time               |
+  EXPECT_EQ(proofs_table(proofs), R"(- **coverage** (virtual): intervals hold the truth
+- **spin** (any device): known time
 )");
 }
 

@@ -43,7 +43,7 @@ RunRecord three_calls() {
 
 // On one line, since where lines break does not matter.
 std::string text_of(const RunRecord& record) {
-  std::string text = sequence_section(record, label_conditions(record), {"relu"});
+  std::string text = sequence_section({record, label_conditions(record), {"relu"}, {0}, {.details = true}});
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
@@ -108,6 +108,15 @@ TEST(SequenceSection, CallsThatReadWhatNoneWroteAreCounted) {
   EXPECT_THAT(text_of(record), HasSubstr("1 of them reads something that no call of the sequence wrote"));
   record.sequence->is_connected = false;
   EXPECT_THAT(text_of(record), HasSubstr("each with memory of its own"));
+}
+
+TEST(SequenceSection, TheFirstPageSaysWhichTimeAloneIsNearest) {
+  const RunRecord record = three_calls();
+  const std::string text = sequence_section({record, label_conditions(record), {"relu"}, {0}, {}});
+  EXPECT_THAT(text, HasSubstr("| nearest to |"));
+  EXPECT_THAT(text, HasSubstr("| warm       |"));
+  EXPECT_THAT(text, Not(HasSubstr("alone")));
+  EXPECT_THAT(sequence_section({record, label_conditions(record), {"relu"}, {}, {}}), Not(HasSubstr("relu")));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST_F(FreshProcess, ReadsTheEstimate) {
 TEST_F(FreshProcess, SaysWhatIsMeasured) {
   EXPECT_EQ(failure("echo jitterscope: $* >&2; exit 2"),
             "a second process failed: run spin:ns=1000 --device cuda:1 --load burst --cache warm "
-            "--no-ceilings --seed 5 --json -");
+            "--time-limit 3 --no-ceilings --seed 5 --json -");
 }
 
 TEST_F(FreshProcess, AnImpreciseTimeIsATime) {

@@ -1,0 +1,90 @@
+// What follows the tables: findings, what was not reached, what was not timed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "output/run_table.hpp"
+#include "output/sample_record.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string details(const RunRecord& record) {
+  return run_table(record, {.width = 120, .details = true, .findings = FindingsShown::all});
+}
+
+TEST(RunNotes, TheFindingsWithTheLargestEffectAreALineEach) {
+  RunRecord record = test::sample_operation();
+  for (const auto& [id, effect] :
+       {std::pair{"small", 0.01}, {"large", 0.5}, {"middle", 0.1}, {"least", 0.001}}) {
+    record.results[0].findings.push_back(
+        {id, std::string("The ") + id + " one.", "Do.", {}, "headline", effect});
+  }
+  std::string text = run_table(record);
+  EXPECT_THAT(text,
+              HasSubstr("The 3 of 4 findings with the largest effect (causes and remedies: --findings"));
+  EXPECT_THAT(text, HasSubstr("1. **large**: headline\n2. **middle**: headline\n3. **small**: headline\n"));
+  EXPECT_THAT(text, Not(HasSubstr("**least**")));
+  EXPECT_THAT(text, Not(HasSubstr("Remedy")));
+  text = run_table(record, {.findings = FindingsShown::all});
+  EXPECT_LT(text.find("**middle**"), text.find("**small**"));
+  EXPECT_THAT(text, HasSubstr("4. **least** The least one.\n   Remedy: Do.\n"));
+  EXPECT_THAT(run_table(record, {.findings = FindingsShown::none}), Not(HasSubstr("large")));
+}
+
+// What cannot be measured well here is said once, not by each operation.
+TEST(RunNotes, ImprecisionIsCountedOnceAndIsNoFindingAmongTheFirst) {
+  RunRecord record = test::model_of(12);
+  for (Result& result : record.results) {
+    result.measurements[0].time.low = 0.9 * result.measurements[0].time.median;
+    result.findings = {{"imprecise", "±5 % was reached.", "Wait.", {}, "±5 % was reached", 0.05}};
+  }
+  EXPECT_THAT(run_table(record), Not(HasSubstr("imprecise")));
+  EXPECT_THAT(run_table(record), HasSubstr("12 of 12 times did not reach the precision asked, ± 0.5 %"));
+  EXPECT_THAT(run_table(record), Not(HasSubstr("CPU")));
+  record.device.id = "cpu";
+  EXPECT_THAT(run_table(record, {.width = 200}),
+              HasSubstr("a CPU that other programs share seldom gives ± 0.5 %"));
+  EXPECT_THAT(details(record), HasSubstr("**imprecise** (12 operations"));
+}
+
+TEST(RunNotes, WhatWasNotTimedNamesTheTotalThatItIsAShareOf) {
+  RunRecord record = test::sample_model();
+  record.untimed = {{"aten::add_", 20, "it is one integer", microseconds(50)},
+                    {"aten::sum", 3, "no kind", microseconds(20)}};
+  record.recorded_gpu_time = milliseconds(8.49);
+  EXPECT_THAT(
+      run_table(record, {.width = 200}),
+      HasSubstr("Not timed: 23 calls of 2 operators, 70.0 µs of the 8.49 ms of GPU time recorded (0.82 %); "
+                "--details lists them.\n"));
+  EXPECT_THAT(details(record),
+              HasSubstr("Not timed: 70.0 µs of the 8.49 ms of GPU time recorded (0.82 %).\n"));
+  EXPECT_THAT(details(record), HasSubstr("\n- no kind: aten::sum ×3 (0.24 %)\n"));
+}
+
+TEST(RunNotes, ATimeWithoutSteadyStateIsCounted) {
+  RunRecord record = test::sample_operation();
+  Measurement& sustained = record.results[0].measurements[2];
+  EXPECT_THAT(run_table(record), Not(HasSubstr("did not reach")));
+  sustained.steadiness->verdict = Steadiness::Verdict::never_steady;
+  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach a steady state.\n"));
+  record.results[0].measurements[0].precision_asked = 0.0005;
+  EXPECT_THAT(run_table(record), HasSubstr("\n2 of 3 times did not reach the precision asked, ± 0."));
+  sustained.steadiness->verdict = Steadiness::Verdict::steady;
+  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach the precision asked, ± 0."));
+}
+
+TEST(RunNotes, KernelsThatCouldNotBeTracedAreSaidOnce) {
+  RunRecord record = test::sample_model();
+  for (Result& result : record.results) {
+    result.without_kernels = Shortfall{ExitCode::missing, "CUPTI was not found"};
+  }
+  EXPECT_THAT(run_table(record), HasSubstr("\nNo kernels of #1 and 2 more: CUPTI was not found\n"));
+}
+
+}  // namespace
+}  // namespace jitterscope
