@@ -38,7 +38,8 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
         "Quote the clock beside the time, and compare with other runs at equal clock or by cycles.";
     finding.evidence = {evidence("burst_clock", burst.clock->median), evidence("maximum_clock", maximum),
                         evidence_ratio("clock_share", share)};
-    candidates.push_back({1.0 - share, burst.conditions, finding});
+    const double follows = burst.at_reference_clock ? burst.at_reference_clock->clock_share : 1.0;
+    candidates.push_back({(1.0 / share - 1.0) * follows, burst.conditions, finding});
   }
   return strongest(std::move(candidates));
 }

@@ -47,8 +47,8 @@ Finding describe(const Comparison& pair, const Throttling& power, const FindingC
   const std::string_view clock = clock_word(context.on_gpu);
   Finding finding;
   finding.id = "power_cap";
-  finding.headline = fmt::format("under sustained load {} the {} {}",
-                                 by_power ? "the power cap lowers" : "something lowers", clock, clocks);
+  finding.headline =
+      fmt::format("under load the {} {}", by_power ? "cap lowers the clock" : "clock falls", clocks);
   if (by_power) {
     finding.sentence = fmt::format("Under sustained load {} lowers the {} {}: {}.", cap_text(context.device),
                                    clock, clocks, times);

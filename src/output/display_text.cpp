@@ -113,7 +113,7 @@ std::string cut_to_width(std::string_view text, std::size_t width) {
 
 std::string shortened(std::string_view name, std::size_t width) {
   if (display_width(name) <= width) return std::string(name);
-  const bool is_list = name.find(',') != std::string_view::npos;
+  const bool is_list = name.find(',') != std::string_view::npos && name.find('=') != std::string_view::npos;
   const std::size_t head_width = is_list ? width : (width + 2) / 2;
   std::string head = cut_to_width(name, head_width);
   head.resize(head.size() - kEllipsis.size());

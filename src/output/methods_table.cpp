@@ -13,7 +13,8 @@
 namespace jitterscope {
 namespace {
 
-constexpr std::size_t kListIndent = 4;  // of "10. ": Markdown then keeps the lines in the item
+constexpr std::string_view kSpread = "spread";  // the first to leave where the page is narrow
+constexpr std::size_t kListIndent = 4;          // of "10. ": Markdown then keeps the lines in the item
 
 std::string header(const MethodsRecord& record, std::size_t width) {
   const MethodComparison& comparison = record.comparison;
@@ -60,7 +61,7 @@ std::string table(const MethodComparison& comparison, std::size_t width) {
                                          {"method", Align::left, {}},
                                          {"time", Align::right, {}},
                                          {"from the reference", Align::right, {}},
-                                         {"spread", Align::right, {}, 1}}};
+                                         {std::string(kSpread), Align::right, {}, 1}}};
   for (std::size_t i = 0; i < comparison.readings.size(); ++i) {
     const MethodReading& reading = comparison.readings[i];
     columns[0].cells.push_back(std::to_string(i + 1));
@@ -88,10 +89,11 @@ std::string sentences(const MethodComparison& comparison, std::size_t width) {
 }  // namespace
 
 std::string methods_table(const MethodsRecord& record, std::size_t width) {
-  std::string text =
-      header(record, width) + '\n' + table(record.comparison, width) +
-      "\ntime: median over the repetitions; spread: largest less smallest, over the median.\n\n" +
-      sentences(record.comparison, width);
+  const std::string rows = table(record.comparison, width);
+  const bool has_spread = rows.find(kSpread) != std::string::npos;
+  std::string text = header(record, width) + '\n' + rows + "\ntime: median over the repetitions" +
+                     (has_spread ? "; spread: largest less smallest, over the median.\n\n" : ".\n\n") +
+                     sentences(record.comparison, width);
   if (record.comparison.interrupted) text += "\nInterrupted: these are the repetitions so far.\n";
   return text;
 }

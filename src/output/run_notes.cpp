@@ -84,11 +84,11 @@ std::string imprecise_line(const RunPage& run) {
   if (wide) goals.push_back(fmt::format("the precision asked, ± {}", percent_text(asked)));
   if (unsettled) goals.emplace_back("a steady state");
   if (goals.empty()) return {};
-  std::string text = fmt::format("{} of {} times did not reach {}", missed, measured, joined(goals, ", or "));
-  if (wide && run.record.device.id == "cpu") {
-    text += fmt::format(": a CPU that other programs share seldom gives ± {}", percent_text(asked));
-  }
-  return wrapped(text + '.', run.page.width);
+  std::string text =
+      fmt::format("{} of {} times did not reach {}.", missed, measured, joined(goals, ", or "));
+  if (wide && run.record.device.id == "cpu") text += " A CPU that other programs share seldom gives that.";
+  if (run.page.findings == FindingsShown::top) text += " Why: --findings all.";
+  return wrapped(text, run.page.width);
 }
 
 std::string where_more_is(const RunPage& run) {

@@ -196,7 +196,7 @@ Columns with_total(Columns keys, const RunRecord& record) {
   std::int64_t launches = 0;
   for (const Result& result : record.results) launches += result.count;
   keys = below_total(std::move(keys));
-  keys[1].cells.front() = fmt::format("total of {}", counted(launches, "call"));
+  keys[1].cells.front() = fmt::format("all {}", counted(launches, "call"));
   return keys;
 }
 
@@ -217,8 +217,8 @@ std::size_t needed_width(Columns columns) {
 // One table that fits the page: what is spare leaves it, then ± behind the first condition, then ± and share.
 // More conditions than fit even so go on in the next table.
 std::string page_table(const RunPage& run, bool model) {
-  // A name may be shortened by this, and is still known.
-  constexpr std::size_t kWorthShortening = 12;
+  // Names may be shortened by so much for the sake of ±, and by more before a second table is begun.
+  constexpr std::size_t kForPrecision = 4, kForOneTable = 12;
   const std::size_t conditions = run.labels.conditions.size();
   const Columns names = key_columns(run, model);
   for (const std::size_t with_precision : {conditions, std::size_t{1}, std::size_t{0}}) {
@@ -230,7 +230,8 @@ std::string page_table(const RunPage& run, bool model) {
       facts = below_total(std::move(facts));
     }
     const Columns times = time_columns(run, model, with_precision);
-    if (needed_width(keys + times) <= run.page.width + kWorthShortening) {
+    const std::size_t allowed = run.page.width + (with_precision == 0 ? kForOneTable : kForPrecision);
+    if (needed_width(keys + times) <= allowed) {
       return fitted_table(keys + times + facts, run.page.width);
     }
   }

@@ -47,8 +47,9 @@ TEST(RunNotes, ImprecisionIsCountedOnceAndIsNoFindingAmongTheFirst) {
   EXPECT_THAT(run_table(record), HasSubstr("12 of 12 times did not reach the precision asked, ± 0.5 %"));
   EXPECT_THAT(run_table(record), Not(HasSubstr("CPU")));
   record.device.id = "cpu";
-  EXPECT_THAT(run_table(record, {.width = 200}),
-              HasSubstr("a CPU that other programs share seldom gives ± 0.5 %"));
+  EXPECT_THAT(
+      run_table(record, {.width = 200}),
+      HasSubstr("± 0.5 %. A CPU that other programs share seldom gives that. Why: --findings all.\n"));
   EXPECT_THAT(details(record), HasSubstr("**imprecise** (12 operations"));
 }
 
@@ -71,7 +72,8 @@ TEST(RunNotes, ATimeWithoutSteadyStateIsCounted) {
   Measurement& sustained = record.results[0].measurements[2];
   EXPECT_THAT(run_table(record), Not(HasSubstr("did not reach")));
   sustained.steadiness->verdict = Steadiness::Verdict::never_steady;
-  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach a steady state.\n"));
+  EXPECT_THAT(run_table(record),
+              HasSubstr("\n1 of 3 times did not reach a steady state. Why: --findings all.\n"));
   record.results[0].measurements[0].precision_asked = 0.0005;
   EXPECT_THAT(run_table(record), HasSubstr("\n2 of 3 times did not reach the precision asked, ± 0."));
   sustained.steadiness->verdict = Steadiness::Verdict::steady;

@@ -30,7 +30,7 @@ The same in all operations that have it: n=32,dtype=f16.
 
 |   # | layer               | share |       warm burst |       cold burst |
 | --: | ------------------- | ----: | ---------------: | ---------------: |
-|     | total of 4 calls    | 100 % |     over 70.0 µs |     over 77.0 µs |
+|     | all 4 calls         | 100 % |     over 70.0 µs |     over 77.0 µs |
 |   1 | 2× layer1.0.conv1   |  57 % | 20.00 µs ± 0.1 % | 22.00 µs ± 0.1 % |
 |   2 | layer2.0.downsample |  43 % | 30.00 µs ± 0.1 % | 33.00 µs ± 0.1 % |
 |   3 | fc                  |     – |           failed |           failed |
@@ -137,14 +137,14 @@ TEST(RunTable, LayersInFourConditionsFitAPage) {
 TEST(RunTable, TheSlowestLayersFollowTheTotalAndTheRestIsCounted) {
   const std::string text = run_table(test::model_of(15), {.top = 3});
   const auto at = [&](const std::string& what) { return text.find(what); };
-  EXPECT_LT(at("total of 15 calls"), at("layer15"));
+  EXPECT_LT(at("all 15 calls"), at("layer15"));
   EXPECT_LT(at("layer15"), at("layer14"));
   EXPECT_LT(at("layer14"), at("layer13"));
   EXPECT_EQ(at("layer12"), std::string::npos);
-  EXPECT_THAT(text, HasSubstr("|  15 | layer15           |  12 % |"));
+  EXPECT_THAT(text, HasSubstr("|  15 | layer15      | conv2d    |  12 % |"));
   EXPECT_THAT(text,
               HasSubstr("The 3 slowest of 15 operations; the other 12 take 65 % of the total: --top all"));
-  EXPECT_THAT(text, HasSubstr("|     | total of 15 calls | 100 % | 120.0 µs ± "));
+  EXPECT_THAT(text, HasSubstr("|     | all 15 calls |           | 100 % | 120.0 µs ± "));
   EXPECT_THAT(run_table(test::model_of(15)), Not(HasSubstr("--top all")));
   EXPECT_LT(run_table(test::model_of(15)).find("layer1 "), run_table(test::model_of(15)).find("layer2 "));
 }
