@@ -5,6 +5,10 @@
 
 namespace jitterscope::test {
 
+/// Flags with which an operation takes milliseconds: its median is of no interest, and its kernels can be traced.
+inline const std::string kQuick =
+    " --device virtual:h200 --cache warm --min-rounds 3 --time-limit 0.05 --no-ceilings";
+
 struct Outcome {
   int exit_code = -1;  ///< -1: ended by a signal
   std::string output, errors;

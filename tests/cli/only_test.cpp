@@ -10,13 +10,12 @@ namespace {
 
 using nlohmann::json;
 using test::Outcome;
+using test::kQuick;
 using test::run_tool;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kData = JITTERSCOPE_TEST_DATA;
-const std::string kQuick =
-    " --device virtual:h200 --cache warm --min-rounds 3 --time-limit 0.05 --no-ceilings";
+const std::string kTestData = JITTERSCOPE_TEST_DATA;
 
 json layers_of(const std::string& arguments) {
   const Outcome outcome = run_tool("list " + arguments + " --json -");
@@ -56,10 +55,10 @@ TEST(Only, TimesTheChosenLayersAndSaysSoAtTheTotal) {
 }
 
 TEST(Only, WorksOnRecordsAndOnnxFilesAndSweeps) {
-  EXPECT_LT(layers_of(kData + "/resnet18_et.json.gz --only conv").size(),
-            layers_of(kData + "/resnet18_et.json.gz").size());
-  EXPECT_LT(layers_of(kData + "/vgg16.onnx.gz --only linear:").size(),
-            layers_of(kData + "/vgg16.onnx.gz").size());
+  EXPECT_LT(layers_of(kTestData + "/resnet18_et.json.gz --only conv").size(),
+            layers_of(kTestData + "/resnet18_et.json.gz").size());
+  EXPECT_LT(layers_of(kTestData + "/vgg16.onnx.gz --only linear:").size(),
+            layers_of(kTestData + "/vgg16.onnx.gz").size());
   const std::string plan =
       run_tool("run add:count=1..64*2 --only 'count=(8|16)\\b' --device cpu --dry-run").output;
   EXPECT_THAT(plan, testing::StartsWith("2 operations on "));

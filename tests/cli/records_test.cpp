@@ -16,14 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Outcome;
+using test::kQuick;
 using test::run_tool;
 using testing::HasSubstr;
 using testing::Not;
 
 const std::string kData = JITTERSCOPE_TEST_DATA;
-// On a simulated GPU a network takes a second, and its kernels can be traced.
-const std::string kQuick =
-    " --device virtual:h200 --cache warm --min-rounds 3 --time-limit 0.05 --no-ceilings";
 
 struct Record {
   const char* file;

@@ -10,12 +10,9 @@
 namespace jitterscope {
 namespace {
 
+using test::details;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string details(const RunRecord& record) {
-  return run_table(record, {.width = 120, .details = true, .findings = FindingsShown::all});
-}
 
 TEST(RunNotes, TheFindingsWithTheLargestEffectAreALineEach) {
   RunRecord record = test::sample_operation();

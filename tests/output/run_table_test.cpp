@@ -13,14 +13,11 @@
 namespace jitterscope {
 namespace {
 
+using test::details;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-std::string details(const RunRecord& record, std::size_t width = 120) {
-  return run_table(record, {.width = width, .details = true, .findings = FindingsShown::all});
-}
+constexpr double kNanSeconds = std::numeric_limits<double>::quiet_NaN();
 
 // clang-format off
 TEST(RunTable, Model) {
@@ -222,7 +219,7 @@ TEST(RunTable, InterruptedBeforeAnInterval) {
   result.measurements.resize(1);
   Measurement& measurement = result.measurements[0];
   measurement.rounds.resize(3);
-  measurement.time = {microseconds(180), Nanoseconds(kNan), Nanoseconds(kNan), 3};
+  measurement.time = {microseconds(180), Nanoseconds(kNanSeconds), Nanoseconds(kNanSeconds), 3};
   measurement.clock.reset();
   measurement.at_reference_clock.reset();
   measurement.cycles.reset();

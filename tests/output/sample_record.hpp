@@ -1,7 +1,10 @@
 // Records for tests of output: invented numbers, every field filled.
 #pragma once
 
+#include <string>
+
 #include "measure/run_record.hpp"
+#include "output/run_table.hpp"
 
 namespace jitterscope::test {
 
@@ -14,5 +17,10 @@ RunRecord sample_operation();
 
 /// So many layers of 1, 2, 3 … µs, in the order of their times, all by one engine.
 RunRecord model_of(int layers);
+
+/// The table with --details and all findings.
+inline std::string details(const RunRecord& record, std::size_t width = 120) {
+  return run_table(record, {.width = width, .details = true, .findings = FindingsShown::all});
+}
 
 }  // namespace jitterscope::test

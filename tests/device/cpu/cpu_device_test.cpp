@@ -10,12 +10,12 @@
 namespace jitterscope {
 namespace {
 
-using testing::AllOf;
-using testing::Contains;
+using ::testing::AllOf;
+using ::testing::Contains;
 using testing::Field;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
+using ::testing::Not;
 
 std::string refusal(const char* operation) {
   const auto device = open_cpu_device();
@@ -82,7 +82,7 @@ TEST(CpuDevice, DescribesItself) {
   EXPECT_EQ(list_cpu_device().name, description.name);
   ASSERT_EQ(description.libraries.size(), 2u);
   EXPECT_EQ(description.libraries[0].name, "onednn");
-  EXPECT_THAT(description.libraries[0].version, testing::MatchesRegex("[23]\\.[0-9]+\\.[0-9]+"));
+  EXPECT_THAT(description.libraries[0].version, ::testing::MatchesRegex("[23]\\.[0-9]+\\.[0-9]+"));
   EXPECT_THAT(description.libraries[0].path, HasSubstr("dnnl"));
   EXPECT_EQ(description.libraries[1].name, "torch");
 }

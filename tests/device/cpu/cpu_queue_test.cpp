@@ -9,7 +9,7 @@
 namespace jitterscope::cpu {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using testing::IsEmpty;
 
 class Noted final : public Workload {
@@ -26,7 +26,7 @@ class Noted final : public Workload {
   int name_;
 };
 
-class CpuQueueTest : public testing::Test {
+class CpuQueueTest : public ::testing::Test {
  protected:
   std::vector<int> ran_;
   Noted first_{ran_, 1}, second_{ran_, 2}, broken_{ran_, -1};

@@ -23,7 +23,7 @@ double unit_roundoff(DataType dtype) {
   }
 }
 
-class ElementwiseTest : public testing::TestWithParam<DataType> {
+class ElementwiseTest : public ::testing::TestWithParam<DataType> {
  protected:
   // Many enough for several threads, and no multiple of a vector.
   static constexpr std::int64_t kCount = 100'003;
@@ -57,7 +57,7 @@ TEST_P(ElementwiseTest, ReluKeepsWhatIsPositive) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ElementwiseTest,
-                         testing::Values(DataType::f64, DataType::f32, DataType::f16, DataType::bf16),
+                         ::testing::Values(DataType::f64, DataType::f32, DataType::f16, DataType::bf16),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });
 
 TEST(CpuCopy, CopiesEveryByte) {

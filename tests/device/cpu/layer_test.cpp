@@ -104,7 +104,7 @@ double tolerance(DataType dtype) {
   return dtype == DataType::f32 ? 1e-6 : 3e-3;
 }
 
-class LayerTest : public testing::TestWithParam<const char*> {};
+class LayerTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LayerTest, AgreesWithSumsWrittenOut) {
   const std::vector<DataType> available = device().describe().data_types;
@@ -128,7 +128,7 @@ TEST_P(LayerTest, AgreesWithSumsWrittenOut) {
 
 INSTANTIATE_TEST_SUITE_P(
     Convolutions, LayerTest,
-    testing::Values(
+    ::testing::Values(
         "conv2d:n=2,c=3,h=11,w=9,k=16,rs=3,pad=1", "conv2d:n=2,c=3,h=11,w=9,k=16,rs=3,pad=1,layout=nhwc",
         "conv2d:n=1,c=16,hw=9,k=32,rs=1,stride=2", "conv2d:n=1,c=16,hw=9,k=32,rs=1,stride=2,layout=nhwc",
         "conv2d:n=2,c=16,h=10,w=13,k=8,r=3,s=5,stride=2,pad=2,dilation=2,direction=fprop",
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
         "conv2d:n=1,c=8,hw=7,k=8,rs=3,pad=1,groups=8,layout=nhwc"));
 
 INSTANTIATE_TEST_SUITE_P(MatrixProducts, LayerTest,
-                         testing::Values("matmul:m=7,n=13,k=9", "matmul:m=7,n=13,k=9,ta=1",
+                         ::testing::Values("matmul:m=7,n=13,k=9", "matmul:m=7,n=13,k=9,ta=1",
                                          "matmul:m=7,n=13,k=9,tb=1", "matmul:m=7,n=13,k=9,ta=1,tb=1",
                                          "matmul:m=7,n=13,k=9,bias=1", "matmul:m=7,n=13,k=9,batch=3",
                                          "matmul:m=64,n=32,k=48,batch=2,ta=1,bias=1",

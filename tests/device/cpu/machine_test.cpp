@@ -14,10 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // A /proc and /sys of our own.
-class MachineTest : public testing::Test {
+class MachineTest : public ::testing::Test {
  protected:
   MachineTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     root_ = fs::temp_directory_path() / (std::string("machine_") + test->name() + std::to_string(getpid()));
     fs::create_directories(root_);
   }
@@ -103,7 +103,7 @@ TEST_F(MachineTest, AQuotaBelowTheCoresIsALimit) {
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/cpu.max", "50000 100000\n");
   EXPECT_EQ(check_of("cpu quota").status, Check::Status::limits);
-  EXPECT_THAT(check_of("cpu quota").remedy, testing::HasSubstr("OMP_NUM_THREADS=1"));
+  EXPECT_THAT(check_of("cpu quota").remedy, ::testing::HasSubstr("OMP_NUM_THREADS=1"));
   write("sys/fs/cgroup/cpu.max", "max 100000\n");
   EXPECT_EQ(check_of("cpu quota").status, Check::Status::good);
 }

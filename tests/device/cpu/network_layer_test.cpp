@@ -123,9 +123,9 @@ TEST(RandomNetworkLayers, AreVerified) {
 }
 
 TEST(Verification, OfWhatTheReferenceRunsTooSaysSo) {
-  const auto queue = device().make_queue();
+  const auto queue = cpu_device().make_queue();
   const auto says_so = [&](const char* text) {
-    return verify(*queue, *device().prepare(Operation::parse(text), {})).same_formula;
+    return verify(*queue, *cpu_device().prepare(Operation::parse(text), {})).same_formula;
   };
   EXPECT_TRUE(says_so("matmul:m=3,n=4,k=5,dtype=f64"));
   EXPECT_TRUE(says_so("add:count=9,dtype=f32"));
