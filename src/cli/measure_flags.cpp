@@ -78,9 +78,10 @@ void MeasureFlags::add_to(CLI::App& command) {
       ->transform(without_percent_sign)
       ->capture_default_str();
   command
-      .add_option("--time-limit", time_limit_seconds,
-                  "for the bursts of one operation, as 2, 2s, 500ms or 1m (default: 3 s; on a CPU and of several "
-                  "operations 1.5 s)")
+      .add_option(
+          "--time-limit", time_limit_seconds,
+          "for the bursts of one operation, as 2, 2s, 500ms or 1m (default: 3 s; on a CPU and of several "
+          "operations 1.5 s)")
       ->transform(duration_in("--time-limit", seconds(1)))
       ->type_name("TIME");
   command

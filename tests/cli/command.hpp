@@ -5,7 +5,8 @@
 
 namespace jitterscope::test {
 
-/// Flags with which an operation takes milliseconds: its median is of no interest, and its kernels can be traced.
+/// Flags with which an operation takes milliseconds: its median is of no interest, and its kernels can be
+/// traced.
 inline const std::string kQuick =
     " --device virtual:h200 --cache warm --min-rounds 3 --time-limit 0.05 --no-ceilings";
 

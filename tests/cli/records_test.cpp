@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using test::Outcome;
 using test::kQuick;
+using test::Outcome;
 using test::run_tool;
 using testing::HasSubstr;
 using testing::Not;

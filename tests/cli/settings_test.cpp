@@ -32,7 +32,7 @@ class Settings : public testing::Test {
   /// In the folder, with `variables` as a shell would set them.
   Outcome run(const std::string& arguments, const std::string& variables = "") const {
     return test::run_tool("--version >/dev/null; cd '" + folder_.string() + "' && XDG_CONFIG_HOME='" +
-                          (folder_ / "config").string() + "' " + variables +
+                          (folder_ / "config").string() + "' COLUMNS=200 " + variables +
                           " '" JITTERSCOPE_EXECUTABLE "' " + arguments);
   }
 

@@ -30,9 +30,9 @@ std::string execution_trace_of(const std::vector<std::string>& nodes,
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
 }
-Model import(const std::string& text) { return import_execution_trace(text, "t.json"); }
+Model import_trace(const std::string& text) { return import_execution_trace(text, "t.json"); }
 std::string problem_of_trace(const std::string& text) {
-  return usage_message([&] { import(text); });
+  return usage_message([&] { import_trace(text); });
 }
 
 TEST(DamagedTrace, ThatEndsEarlySaysSo) {
@@ -58,7 +58,7 @@ TEST(DamagedTrace, ABrokenNodeIsNamedAndTheRestIsRead) {
        {std::tuple("[[4,8],[8,2]]", "[[4,\"8\"],[8,2]]", "shapes"),
         std::tuple("[[4,8],[8,2]]", "[[4,8]]", "shapes"),
         std::tuple("\"strides\":[[8,1],[2,1]]", "\"strides\":3", "strides")}) {
-    const Model model = import(execution_trace_of({replaced(kProductNode, from, to), other}));
+    const Model model = import_trace(execution_trace_of({replaced(kProductNode, from, to), other}));
     EXPECT_EQ(model.calls.size(), 1u) << to;
     ASSERT_THAT(model.untimed, SizeIs(1)) << to;
     EXPECT_THAT(model.untimed[0].reason, AllOf(HasSubstr("Node 7"), HasSubstr(named)));
@@ -73,26 +73,27 @@ TEST(DamagedTrace, ImpossibleShapesAreListed) {
   const std::string other = replaced(kProductNode, "\"id\":7", "\"id\":9");
   for (const std::string shape :
        {"[[-4,8],[8,2]]", "[[9223372036854775807,8],[8,9223372036854775807]]", "[[0,8],[8,2]]"}) {
-    const Model model = import(execution_trace_of({replaced(kProductNode, "[[4,8],[8,2]]", shape), other}));
+    const Model model =
+        import_trace(execution_trace_of({replaced(kProductNode, "[[4,8],[8,2]]", shape), other}));
     ASSERT_THAT(model.untimed, SizeIs(1)) << shape;
     EXPECT_THAT(model.untimed[0].reason, HasSubstr("impossible"));
   }
 }
 
 TEST(DamagedTrace, NodesThatAreTheirOwnParentsAreRoots) {
-  EXPECT_EQ(
-      import(execution_trace_of({replaced(kProductNode, "\"ctrl_deps\":1", "\"ctrl_deps\":7")})).calls.size(),
-      1u);
-  EXPECT_EQ(import(execution_trace_of({replaced(kProductNode, "\"ctrl_deps\":1", "\"ctrl_deps\":9"),
-                                       replaced(replaced(kProductNode, "\"id\":7", "\"id\":9"),
-                                                "\"ctrl_deps\":1", "\"ctrl_deps\":7")}))
+  EXPECT_EQ(import_trace(execution_trace_of({replaced(kProductNode, "\"ctrl_deps\":1", "\"ctrl_deps\":7")}))
+                .calls.size(),
+            1u);
+  EXPECT_EQ(import_trace(execution_trace_of({replaced(kProductNode, "\"ctrl_deps\":1", "\"ctrl_deps\":9"),
+                                             replaced(replaced(kProductNode, "\"id\":7", "\"id\":9"),
+                                                      "\"ctrl_deps\":1", "\"ctrl_deps\":7")}))
                 .calls.size(),
             1u);
 }
 
 TEST(DamagedTrace, AnUnknownSchemaIsReadWithANote) {
-  EXPECT_THAT(import(execution_trace_of({kProductNode}, "2.7")).notes, Contains(HasSubstr("2.7")));
-  EXPECT_THAT(import(execution_trace_of({kProductNode})).notes, Not(Contains(HasSubstr("schema"))));
+  EXPECT_THAT(import_trace(execution_trace_of({kProductNode}, "2.7")).notes, Contains(HasSubstr("2.7")));
+  EXPECT_THAT(import_trace(execution_trace_of({kProductNode})).notes, Not(Contains(HasSubstr("schema"))));
 }
 
 TEST(DamagedTrace, InfinitiesAreReadAlthoughJsonHasNone) {
@@ -101,7 +102,7 @@ TEST(DamagedTrace, InfinitiesAreReadAlthoughJsonHasNone) {
  "inputs":{"values":[[1,2,0,4,4,"cuda:0"],[3,4,0,4,1,"cuda:0"],-inf],"shapes":[[4],[4],[]],
            "types":["Tensor(float)","Tensor(bool)","Double"],"strides":[[1],[1],[]]},
  "outputs":{"values":[],"shapes":[],"types":[],"strides":[]},"attrs":[]})json";
-  const Model model = import(execution_trace_of({kProductNode, fill}));
+  const Model model = import_trace(execution_trace_of({kProductNode, fill}));
   ASSERT_EQ(model.calls.size(), 2u);
   EXPECT_THAT(model.layers[1].operation.text(), HasSubstr("-inf"));
 }
@@ -119,7 +120,7 @@ TEST(OlderTrace, TakesStridesFromTransposedViews) {
  "input_types":["Tensor(float)","Tensor(float)","Tensor(float)","Int","Int"],
  "outputs":[[5,13,0,8,4,"cuda:0"]],"output_shapes":[[4,2]],"output_types":["Tensor(float)"],
  "op_schema":"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"})json";
-  const Model model = import(execution_trace_of({t, addmm}, "1.0.1"));
+  const Model model = import_trace(execution_trace_of({t, addmm}, "1.0.1"));
   ASSERT_THAT(model.layers, SizeIs(1));
   EXPECT_EQ(model.layers[0].operation, Operation::parse("linear:n=4,in=8,out=2"));
   EXPECT_THAT(model.notes, Contains(HasSubstr("no strides")));

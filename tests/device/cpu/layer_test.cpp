@@ -146,11 +146,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(MatrixProducts, LayerTest,
                          ::testing::Values("matmul:m=7,n=13,k=9", "matmul:m=7,n=13,k=9,ta=1",
-                                         "matmul:m=7,n=13,k=9,tb=1", "matmul:m=7,n=13,k=9,ta=1,tb=1",
-                                         "matmul:m=7,n=13,k=9,bias=1", "matmul:m=7,n=13,k=9,batch=3",
-                                         "matmul:m=64,n=32,k=48,batch=2,ta=1,bias=1",
-                                         "matmul:m=5,n=6,k=7,batch=2,tb=1,bias=1", "linear:n=5,in=33,out=17",
-                                         "linear:n=5,in=33,out=17,bias=0"));
+                                           "matmul:m=7,n=13,k=9,tb=1", "matmul:m=7,n=13,k=9,ta=1,tb=1",
+                                           "matmul:m=7,n=13,k=9,bias=1", "matmul:m=7,n=13,k=9,batch=3",
+                                           "matmul:m=64,n=32,k=48,batch=2,ta=1,bias=1",
+                                           "matmul:m=5,n=6,k=7,batch=2,tb=1,bias=1",
+                                           "linear:n=5,in=33,out=17", "linear:n=5,in=33,out=17,bias=0"));
 
 }  // namespace
 }  // namespace jitterscope

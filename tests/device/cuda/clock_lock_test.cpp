@@ -156,7 +156,7 @@ TEST_F(ClockLockTest, ClocksThatDoNotExistAreRefusedWithTheNearest) {
   EXPECT_EQ(wait_for_helper(), static_cast<int>(ExitCode::usage));
   EXPECT_NE(start("9000", "return").find("the nearest is 1980 MHz (it has 345 to 1980)"), std::string::npos);
   EXPECT_EQ(wait_for_helper(), static_cast<int>(ExitCode::usage));
-  for (const char* request : {"", "fast", "-5", "1500MHz", "99999999999999"}) {
+  for (const char* request : {"", "fast", "-5", "1500W", "99999999999999"}) {
     EXPECT_NE(start(request, "return").find("base, max or a number of MHz"), std::string::npos) << request;
     EXPECT_EQ(wait_for_helper(), static_cast<int>(ExitCode::usage));
   }
