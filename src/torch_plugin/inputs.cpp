@@ -41,8 +41,8 @@ bool is_half(at::ScalarType type) { return type == at::kHalf || type == at::kBFl
 
 }  // namespace
 
-Inputs::Inputs(at::Device device, const std::string& data_kind, std::uint64_t seed)
-    : device_(device), data_kind_(data_kind), seed_(seed) {
+Inputs::Inputs(at::Device device, const std::string& data_kind, std::uint64_t seed, std::vector<void*> given)
+    : device_(device), data_kind_(data_kind), seed_(seed), given_(std::move(given)) {
   for (const char* known : {"normal", "uniform", "zeros", "ones", "sparse"}) {
     if (data_kind == known) return;
   }
@@ -65,9 +65,12 @@ at::Tensor Inputs::make(const Binding& binding, const std::string& argument, con
                         std::size_t position) {
   const at::Device device = is_aten_host_type(recorded.text) ? at::Device(at::kCPU) : device_;
   const auto strides = recorded.strides.empty() ? dense_strides(recorded.shape) : recorded.strides;
-  at::Tensor stored = at::empty({extent_of(recorded.shape, strides)},
-                                at::TensorOptions(scalar_type(recorded.text)).device(device));
-  fill(stored, binding, argument, position);
+  const at::TensorOptions options = at::TensorOptions(scalar_type(recorded.text)).device(device);
+  const std::int64_t extent = extent_of(recorded.shape, strides);
+  void* const given = stored_.size() < given_.size() ? given_[stored_.size()] : nullptr;
+  at::Tensor stored =
+      given != nullptr ? at::from_blob(given, {extent}, options) : at::empty({extent}, options);
+  if (given == nullptr) fill(stored, binding, argument, position);
   stored_.push_back(stored);
   return stored.as_strided(recorded.shape, strides);
 }

@@ -13,8 +13,8 @@ namespace jitterscope::torch_plugin {
 class Inputs {
  public:
   /// Draws from `seed`, in the order in which tensors are made. Throws Refusal for a kind of data that is not
-  /// known.
-  Inputs(at::Device device, const std::string& data_kind, std::uint64_t seed);
+  /// known. `given`: as the plug-in's interface has it.
+  Inputs(at::Device device, const std::string& data_kind, std::uint64_t seed, std::vector<void*> given);
 
   /// With the recorded shape and strides, on the device or, where it was recorded so, on the host.
   at::Tensor make(const Binding& binding, const std::string& argument, const AtenArgument& recorded,
@@ -33,6 +33,7 @@ class Inputs {
   std::string data_kind_;
   at::Generator device_generator_, host_generator_;
   std::uint64_t seed_;
+  std::vector<void*> given_;
   std::vector<at::Tensor> stored_;
 };
 
