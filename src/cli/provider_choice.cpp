@@ -8,6 +8,7 @@
 #include "device/cuda/operations/batch_norm_rules.hpp"
 #include "device/cuda/operations/pytorch_rules.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
 #include "operation/layer_aten.hpp"
 
 namespace jitterscope::cli {

@@ -11,6 +11,7 @@
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
+#include "operation/aten_text.hpp"
 #include "operation/layer_aten.hpp"
 #include "statistics/statistics.hpp"
 

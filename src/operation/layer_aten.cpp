@@ -114,30 +114,37 @@ struct Images {
         strides{layout == Layout::nhwc ? Shape{h * w * c, 1, w * c, c} : dense_strides(shape)} {}
 };
 
+/// An operator and the numbers behind its tensors.
+struct ElementwiseOperator {
+  const char* name;
+  std::vector<std::int64_t> numbers = {};
+};
+// By ElementwiseKind. A fill stands in for nothing.
+const ElementwiseOperator kElementwise[] = {{nullptr},
+                                            {"aten::add.Tensor", {1}},
+                                            {"aten::mul.Tensor"},
+                                            {"aten::relu"},
+                                            {"aten::hardtanh", {0, 6}},
+                                            {"aten::sigmoid"},
+                                            {"aten::tanh"},
+                                            {"aten::silu"},
+                                            {"aten::gelu"},
+                                            {"aten::threshold_backward", {0}},
+                                            {"aten::hardtanh_backward", {0, 6}},
+                                            {"aten::sigmoid_backward"},
+                                            {"aten::tanh_backward"},
+                                            {"aten::silu_backward"},
+                                            {"aten::gelu_backward"}};
+
 std::optional<LayerAten> convert(const Elementwise& shape) {
+  const auto& [name, numbers] = kElementwise[static_cast<std::size_t>(shape.kind)];
+  if (name == nullptr) return std::nullopt;
   const Operation layer(shape);
-  const Shape all = {shape.count};
-  const auto call = [&](const char* name) { return Call(name, layer).operand(0, all); };
-  switch (shape.kind) {
-    case ElementwiseKind::fill: return std::nullopt;  // which stands in for nothing
-    case ElementwiseKind::add: return call("aten::add.Tensor").operand(1, all).integer(1).finish();
-    case ElementwiseKind::mul: return call("aten::mul.Tensor").operand(1, all).finish();
-    case ElementwiseKind::relu: return call("aten::relu").finish();
-    case ElementwiseKind::relu6: return call("aten::hardtanh").integer(0).integer(6).finish();
-    case ElementwiseKind::sigmoid: return call("aten::sigmoid").finish();
-    case ElementwiseKind::tanh: return call("aten::tanh").finish();
-    case ElementwiseKind::silu: return call("aten::silu").finish();
-    case ElementwiseKind::gelu: return call("aten::gelu").finish();
-    case ElementwiseKind::relu_backward:
-      return call("aten::threshold_backward").operand(1, all).integer(0).finish();
-    case ElementwiseKind::relu6_backward:
-      return call("aten::hardtanh_backward").operand(1, all).integer(0).integer(6).finish();
-    case ElementwiseKind::sigmoid_backward: return call("aten::sigmoid_backward").operand(1, all).finish();
-    case ElementwiseKind::tanh_backward: return call("aten::tanh_backward").operand(1, all).finish();
-    case ElementwiseKind::silu_backward: return call("aten::silu_backward").operand(1, all).finish();
-    case ElementwiseKind::gelu_backward: return call("aten::gelu_backward").operand(1, all).finish();
-  }
-  return std::nullopt;
+  Call call(name, layer);
+  for (std::size_t input = 0; input + 1 < layer.operands().size(); ++input)
+    call.operand(input, {shape.count});
+  for (const std::int64_t number : numbers) call.integer(number);
+  return call.finish();
 }
 
 std::optional<LayerAten> convert(const Softmax& shape) {
@@ -158,24 +165,13 @@ std::optional<LayerAten> convert(const LayerNorm& shape) {
   const Operation layer(shape);
   const Shape matrix = {shape.rows, shape.columns}, row = {shape.columns}, statistics = {shape.rows, 1};
   if (shape.pass != Pass::backward) {
-    return Call("aten::native_layer_norm", layer)
-        .operand(0, matrix)
-        .list(row)
-        .operand(1, row)
-        .operand(2, row)
-        .real(kEpsilon)
-        .finish();
+    Call call("aten::native_layer_norm", layer);
+    return call.operand(0, matrix).list(row).operand(1, row).operand(2, row).real(kEpsilon).finish();
   }
-  return Call("aten::native_layer_norm_backward", layer)
-      .operand(0, matrix)
-      .operand(1, matrix)
-      .list(row)
-      .operand(2, statistics)
-      .operand(3, statistics)
-      .operand(4, row)
-      .tensor(shape.dtype, row)  // the bias, of which only the size counts
-      .all_gradients()
-      .finish();
+  Call call("aten::native_layer_norm_backward", layer);
+  call.operand(0, matrix).operand(1, matrix).list(row).operand(2, statistics).operand(3, statistics);
+  // The bias, of which only the size counts, is none of the layer's operands.
+  return call.operand(4, row).tensor(shape.dtype, row).all_gradients().finish();
 }
 
 std::optional<LayerAten> convert(const BatchNorm& shape) {
@@ -184,21 +180,18 @@ std::optional<LayerAten> convert(const BatchNorm& shape) {
   const Shape channels = {shape.c};
   const DataType statistics = kinds::statistics_type(shape.dtype);
   if (shape.pass == Pass::backward) {
-    return Call("aten::native_batch_norm_backward", layer)
-        .operand(1, tensor, strides)
-        .operand(0, tensor, strides)
-        .operand(2, channels)
-        .tensor(statistics, channels)  // the running averages
-        .tensor(statistics, channels)
-        .operand(3, channels)
+    Call call("aten::native_batch_norm_backward", layer);
+    call.operand(1, tensor, strides).operand(0, tensor, strides).operand(2, channels);
+    call.tensor(statistics, channels).tensor(statistics, channels);  // the running averages
+    return call.operand(3, channels)
         .operand(4, channels)
         .boolean(true)
         .real(kEpsilon)
         .all_gradients()
         .finish();
   }
-  const bool training = shape.pass == Pass::forward;
   Call call("aten::native_batch_norm", layer);
+  const bool training = shape.pass == Pass::forward;
   call.operand(0, tensor, strides).operand(1, channels).operand(2, channels);
   if (training) {
     call.tensor(statistics, channels).tensor(statistics, channels);
@@ -219,20 +212,13 @@ std::optional<LayerAten> convert(const BiasAdd& shape) {
 
 std::optional<LayerAten> convert(const Embedding& shape) {
   const Operation layer(shape);
-  const Shape indices = {shape.count};
+  const Shape indices = {shape.count}, table = {shape.rows, shape.columns};
   if (shape.pass != Pass::backward) {
-    return Call("aten::embedding", layer)
-        .operand(1, {shape.rows, shape.columns})
-        .operand(0, indices)
-        .finish();
+    return Call("aten::embedding", layer).operand(1, table).operand(0, indices).finish();
   }
-  return Call("aten::embedding_dense_backward", layer)
-      .operand(0, {shape.count, shape.columns})
-      .operand(1, indices)
-      .integer(shape.rows)
-      .integer(-1)
-      .boolean(false)
-      .finish();
+  Call call("aten::embedding_dense_backward", layer);
+  call.operand(0, {shape.count, shape.columns}).operand(1, indices);
+  return call.integer(shape.rows).integer(-1).boolean(false).finish();
 }
 
 bool is_whole_plane(const Pool2d& pool) {
@@ -299,25 +285,10 @@ std::optional<LayerAten> convert(const Other&) {
   return std::nullopt;
 }
 
-void add_sizes(const AtenArgument& argument, std::vector<Bytes>& sizes) {
-  for (const AtenArgument& element : argument.elements) add_sizes(element, sizes);
-  if (argument.kind != Kind::tensor) return;
-  std::int64_t elements = 1;  // from the first to the last
-  const Shape strides = argument.strides.empty() ? dense_strides(argument.shape) : argument.strides;
-  for (std::size_t i = 0; i < argument.shape.size(); ++i) elements += (argument.shape[i] - 1) * strides[i];
-  sizes.push_back(Bytes(elements * aten_element_size(argument.text).value()));
-}
-
 }  // namespace
 
 std::optional<LayerAten> aten_of_layer(const Operation& layer) {
   return std::visit([](const auto& shape) { return convert(shape); }, layer.parameters());
-}
-
-std::vector<Bytes> tensor_sizes(const Aten& aten) {
-  std::vector<Bytes> sizes;
-  for (const AtenArgument& argument : aten.arguments) add_sizes(argument, sizes);
-  return sizes;
 }
 
 }  // namespace jitterscope

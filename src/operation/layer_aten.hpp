@@ -22,7 +22,4 @@ struct LayerAten {
 /// as its optimizers do. Outputs are new tensors, as the layer's are.
 std::optional<LayerAten> aten_of_layer(const Operation& layer);
 
-/// Sizes of the tensors among the arguments of an operator, in their order.
-std::vector<Bytes> tensor_sizes(const Aten& aten);
-
 }  // namespace jitterscope

@@ -30,6 +30,11 @@ typedef struct JitterscopeTorchRegion {
   int64_t bytes;
 } JitterscopeTorchRegion;
 
+typedef struct JitterscopeTorchGiven {
+  void* address; /* null: the tensor gets memory of its own */
+  int is_filled; /* not 0: it holds what the operator is to read */
+} JitterscopeTorchGiven;
+
 typedef struct JitterscopeTorchRequest {
   const char* operation;   /* as Operation::text() writes it */
   const char* device_type; /* cpu or cuda */
@@ -37,9 +42,9 @@ typedef struct JitterscopeTorchRequest {
   void* stream;          /* CUstream on which inputs are filled and the operator runs once; null on the cpu */
   const char* data_kind; /* normal, uniform, zeros, ones or sparse */
   uint64_t seed;
-  /* Memory for the tensors among the arguments, in their order, which is not filled: it must outlive the
-     operation. Null for a tensor that gets its own, and so do those behind the last. */
-  void* const* given;
+  /* Memory for the tensors among the arguments, in their order, that outlives the operation; those behind the
+     last get their own. */
+  const JitterscopeTorchGiven* given;
   size_t given_count;
 } JitterscopeTorchRequest;
 

@@ -69,8 +69,9 @@ PreparedOperator::PreparedOperator(Aten aten, at::Device device, const Jittersco
 }
 
 void PreparedOperator::make_inputs(const JitterscopeTorchRequest& request) {
-  inputs_ = std::make_unique<Inputs>(pool_.device(), request.data_kind, request.seed,
-                                     std::vector<void*>(request.given, request.given + request.given_count));
+  inputs_ = std::make_unique<Inputs>(
+      pool_.device(), request.data_kind, request.seed,
+      std::vector<JitterscopeTorchGiven>(request.given, request.given + request.given_count));
   arguments_.clear();
   for (std::size_t i = 0; i < binding_.arguments().size(); ++i) {
     const c10::Argument& expected = binding_.schema().arguments()[i];
@@ -81,7 +82,7 @@ void PreparedOperator::make_inputs(const JitterscopeTorchRequest& request) {
     arguments_.push_back(recorded == nullptr ? *expected.default_value()
                                              : to_ivalue(expected, *recorded, pool_.device(), make_tensor));
   }
-  point_at_maxima(binding_, arguments_);
+  point_at_maxima(binding_, *inputs_, arguments_);
 }
 
 // Twice, as the second run finds the allocator's memory and the libraries' workspaces there.

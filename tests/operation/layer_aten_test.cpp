@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "operation/aten_text.hpp"
+
 namespace jitterscope {
 namespace {
 

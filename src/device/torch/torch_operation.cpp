@@ -7,7 +7,7 @@
 
 #include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
-#include "operation/layer_aten.hpp"
+#include "operation/aten_text.hpp"
 
 namespace jitterscope::torch {
 namespace {
@@ -38,12 +38,15 @@ std::vector<MemoryRegion> regions_of(List* list, const JitterscopeTorchOperation
   return result;
 }
 
-std::vector<void*> given_memory(const Operation& operation, const InputData& data) {
-  std::vector<void*> given;
+std::vector<JitterscopeTorchGiven> given_memory(const Operation& operation, const InputData& data) {
+  std::vector<JitterscopeTorchGiven> given;
   for (const Bytes size : tensor_sizes(std::get<Aten>(operation.parameters()))) {
     const SharedOperand* shared = find_shared(data, given.size(), size);
     const auto memory = shared == nullptr ? std::nullopt : owned_memory(*shared);
-    given.push_back(memory ? static_cast<std::byte*>(memory->address) + shared->offset.value() : nullptr);
+    given.push_back({nullptr, 0});
+    if (!memory) continue;
+    given.back() = {static_cast<std::byte*>(memory->address) + shared->offset.value(),
+                    is_filled_by_owner(*shared) ? 1 : 0};
   }
   return given;
 }
@@ -53,7 +56,7 @@ std::vector<void*> given_memory(const Operation& operation, const InputData& dat
 Handle::Handle(const Operation& operation, const InputData& data, const Place& place)
     : plugin_(&torch::plugin()), operation_(nullptr, plugin_->destroy) {
   const std::string text = operation.text(), kind(to_string(data.kind));
-  const std::vector<void*> given = given_memory(operation, data);
+  const std::vector<JitterscopeTorchGiven> given = given_memory(operation, data);
   const JitterscopeTorchRequest request{text.c_str(),  place.device_type.c_str(),
                                         place.ordinal, place.queue,
                                         kind.c_str(),  data.seed,

@@ -8,6 +8,7 @@
 #include "device/shared_operand.hpp"
 #include "jitterscope/device.hpp"
 #include "measure/verify.hpp"
+#include "operation/aten_text.hpp"
 #include "operation/layer_aten.hpp"
 #include "operation/reference.hpp"
 
@@ -27,14 +28,26 @@ std::vector<std::int64_t> places(const Operation& layer, std::int64_t count) {
   return result;
 }
 
+/// The forward pass of a maximum, for the indices that the backward pass reads; null for other layers.
+std::unique_ptr<PreparedOperation> prepare_max_pool(Device& device, const Operation& layer) {
+  const auto* pool = std::get_if<Pool2d>(&layer.parameters());
+  if (pool == nullptr || pool->kind != PoolKind::max || pool->pass != Pass::backward) return nullptr;
+  Pool2d forward = *pool;
+  forward.pass = Pass::forward;
+  return device.prepare(Operation(forward), {});
+}
+
 void expect_right(Device& device, const std::string& text) {
   SCOPED_TRACE(text);
   const Operation layer = Operation::parse(text);
   const auto aten = aten_of_layer(layer);
   ASSERT_TRUE(aten);
-  const auto own = device.prepare(layer, {});
-  own->run(nullptr);
+  const auto maxima = prepare_max_pool(device, layer);
   InputData data;
+  if (maxima) data.shared = {{1, maxima.get(), 2}};
+  const auto own = device.prepare(layer, data);
+  if (maxima) maxima->run(nullptr);
+  data.shared.clear();
   std::vector<std::vector<double>> inputs;
   const std::vector<Operand> operands = layer.operands();
   for (std::size_t i = 0; operands[i].role == OperandRole::input; ++i) {

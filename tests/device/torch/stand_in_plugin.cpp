@@ -32,8 +32,9 @@ JitterscopeTorchResult prepare(const JitterscopeTorchRequest* request, Jittersco
   if (text.starts_with("aten::unknown"))
     return answer(JITTERSCOPE_TORCH_USAGE, "no such operator", error, size);
   if (text.starts_with("aten::absent")) return answer(JITTERSCOPE_TORCH_MISSING, "no CUDA here", error, size);
-  *operation = new JitterscopeTorchOperation{text.substr(0, text.find('(')), request->device_type,
-                                             request->given_count > 0 ? request->given[0] : nullptr, 0.0};
+  *operation =
+      new JitterscopeTorchOperation{text.substr(0, text.find('(')), request->device_type,
+                                    request->given_count > 0 ? request->given[0].address : nullptr, 0.0};
   return JITTERSCOPE_TORCH_DONE;
 }
 
