@@ -7,15 +7,18 @@
 
 namespace jitterscope::cli {
 
-/// `automatic`: PyTorch's own operator where jitterscope would run a stand-in for it and the torch provider
-/// is there; `torch`: wherever the record has the operator; `builtin`: never. What only PyTorch can run and
-/// is not to be run by it goes to work.untimed with the reason.
+/// `automatic`: in a model PyTorch's own operator where jitterscope would run a stand-in for it and the torch
+/// provider is there; `torch`: wherever the operator is known, of operations that were typed as well;
+/// `builtin`: never. What only PyTorch can run and is not to be run by it goes to work.untimed with the
+/// reason.
 enum class Provider { automatic, torch, builtin };
 
 /// Throws UsageError with the nearest known word (auto, torch, builtin).
 Provider parse_provider(const std::string& word);
 
-/// Throws MissingError for `torch` where the provider is not there.
-void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device);
+/// Throws MissingError for `torch` where the provider is not there. `automatic` leaves what is to be verified
+/// as it is: of PyTorch's operators nothing can be. The operands of work.calls are counted as LayerAten does
+/// then.
+void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool verify);
 
 }  // namespace jitterscope::cli

@@ -150,7 +150,7 @@ class RunCommand {
     record_.device_note = note_on_device(flags_.measure.device, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
-    choose_provider(request_.work, parse_provider(flags_.provider), record_.device);
+    choose_provider(request_.work, parse_provider(flags_.provider), record_.device, flags_.verify);
     refuse_impossible(request_.work, record_.device);
     request_.in_sequence = flags_.in_sequence;
     if (flags_.in_sequence && request_.work.calls.empty()) {
@@ -237,9 +237,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   flags->measure.add_to(*command);
   command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
   command
-      ->add_option("--provider", flags->provider,
-                   "what runs the operators of a record: auto (PyTorch itself where jitterscope has only a "
-                   "stand-in), torch, builtin")
+      ->add_option(
+          "--provider", flags->provider,
+          "what runs a model's layers: auto (PyTorch itself where jitterscope has only a stand-in and "
+          "the plug-in for PyTorch is there), torch (also operations that are typed), builtin")
       ->capture_default_str();
   command
       ->add_option(

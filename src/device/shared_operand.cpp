@@ -8,12 +8,24 @@ constexpr std::int64_t kAlignment = 256;
 
 }  // namespace
 
+std::optional<MemoryRegion> owned_memory(const SharedOperand& shared) {
+  const auto* operands = dynamic_cast<const OperandMemory*>(shared.owner);
+  const std::vector<MemoryRegion> memory =
+      operands != nullptr ? operands->operand_memory() : shared.owner->memory();
+  if (shared.owner_operand >= memory.size() || memory[shared.owner_operand].address == nullptr)
+    return std::nullopt;
+  return memory[shared.owner_operand];
+}
+
 bool lies_within_owner(const SharedOperand& shared, Bytes size) {
   const std::vector<Operand> operands = shared.owner->operation().operands();
-  // An operator of PyTorch does not tell its operands.
-  if (shared.owner_operand >= operands.size()) return false;
-  const std::int64_t offset = shared.offset.value();
-  const std::int64_t end = operands[shared.owner_operand].bytes().value();
+  Bytes owned(-1);
+  if (shared.owner_operand < operands.size()) {
+    owned = operands[shared.owner_operand].bytes();
+  } else if (dynamic_cast<const OperandMemory*>(shared.owner) != nullptr) {
+    if (const auto memory = owned_memory(shared)) owned = memory->size;
+  }
+  const std::int64_t offset = shared.offset.value(), end = owned.value();
   return offset >= 0 && offset % kAlignment == 0 && offset <= end && size.value() <= end - offset;
 }
 
@@ -25,6 +37,8 @@ const SharedOperand* find_shared(const InputData& data, std::size_t operand, Byt
 }
 
 bool is_filled_by_owner(const SharedOperand& shared) {
+  if (const auto* operands = dynamic_cast<const OperandMemory*>(shared.owner))
+    return shared.owner_operand < operands->input_count();
   return shared.owner->operation().operands()[shared.owner_operand].role == OperandRole::input;
 }
 

@@ -11,6 +11,8 @@
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
+#include "operation/aten_text.hpp"
+#include "operation/layer_aten.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -24,32 +26,48 @@ struct Sharing {
   std::int64_t unwritten = 0;
 };
 
-bool is_input(const Operation& operation, std::size_t operand) {
-  const std::vector<Operand> operands = operation.operands();
-  return operand >= operands.size() || operands[operand].role == OperandRole::input;
-}
+// Operands as calls count them. An operator of PyTorch tells only what it reads, and not what it writes.
+struct Operands {
+  bool is_aten = false;
+  std::vector<Bytes> sizes = {};
+  std::vector<OperandRole> roles = {};
 
-bool is_output(const Operation& operation, std::size_t operand) {
-  const std::vector<Operand> operands = operation.operands();
-  return operand >= operands.size() || operands[operand].role == OperandRole::output;
-}
+  explicit Operands(const Operation& operation) {
+    if (const auto* aten = std::get_if<Aten>(&operation.parameters())) {
+      is_aten = true;
+      sizes = tensor_sizes(*aten);
+      roles.assign(sizes.size(), OperandRole::input);
+    }
+    for (const Operand& operand : operation.operands()) {
+      sizes.push_back(operand.bytes());
+      roles.push_back(operand.role);
+    }
+  }
+  bool may_be(OperandRole role, std::size_t operand) const {
+    if (operand < roles.size()) return roles[operand] == role;
+    return !is_aten || role == OperandRole::output || operand == kUnknownOperand;
+  }
+};
 
 Sharing sharing_of(const Model& model, const Call& call, const PreparedCalls& prepared) {
-  const Operation& reader = model.layers[call.layer].operation;
-  const std::vector<Operand> operands = reader.operands();
-  // An operator of PyTorch has memory of its own: it reads nothing that another call wrote.
-  const bool is_aten = std::holds_alternative<Aten>(reader.parameters());
-  Sharing sharing{{}, std::max<std::int64_t>(call.unwritten, is_aten ? 1 : 0)};
+  const Operands reader(model.layers[call.layer].operation);
+  Sharing sharing{{}, call.unwritten};
   for (const OperandSource& input : call.inputs) {
     const SharedOperand shared{input.operand, prepared[input.call].get(), input.source_operand, input.offset};
-    if (shared.owner != nullptr && input.operand < operands.size() &&
-        lies_within_owner(shared, operands[input.operand].bytes())) {
+    if (shared.owner != nullptr && input.operand < reader.sizes.size() &&
+        lies_within_owner(shared, reader.sizes[input.operand])) {
       sharing.shared.push_back(shared);
       continue;
     }
-    const Operation& writer = model.layers[model.calls[input.call].layer].operation;
-    if (is_input(reader, input.operand) && is_output(writer, input.source_operand)) ++sharing.unwritten;
+    const Operands writer(model.layers[model.calls[input.call].layer].operation);
+    if (reader.may_be(OperandRole::input, input.operand) &&
+        writer.may_be(OperandRole::output, input.source_operand)) {
+      ++sharing.unwritten;
+    }
   }
+  // Where its operands are not known, an operator of PyTorch has memory of its own.
+  if (reader.is_aten && sharing.shared.empty())
+    sharing.unwritten = std::max<std::int64_t>(1, sharing.unwritten);
   return sharing;
 }
 

@@ -21,6 +21,8 @@ std::string aten_text(const Aten& operation);
 /// Of an element type, also of one with @cpu; nothing (0) where it is not known.
 Bytes aten_element_size(std::string_view type);
 bool is_aten_host_type(std::string_view type);
+/// Of the tensors among an operator's arguments in their order, from the first element to the last.
+std::vector<Bytes> tensor_sizes(const Aten& operation);
 /// Row-major strides, which are left out. A dimension of no elements counts as one, as in PyTorch.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape);
 

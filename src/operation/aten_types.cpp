@@ -38,4 +38,23 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& shape) 
   return strides;
 }
 
+namespace {
+
+void add_sizes(const AtenArgument& argument, std::vector<Bytes>& sizes) {
+  for (const AtenArgument& element : argument.elements) add_sizes(element, sizes);
+  if (argument.kind != AtenArgument::Kind::tensor) return;
+  std::int64_t elements = 1;  // from the first to the last
+  const auto strides = argument.strides.empty() ? dense_strides(argument.shape) : argument.strides;
+  for (std::size_t i = 0; i < argument.shape.size(); ++i) elements += (argument.shape[i] - 1) * strides[i];
+  sizes.push_back(Bytes(elements * aten_element_size(argument.text).value()));
+}
+
+}  // namespace
+
+std::vector<Bytes> tensor_sizes(const Aten& aten) {
+  std::vector<Bytes> sizes;
+  for (const AtenArgument& argument : aten.arguments) add_sizes(argument, sizes);
+  return sizes;
+}
+
 }  // namespace jitterscope

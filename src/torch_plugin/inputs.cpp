@@ -2,6 +2,8 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <algorithm>
+
 #include "operation/aten_text.hpp"
 #include "torch_plugin/input_values.hpp"
 #include "torch_plugin/refusal.hpp"
@@ -41,8 +43,9 @@ bool is_half(at::ScalarType type) { return type == at::kHalf || type == at::kBFl
 
 }  // namespace
 
-Inputs::Inputs(at::Device device, const std::string& data_kind, std::uint64_t seed)
-    : device_(device), data_kind_(data_kind), seed_(seed) {
+Inputs::Inputs(at::Device device, const std::string& data_kind, std::uint64_t seed,
+               std::vector<JitterscopeTorchGiven> given)
+    : device_(device), data_kind_(data_kind), seed_(seed), given_(std::move(given)) {
   for (const char* known : {"normal", "uniform", "zeros", "ones", "sparse"}) {
     if (data_kind == known) return;
   }
@@ -65,11 +68,21 @@ at::Tensor Inputs::make(const Binding& binding, const std::string& argument, con
                         std::size_t position) {
   const at::Device device = is_aten_host_type(recorded.text) ? at::Device(at::kCPU) : device_;
   const auto strides = recorded.strides.empty() ? dense_strides(recorded.shape) : recorded.strides;
-  at::Tensor stored = at::empty({extent_of(recorded.shape, strides)},
-                                at::TensorOptions(scalar_type(recorded.text)).device(device));
-  fill(stored, binding, argument, position);
+  const at::TensorOptions options = at::TensorOptions(scalar_type(recorded.text)).device(device);
+  const std::int64_t extent = extent_of(recorded.shape, strides);
+  const auto given =
+      stored_.size() < given_.size() ? given_[stored_.size()] : JitterscopeTorchGiven{nullptr, 0};
+  at::Tensor stored = given.address != nullptr ? at::from_blob(given.address, {extent}, options)
+                                               : at::empty({extent}, options);
+  if (given.is_filled == 0) fill(stored, binding, argument, position);
   stored_.push_back(stored);
   return stored.as_strided(recorded.shape, strides);
+}
+
+bool Inputs::was_filled(const at::Tensor& tensor) const {
+  return std::any_of(given_.begin(), given_.end(), [&](const JitterscopeTorchGiven& given) {
+    return given.is_filled != 0 && given.address == tensor.data_ptr();
+  });
 }
 
 void Inputs::fill(at::Tensor& tensor, const Binding& binding, const std::string& argument,

@@ -133,14 +133,23 @@ int waits_for_stream(const JitterscopeTorchOperation* operation) {
   return operation->waits_for_stream() ? 1 : 0;
 }
 
-size_t memory(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion* regions, size_t capacity) {
+template <class List>
+size_t write_regions(const List& list, JitterscopeTorchRegion* regions, size_t capacity) {
   try {
-    const auto all = operation->memory();
+    const std::vector<JitterscopeTorchRegion> all = list();
     std::copy_n(all.begin(), std::min(all.size(), capacity), regions);
     return all.size();
   } catch (const std::exception&) {
     return 0;
   }
+}
+
+size_t memory(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion* regions, size_t capacity) {
+  return write_regions([&] { return operation->memory(); }, regions, capacity);
+}
+size_t operands(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion* regions,
+                size_t capacity) {
+  return write_regions([&] { return operation->operands(); }, regions, capacity);
 }
 
 size_t output_count(const JitterscopeTorchOperation* operation) {
@@ -181,6 +190,7 @@ extern "C" __attribute__((visibility("default"))) const JitterscopeTorchPlugin* 
                                                 schema_name,
                                                 waits_for_stream,
                                                 memory,
+                                                operands,
                                                 output_count,
                                                 output_elements,
                                                 read_output};

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /* Raised with every change below. */
-#define JITTERSCOPE_TORCH_INTERFACE_VERSION 1
+#define JITTERSCOPE_TORCH_INTERFACE_VERSION 2
 #define JITTERSCOPE_TORCH_SYMBOL "jitterscope_torch_plugin"
-/* Begins a string in the file, "…torch=2.11.0;cuda=13.0;abi=1;interface=1;folder=/…/torch/lib;", so that what
+/* Begins a string in the file, "…torch=2.11.0;cuda=13.0;abi=1;interface=2;folder=/…/torch/lib;", so that what
    it was built with can be told of a plug-in that cannot be opened. */
 #define JITTERSCOPE_TORCH_MARKER "jitterscope-torch-plugin:"
 
@@ -30,6 +30,11 @@ typedef struct JitterscopeTorchRegion {
   int64_t bytes;
 } JitterscopeTorchRegion;
 
+typedef struct JitterscopeTorchGiven {
+  void* address; /* null: the tensor gets memory of its own */
+  int is_filled; /* not 0: it holds what the operator is to read */
+} JitterscopeTorchGiven;
+
 typedef struct JitterscopeTorchRequest {
   const char* operation;   /* as Operation::text() writes it */
   const char* device_type; /* cpu or cuda */
@@ -37,6 +42,10 @@ typedef struct JitterscopeTorchRequest {
   void* stream;          /* CUstream on which inputs are filled and the operator runs once; null on the cpu */
   const char* data_kind; /* normal, uniform, zeros, ones or sparse */
   uint64_t seed;
+  /* Memory for the tensors among the arguments, in their order, that outlives the operation; those behind the
+     last get their own. */
+  const JitterscopeTorchGiven* given;
+  size_t given_count;
 } JitterscopeTorchRequest;
 
 /* Each function that can fail writes one sentence to `error`, cut to `error_size` with its terminating zero.
@@ -64,6 +73,10 @@ typedef struct JitterscopeTorchPlugin {
   /* Inputs, and the outputs of the last run. Returns how many there are, and writes at most `capacity`. */
   size_t (*memory)(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion* regions,
                    size_t capacity);
+  /* The tensors among the arguments in their order, then those that the last run gave; no address where
+     the next run may have another. Returns and writes as memory(). */
+  size_t (*operands)(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion* regions,
+                     size_t capacity);
   /* Tensors that the last run gave; the elements of one, negative where there is no such output. */
   size_t (*output_count)(const JitterscopeTorchOperation* operation);
   int64_t (*output_elements)(const JitterscopeTorchOperation* operation, size_t index);

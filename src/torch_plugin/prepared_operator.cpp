@@ -41,6 +41,9 @@ bool has_shape(const at::Tensor& tensor, const AtenArgument& recorded) {
          (recorded.strides.empty() || tensor.strides().equals(recorded.strides));
 }
 
+// const in newer versions only
+void* address_of(const void* data) { return const_cast<void*>(data); }
+
 }  // namespace
 
 PreparedOperator::PreparedOperator(Aten aten, at::Device device, const JitterscopeTorchRequest& request)
@@ -62,7 +65,9 @@ PreparedOperator::PreparedOperator(Aten aten, at::Device device, const Jittersco
 }
 
 void PreparedOperator::make_inputs(const JitterscopeTorchRequest& request) {
-  inputs_ = std::make_unique<Inputs>(pool_.device(), request.data_kind, request.seed);
+  inputs_ = std::make_unique<Inputs>(
+      pool_.device(), request.data_kind, request.seed,
+      std::vector<JitterscopeTorchGiven>(request.given, request.given + request.given_count));
   arguments_.clear();
   for (std::size_t i = 0; i < binding_.arguments().size(); ++i) {
     const c10::Argument& expected = binding_.schema().arguments()[i];
@@ -73,7 +78,7 @@ void PreparedOperator::make_inputs(const JitterscopeTorchRequest& request) {
     arguments_.push_back(recorded == nullptr ? *expected.default_value()
                                              : to_ivalue(expected, *recorded, pool_.device(), make_tensor));
   }
-  point_at_maxima(binding_, arguments_);
+  point_at_maxima(binding_, *inputs_, arguments_);
 }
 
 // Twice, as the second run finds the allocator's memory and the libraries' workspaces there.
@@ -138,14 +143,29 @@ std::vector<JitterscopeTorchRegion> PreparedOperator::memory() const {
   std::vector<JitterscopeTorchRegion> regions;
   const auto add = [&](const at::Tensor& tensor) {
     if (tensor.device() != pool_.device() || !tensor.has_storage() || tensor.storage().nbytes() == 0) return;
-    // const in newer versions only
-    void* const address = const_cast<void*>(static_cast<const void*>(tensor.storage().data()));
+    void* const address = address_of(tensor.storage().data());
     const auto is_known = [&](const JitterscopeTorchRegion& region) { return region.address == address; };
     if (std::any_of(regions.begin(), regions.end(), is_known)) return;
     regions.push_back({address, static_cast<std::int64_t>(tensor.storage().nbytes())});
   };
   for (const at::Tensor& tensor : inputs_->stored()) add(tensor);
   for (const at::Tensor& tensor : outputs()) add(tensor);
+  return regions;
+}
+
+std::vector<JitterscopeTorchRegion> PreparedOperator::operands() const {
+  std::vector<JitterscopeTorchRegion> regions;
+  const auto add = [&](const at::Tensor& tensor, bool stays) {
+    const bool has_address = stays && tensor.device() == pool_.device() && tensor.has_storage() &&
+                             tensor.is_non_overlapping_and_dense();
+    const auto bytes =
+        static_cast<std::int64_t>(tensor.numel()) * static_cast<std::int64_t>(tensor.element_size());
+    regions.push_back({has_address ? address_of(tensor.data_ptr()) : nullptr, bytes});
+  };
+  for (const at::Tensor& tensor : inputs_->stored()) add(tensor, true);
+  // The pool gives the same requests the same memory and keeps it, but for a size that depends on the data.
+  const bool outputs_stay = JITTERSCOPE_TORCH_POOLS && pool_.device().is_cuda() && !waits_;
+  for (const at::Tensor& tensor : outputs()) add(tensor, outputs_stay);
   return regions;
 }
 

@@ -5,6 +5,7 @@
 #include "import/recorded_arguments.hpp"
 #include "import/tensor_layout.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/layer_aten.hpp"
 #include "operation/usage_message.hpp"
 
 namespace jitterscope {
@@ -45,6 +46,37 @@ TEST(Conversion, MatrixProductsFollowTheStrides) {
               ElementsAre("matmul:m=4,n=2,k=8,bias=1,dtype=f32"));
   EXPECT_THAT(converted("aten::baddbmm(f32[3,4,2],f32[3,4,8],f32[3,8,2],0,1)"),
               ElementsAre("matmul:m=4,n=2,k=8,batch=3,dtype=f32"));
+}
+
+TEST(Conversion, OperatorsOfLayersAreReadAsTheSameLayers) {
+  std::vector<std::string> layers;
+  for (const char* kind :
+       {"add", "mul", "relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "relu_backward", "relu6_backward",
+        "sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward"}) {
+    layers.push_back(std::string(kind) + ":count=60,dtype=f16");
+  }
+  for (const char* pass : {"", ",pass=backward"}) {
+    for (const char* shape :
+         {"softmax:rows=4,columns=6,dtype=bf16", "log_softmax:rows=4,columns=6,dtype=f64",
+          "layer_norm:rows=4,columns=6,dtype=f16", "embedding:count=8,rows=9,columns=4,dtype=f32"}) {
+      layers.push_back(std::string(shape) + pass);
+    }
+    for (const char* layout : {"nchw", "nhwc"}) {
+      for (const char* shape :
+           {"batch_norm:n=2,c=3,hw=4,dtype=bf16", "max_pool:n=2,c=3,h=9,w=8,window=3,stride=2,pad=1",
+            "avg_pool:n=2,c=3,h=9,w=8,window=3x2,stride=2,pad=1x0"}) {
+        layers.push_back(std::string(shape) + ",layout=" + layout + pass);
+      }
+    }
+  }
+  layers.push_back("avg_pool:n=2,c=3,hw=7,window=7");
+  layers.push_back("batch_norm:n=2,c=3,hw=4,pass=inference");
+  for (const std::string& text : layers) {
+    const Operation layer = Operation::parse(text);
+    const auto aten = aten_of_layer(layer);
+    ASSERT_TRUE(aten) << text;
+    EXPECT_THAT(converted(aten->operation.text()), ElementsAre(layer.text()));
+  }
 }
 
 TEST(Conversion, WhatNoNativeOperationDoesStaysTheOperator) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "measuring.hpp"
+#include "operation/layer_aten.hpp"
 
 namespace jitterscope::scripted {
 namespace {
@@ -100,6 +101,33 @@ TEST(Sequence, APartOutsideOfItsSourceIsReadFromMemoryThatNoneWrote) {
       measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
   EXPECT_EQ(sequence.calls[1].unwritten, 1);
   EXPECT_EQ(sequence.calls[2].unwritten, 1);
+}
+
+// It reads what a layer wrote; what it writes itself lies where nobody else reads it, as on a CPU.
+TEST(Sequence, AnOperatorOfPytorchReadsWhatACallWrote) {
+  Laboratory laboratory;
+  Model model = two_calls();
+  model.layers[1].operation = Operation::parse("aten::relu(f32[1024])");
+  model.calls[2].inputs = {{0, 1, 1}};
+  const SequenceMeasurement sequence =
+      measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+  EXPECT_TRUE(sequence.is_connected);
+  EXPECT_EQ(sequence.calls[1].unwritten, 0);
+  EXPECT_EQ(sequence.calls[2].unwritten, 1);
+}
+
+TEST(Sequence, AnOperatorOfPytorchWhoseOperandsAreNotKnownReadsNothingOfOthers) {
+  for (const std::size_t operand : {kUnknownOperand, std::size_t{1}}) {
+    Laboratory laboratory;
+    Model model = two_calls();
+    model.layers[1].operation = Operation::parse("aten::relu(f32[1024])");
+    model.calls[1].inputs = {{operand, 0, 2}};
+    model.calls[2].inputs = {};
+    const SequenceMeasurement sequence =
+        measure_sequence(laboratory.session, model, one_condition(CacheState::warm, Load::burst), {});
+    EXPECT_FALSE(sequence.is_connected);
+    EXPECT_EQ(sequence.calls[1].unwritten, 1);
+  }
 }
 
 TEST(Sequence, AnInterruptionWhilePreparingLeavesNoTime) {

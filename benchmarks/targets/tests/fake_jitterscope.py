@@ -95,6 +95,7 @@ def main(arguments):
     parser.add_argument("--load", required=True)
     parser.add_argument("--instrument", default="graph")
     parser.add_argument("--json", required=True)
+    parser.add_argument("--provider", default="")
     parser.add_argument("--no-ceilings", action="store_true")
     options = parser.parse_args(arguments)
     time.sleep(float(os.environ.get("FAKE_SLEEPS", 0)))

@@ -23,9 +23,11 @@ void CudaOperation::allocate(const InputData& data) {
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     const SharedOperand* shared = find_shared(data, i, descriptions_[i].bytes());
     const auto* owner = shared ? dynamic_cast<const CudaOperation*>(shared->owner) : nullptr;
+    const auto memory = shared && !owner ? owned_memory(*shared) : std::nullopt;  // PyTorch's
     Place place;
-    if (owner != nullptr) {
-      place = owner->places_[shared->owner_operand];
+    if (owner != nullptr) place = owner->places_[shared->owner_operand];
+    if (memory) place.address = reinterpret_cast<CUdeviceptr>(memory->address);
+    if (place.address != 0) {
       place.address += static_cast<CUdeviceptr>(shared->offset.value());
       place.is_filled = is_filled_by_owner(*shared);
     } else {
@@ -35,7 +37,7 @@ void CudaOperation::allocate(const InputData& data) {
   }
   require_device_memory(context_, operation_, needed);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    if (places_[i].memory) continue;
+    if (places_[i].address != 0) continue;
     context_.placement().leave_gap();
     places_[i].memory = std::make_shared<DeviceMemory>(descriptions_[i].bytes());
     places_[i].address = places_[i].memory->address();

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstddef>
 
 #include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
 
 namespace jitterscope::torch {
 namespace {
@@ -25,13 +27,40 @@ void call(Function* function, Arguments... arguments) {
   throw FailedError(error.data());
 }
 
+// The regions that a function of the plug-in lists.
+template <class List>
+std::vector<MemoryRegion> regions_of(List* list, const JitterscopeTorchOperation* operation) {
+  std::vector<JitterscopeTorchRegion> regions(list(operation, nullptr, 0));
+  regions.resize(list(operation, regions.data(), regions.size()));
+  std::vector<MemoryRegion> result;
+  for (const JitterscopeTorchRegion& region : regions)
+    result.push_back({region.address, Bytes(region.bytes)});
+  return result;
+}
+
+std::vector<JitterscopeTorchGiven> given_memory(const Operation& operation, const InputData& data) {
+  std::vector<JitterscopeTorchGiven> given;
+  for (const Bytes size : tensor_sizes(std::get<Aten>(operation.parameters()))) {
+    const SharedOperand* shared = find_shared(data, given.size(), size);
+    const auto memory = shared == nullptr ? std::nullopt : owned_memory(*shared);
+    given.push_back({nullptr, 0});
+    if (!memory) continue;
+    given.back() = {static_cast<std::byte*>(memory->address) + shared->offset.value(),
+                    is_filled_by_owner(*shared) ? 1 : 0};
+  }
+  return given;
+}
+
 }  // namespace
 
 Handle::Handle(const Operation& operation, const InputData& data, const Place& place)
     : plugin_(&torch::plugin()), operation_(nullptr, plugin_->destroy) {
   const std::string text = operation.text(), kind(to_string(data.kind));
-  const JitterscopeTorchRequest request{
-      text.c_str(), place.device_type.c_str(), place.ordinal, place.queue, kind.c_str(), data.seed};
+  const std::vector<JitterscopeTorchGiven> given = given_memory(operation, data);
+  const JitterscopeTorchRequest request{text.c_str(),  place.device_type.c_str(),
+                                        place.ordinal, place.queue,
+                                        kind.c_str(),  data.seed,
+                                        given.data(),  given.size()};
   JitterscopeTorchOperation* made = nullptr;
   call(plugin_->prepare, &request, &made);
   operation_.reset(made);
@@ -45,12 +74,15 @@ bool TorchOperation::produce_inputs(NativeQueue queue) {
 }
 
 std::vector<MemoryRegion> TorchOperation::memory() const {
-  std::vector<JitterscopeTorchRegion> regions(handle_.plugin().memory(handle_.get(), nullptr, 0));
-  regions.resize(handle_.plugin().memory(handle_.get(), regions.data(), regions.size()));
-  std::vector<MemoryRegion> result;
-  for (const JitterscopeTorchRegion& region : regions)
-    result.push_back({region.address, Bytes(region.bytes)});
-  return result;
+  return regions_of(handle_.plugin().memory, handle_.get());
+}
+
+std::vector<MemoryRegion> TorchOperation::operand_memory() const {
+  return regions_of(handle_.plugin().operands, handle_.get());
+}
+
+std::size_t TorchOperation::input_count() const {
+  return tensor_sizes(std::get<Aten>(operation_.parameters())).size();
 }
 
 std::vector<double> TorchOperation::read_operand(std::size_t index) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "device/shared_operand.hpp"
 #include "jitterscope/device.hpp"
 #include "torch_plugin/plugin_interface.h"
 
@@ -22,6 +23,7 @@ class Handle {
  public:
   /// Throws MissingError without a plug-in or its part for the device, UsageError for an operator or
   /// arguments that PyTorch does not take, FailedError where it fails.
+  /// Tensors that `data` says are shared lie where their owners' do.
   Handle(const Operation& operation, const InputData& data, const Place& place);
 
   JitterscopeTorchOperation* get() const { return operation_.get(); }
@@ -34,8 +36,10 @@ class Handle {
   std::unique_ptr<JitterscopeTorchOperation, void (*)(JitterscopeTorchOperation*)> operation_;
 };
 
-/// The outputs are made anew by each run, as in PyTorch; memory() names those of the last.
-class TorchOperation : public PreparedOperation {
+/// The outputs are made anew by each run, as in PyTorch; memory() names those of the last. On a GPU they come
+/// from a pool of the operator's own, which gives the same requests the same memory and keeps it: who shares
+/// an output reads what the last run wrote.
+class TorchOperation : public PreparedOperation, public OperandMemory {
  public:
   TorchOperation(const Operation& operation, Handle handle)
       : operation_(operation), handle_(std::move(handle)) {}
@@ -46,6 +50,8 @@ class TorchOperation : public PreparedOperation {
   void run(NativeQueue queue) override;
   bool produce_inputs(NativeQueue queue) override;
   std::vector<MemoryRegion> memory() const override;
+  std::vector<MemoryRegion> operand_memory() const override;
+  std::size_t input_count() const override;
   /// Impossible, and not needed: memory that the operator has not allocated yet cannot be read as its output.
   void poison_outputs() override {}
   /// Of an operator without operands: output `index` of the last run, row-major.

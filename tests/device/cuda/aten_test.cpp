@@ -77,6 +77,24 @@ TEST_F(CudaAtenTest, ARecordingReplaysTheLaunches) {
   EXPECT_EQ(prepared->read_operand(0).front(), before + 6.0);
 }
 
+// More than once, since PyTorch makes its output anew each time.
+TEST_F(CudaAtenTest, LayersBeforeAndBehindShareItsMemory) {
+  const auto before = prepare("add:count=4096", kOnes);
+  InputData data = kOnes;
+  data.shared = {{0, before.get(), 2}};
+  const auto prepared = prepare("aten::mul.Tensor(f32[4096],3)", data);
+  data.shared = {{0, prepared.get(), 1}};
+  const auto behind = prepare("add:count=4096", data);
+  const auto last = prepare("aten::neg(f32[4096])", {.shared = {{0, prepared.get(), 1}}});
+  for (int i = 0; i < 3; ++i) {
+    behind->poison_outputs();
+    for (const auto& each : {before.get(), prepared.get(), behind.get(), last.get()}) queue().launch(*each);
+    queue().wait();
+    EXPECT_THAT(behind->read_operand(2), Each(7.0));
+    EXPECT_THAT(last->read_operand(0), Each(-6.0));
+  }
+}
+
 // Its indices would be overwritten if the recording's outputs were given to it as memory.
 TEST_F(CudaAtenTest, ARecordingWritesToNobodyElsesMemory) {
   const auto recorded = prepare("aten::mul.Tensor(f32[4096],f32[4096])");

@@ -11,10 +11,11 @@
 #define TEXT(value) TEXT_OF(value)
 extern "C" const char stand_in_marker[];
 __attribute__((used)) const char stand_in_marker[] = JITTERSCOPE_TORCH_MARKER
-    "torch=9.9.9;cuda=;abi=0;interface=" TEXT(INTERFACE_VERSION) ";folder=/nowhere/torch/lib;";
+    "torch=9.9.9;cuda=;abi=0;interface=" TEXT(INTERFACE_VERSION) ";folder=" FOLDER ";";
 
 struct JitterscopeTorchOperation {
   std::string name, request;
+  void* input = nullptr;  ///< the first tensor among the arguments, as it was given
   double runs = 0.0;
 };
 
@@ -31,7 +32,9 @@ JitterscopeTorchResult prepare(const JitterscopeTorchRequest* request, Jittersco
   if (text.starts_with("aten::unknown"))
     return answer(JITTERSCOPE_TORCH_USAGE, "no such operator", error, size);
   if (text.starts_with("aten::absent")) return answer(JITTERSCOPE_TORCH_MISSING, "no CUDA here", error, size);
-  *operation = new JitterscopeTorchOperation{text.substr(0, text.find('(')), request->device_type, 0.0};
+  *operation =
+      new JitterscopeTorchOperation{text.substr(0, text.find('(')), request->device_type,
+                                    request->given_count > 0 ? request->given[0].address : nullptr, 0.0};
   return JITTERSCOPE_TORCH_DONE;
 }
 
@@ -57,6 +60,14 @@ size_t memory(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion
   return 1;
 }
 
+// One input of 1024 bytes, and the output.
+size_t operands(const JitterscopeTorchOperation* operation, JitterscopeTorchRegion* regions,
+                size_t capacity) {
+  if (capacity > 0) regions[0] = {operation->input, 1024};
+  if (capacity > 1) regions[1] = {const_cast<double*>(&operation->runs), sizeof operation->runs};
+  return 2;
+}
+
 size_t output_count(const JitterscopeTorchOperation*) { return 1; }
 int64_t output_elements(const JitterscopeTorchOperation*, size_t index) { return index == 0 ? 1 : -1; }
 JitterscopeTorchResult read_output(JitterscopeTorchOperation* operation, size_t, double* elements, char*,
@@ -75,10 +86,11 @@ extern "C" const JitterscopeTorchPlugin* jitterscope_torch_plugin() {
 #ifdef NEEDS_OTHER_TORCH
   symbol_of_another_pytorch();
 #endif
-  static const JitterscopeTorchPlugin plugin = {INTERFACE_VERSION, "9.9.9",          "",     0,
-                                                prepare,           destroy,          run,    produce_inputs,
-                                                schema_name,       waits_for_stream, memory, output_count,
-                                                output_elements,   read_output};
+  static const JitterscopeTorchPlugin plugin = {
+      INTERFACE_VERSION, "9.9.9",          "",         0,
+      prepare,           destroy,          run,        produce_inputs,
+      schema_name,       waits_for_stream, memory,     operands,
+      output_count,      output_elements,  read_output};
   return &plugin;
 }
 

@@ -55,6 +55,27 @@ TEST_F(TorchPlugin, PreparesRunsAndReads) {
   EXPECT_THROW(prepared->read_operand(1), UsageError);
 }
 
+// The plug-in says where its input was given; an output that it keeps can be shared in turn.
+TEST_F(TorchPlugin, OperandsLieWhereTheirOwnersDo) {
+  take_stand_in("good");
+  const auto owner = prepare("aten::first(f32[256])");
+  const auto given = [&](const std::string& text, const SharedOperand& shared) {
+    const auto reader = prepare_aten(Operation::parse(text), {.shared = {shared}}, {.device_type = "cpu"});
+    return dynamic_cast<const OperandMemory&>(*reader).operand_memory().front().address;
+  };
+  const std::vector<MemoryRegion> owned = dynamic_cast<const OperandMemory&>(*owner).operand_memory();
+  ASSERT_EQ(owned.size(), 2u);
+  EXPECT_EQ(owned[0].address, nullptr);  // nobody's: memory of its own
+  const SharedOperand output{0, owner.get(), 1};
+  EXPECT_EQ(given("aten::second(f64[1])", output), owned[1].address);
+  EXPECT_EQ(given("aten::second(f64[2])", output), nullptr);                      // larger than it is
+  EXPECT_EQ(given("aten::second(f64[1])", {0, owner.get(), 2}), nullptr);         // there is no such output
+  EXPECT_EQ(given("aten::second(f32[256])", {0, owner.get(), 0}), nullptr);       // it has no address
+  EXPECT_EQ(given("aten::second(f32[1],f64[1])", {1, owner.get(), 1}), nullptr);  // the other argument's
+  EXPECT_FALSE(is_filled_by_owner(output));
+  EXPECT_TRUE(is_filled_by_owner({0, owner.get(), 0}));
+}
+
 TEST_F(TorchPlugin, AnswersBecomeErrorsOfTheirKind) {
   take_stand_in("good");
   EXPECT_EQ(problem<UsageError>("aten::unknown()"), "no such operator");

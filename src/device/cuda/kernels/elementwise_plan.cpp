@@ -6,9 +6,15 @@ namespace jitterscope::cuda {
 void plan_elementwise(KernelPlan& plan, const Elementwise& shape) {
   const Operation operation(shape);
   const std::size_t inputs = operation.operands().size() - 1;
-  plan.add_covering(operation.kind(), shape.dtype, vectors_of(shape.count, shape.dtype), plan.operand(inputs),
-                    plan.operand(0), plan.operand(inputs > 1 ? 1 : 0),
-                    static_cast<std::uint64_t>(shape.count));
+  const std::int64_t vectors = vectors_of(shape.count, shape.dtype);
+  const auto count = static_cast<std::uint64_t>(shape.count);
+  if (shape.kind == ElementwiseKind::fill) {
+    plan.add_covering("fill", shape.dtype, (vectors + kFillVectors - 1) / kFillVectors, plan.operand(0),
+                      count);
+    return;
+  }
+  plan.add_covering(operation.kind(), shape.dtype, vectors, plan.operand(inputs), plan.operand(0),
+                    plan.operand(inputs > 1 ? 1 : 0), count);
 }
 
 }  // namespace jitterscope::cuda

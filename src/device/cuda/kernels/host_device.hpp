@@ -13,6 +13,8 @@ namespace jitterscope::cuda {
 
 /// Threads of a block, where a kernel's work does not call for another number.
 inline constexpr unsigned kBlockThreads = 256;
+/// Vectors that a thread of a fill writes.
+inline constexpr int kFillVectors = 4;
 /// The most threads that share a row.
 inline constexpr unsigned kMostRowThreads = 512;
 

@@ -14,40 +14,28 @@ struct State {
   C parameter, gradient, first, second;
 };
 
-struct Sgd {
-  static constexpr int kStates = 0;
-  template <class C>
-  __device__ static void step(State<C>& s) {
+enum Kind { sgd, momentum, adam, adamw };
+template <Kind kKind>
+constexpr int kStatesOf = kKind == sgd        ? 0
+                          : kKind == momentum ? 1
+                                              : 2;
+
+// The first step's bias corrections are 1 - beta1 and 1 - beta2.
+template <Kind kKind, class C>
+__device__ __forceinline__ void step(State<C>& s) {
+  if constexpr (kKind == sgd) {
     s.parameter -= C(kRate) * s.gradient;
-  }
-};
-struct Momentum {
-  static constexpr int kStates = 1;
-  template <class C>
-  __device__ static void step(State<C>& s) {
+  } else if constexpr (kKind == momentum) {
     s.first = C(kMomentum) * s.first + s.gradient;
     s.parameter -= C(kRate) * s.first;
-  }
-};
-// The first step's bias corrections are 1 - beta1 and 1 - beta2.
-struct Adam {
-  static constexpr int kStates = 2;
-  template <class C>
-  __device__ static void step(State<C>& s) {
+  } else {
+    if constexpr (kKind == adamw) s.parameter *= C(1 - kRate * kDecay);
     s.first = C(kBeta1) * s.first + C(1 - kBeta1) * s.gradient;
     s.second = C(kBeta2) * s.second + C(1 - kBeta2) * s.gradient * s.gradient;
     const C denominator = sqrt(s.second * C(1 / (1 - kBeta2))) + C(kAdamEpsilon);
     s.parameter -= C(kRate / (1 - kBeta1)) * s.first / denominator;
   }
-};
-struct AdamW {
-  static constexpr int kStates = 2;
-  template <class C>
-  __device__ static void step(State<C>& s) {
-    s.parameter *= C(1 - kRate * kDecay);
-    Adam::step(s);
-  }
-};
+}
 
 /// The parameters and the states that the kind has; addresses of others are 0.
 template <class T>
@@ -56,36 +44,37 @@ struct OptimizerTensors {
   const T *old_parameter, *gradient, *old_first, *old_second;
 };
 
-template <class Kind, class T>
+template <Kind kKind, class T>
 __device__ __forceinline__ void step_all(const OptimizerTensors<T>& t, std::uint64_t count) {
   for_own_elements<T>(count, [&](auto width, std::uint64_t i) {
+    constexpr int kStates = kStatesOf<kKind>;
     using Numbers = Pack<T, decltype(width)::value>;
     Numbers parameter = Numbers::load(t.old_parameter + i), first{}, second{};
     const Numbers gradient = Numbers::load(t.gradient + i);
-    if constexpr (Kind::kStates > 0) first = Numbers::load(t.old_first + i);
-    if constexpr (Kind::kStates > 1) second = Numbers::load(t.old_second + i);
+    if constexpr (kStates > 0) first = Numbers::load(t.old_first + i);
+    if constexpr (kStates > 1) second = Numbers::load(t.old_second + i);
 #pragma unroll
     for (int j = 0; j < width.value; ++j) {
       State<Compute<T>> state{parameter.get(j), gradient.get(j), first.get(j), second.get(j)};
-      Kind::step(state);
+      step<kKind>(state);
       parameter.set(j, state.parameter);
       first.set(j, state.first);
       second.set(j, state.second);
     }
     parameter.store(t.parameter + i);
-    if constexpr (Kind::kStates > 0) first.store(t.first + i);
-    if constexpr (Kind::kStates > 1) second.store(t.second + i);
+    if constexpr (kStates > 0) first.store(t.first + i);
+    if constexpr (kStates > 1) second.store(t.second + i);
   });
 }
 
 }  // namespace
 
-#define JITTERSCOPE_OPTIMIZER(Kind, name, T, suffix)                                                    \
-  JITTERSCOPE_ENTRY(kBlockThreads, name##_##suffix, (OptimizerTensors<T> tensors, std::uint64_t count), \
-                    { step_all<Kind, T>(tensors, count); })
-#define JITTERSCOPE_OPTIMIZERS(T, suffix)              \
-  JITTERSCOPE_OPTIMIZER(Sgd, sgd, T, suffix)           \
-  JITTERSCOPE_OPTIMIZER(Momentum, momentum, T, suffix) \
-  JITTERSCOPE_OPTIMIZER(Adam, adam, T, suffix)         \
-  JITTERSCOPE_OPTIMIZER(AdamW, adamw, T, suffix)
+#define JITTERSCOPE_OPTIMIZER(kind, T, suffix)                                                          \
+  JITTERSCOPE_ENTRY(kBlockThreads, kind##_##suffix, (OptimizerTensors<T> tensors, std::uint64_t count), \
+                    { step_all<kind>(tensors, count); })
+#define JITTERSCOPE_OPTIMIZERS(T, suffix)    \
+  JITTERSCOPE_OPTIMIZER(sgd, T, suffix)      \
+  JITTERSCOPE_OPTIMIZER(momentum, T, suffix) \
+  JITTERSCOPE_OPTIMIZER(adam, T, suffix)     \
+  JITTERSCOPE_OPTIMIZER(adamw, T, suffix)
 JITTERSCOPE_FOR_EACH_TYPE(JITTERSCOPE_OPTIMIZERS)

@@ -27,15 +27,21 @@ struct Width {
   static constexpr int value = N;
 };
 
-/// Calls visit(width, first) for the thread's elements: a vector of them, or one by one at the end.
+/// Calls visit(width, first) for the elements of a vector, which at the end are taken one by one.
 template <class T, class Visit>
-__device__ __forceinline__ void for_own_elements(std::uint64_t count, Visit visit) {
-  const std::uint64_t first = first_index() * kPerVector<T>;
+__device__ __forceinline__ void for_elements_of(std::uint64_t vector, std::uint64_t count, Visit visit) {
+  const std::uint64_t first = vector * kPerVector<T>;
   if (first + kPerVector<T> <= count) {
     visit(Width<kPerVector<T>>(), first);
   } else {
     for (std::uint64_t i = first; i < count; ++i) visit(Width<1>(), i);
   }
+}
+
+/// The same where each thread has one vector.
+template <class T, class Visit>
+__device__ __forceinline__ void for_own_elements(std::uint64_t count, Visit visit) {
+  for_elements_of<T>(first_index(), count, visit);
 }
 
 /// Calls visit(width, column) for the thread's columns of a row that its block shares: in vectors where every

@@ -9,7 +9,6 @@
 #include "base/random.hpp"
 #include "device/cpu/reference.hpp"
 #include "emulated_plan.hpp"
-#include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -140,29 +139,6 @@ TEST(AveragePools, OfWholePlanes) {
       }
     }
   }
-}
-
-/// Has no memory for operands, and needs none.
-class DryPlan : public KernelPlan {
- public:
-  DeviceAddress operand(std::size_t) const override { return 0; }
-  DeviceAddress workspace(Bytes) override { return 0; }
-  void add_zero(const ZeroStep&) override {}
-
- protected:
-  void add_step(KernelStep) override {}
-};
-
-void plan_dry(const std::string& text) {
-  DryPlan plan;
-  plan_pool(plan, std::get<Pool2d>(Operation::parse(text).parameters()));
-}
-
-TEST(PoolPlan, RefusesPlanesThat32BitsCannotNumber) {
-  EXPECT_NO_THROW(plan_dry("max_pool:n=1,c=1,h=65535,w=32768,window=2"));
-  EXPECT_THROW(plan_dry("max_pool:n=1,c=1,hw=65536,window=2"), UsageError);
-  EXPECT_NO_THROW(plan_dry("avg_pool:n=1,c=1,h=1,w=1073741823,window=1x2"));
-  EXPECT_THROW(plan_dry("avg_pool:n=1,c=1,h=1,w=1073741822,window=1x2,pad=0x1"), UsageError);
 }
 
 }  // namespace
