@@ -93,7 +93,7 @@ Provider parse_provider(const std::string& word) {
   return static_cast<Provider>(found - known.begin());
 }
 
-void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool verify) {
+void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool keep_own) {
   if (!work.is_model && provider != Provider::torch) return;
   const std::string problem = torch_problem(device);
   if (provider == Provider::torch && !problem.empty()) throw MissingError("--provider torch: " + problem);
@@ -103,7 +103,7 @@ void choose_provider(WorkList& work, Provider provider, const DeviceDescription&
   for (WorkItem& item : work.items) {
     const bool is_layer = !item.layers.empty();
     const bool wanted =
-        provider == Provider::torch || (is_layer && !verify && !runs_as_pytorch(item.operation));
+        provider == Provider::torch || (is_layer && !keep_own && !runs_as_pytorch(item.operation));
     now.push_back(may_be_torch && wanted && !is_aten(item.operation) ? operator_of(item) : std::nullopt);
     if (now.back()) item.operation = now.back()->operation;
     const bool can_run = !is_aten(item.operation) || may_be_torch;

@@ -16,9 +16,8 @@ enum class Provider { automatic, torch, builtin };
 /// Throws UsageError with the nearest known word (auto, torch, builtin).
 Provider parse_provider(const std::string& word);
 
-/// Throws MissingError for `torch` where the provider is not there. `automatic` leaves what is to be verified
-/// as it is: of PyTorch's operators nothing can be. The operands of work.calls are counted as LayerAten does
-/// then.
-void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool verify);
+/// Throws MissingError for `torch` where the provider is not there. With `keep_own` `automatic` leaves to
+/// jitterscope what it can run. The operands of work.calls are counted as LayerAten does then.
+void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool keep_own);
 
 }  // namespace jitterscope::cli

@@ -150,7 +150,10 @@ class RunCommand {
     record_.device_note = note_on_device(flags_.measure.device, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
-    choose_provider(request_.work, parse_provider(flags_.provider), record_.device, flags_.verify);
+    // Nothing that PyTorch's operators give can be verified, and on a CPU it lies elsewhere after each run,
+    // so that no later call of a sequence could read it.
+    const bool keep_own = flags_.verify || (flags_.in_sequence && record_.device.id == "cpu");
+    choose_provider(request_.work, parse_provider(flags_.provider), record_.device, keep_own);
     refuse_impossible(request_.work, record_.device);
     request_.in_sequence = flags_.in_sequence;
     if (flags_.in_sequence && request_.work.calls.empty()) {

@@ -29,9 +29,10 @@ TEST(Provider, PytorchRunsTheLayersOfAModelThatOnlyStandInsWouldRun) {
   EXPECT_THAT(plan, Not(HasSubstr(" relu:")));
 }
 
-TEST(Provider, BuiltinVerifiedAndTypedOperationsStayAsTheyAre) {
-  for (const char* arguments : {"resnet18:batch=2,dtype=f32 --provider builtin",
-                                "resnet18:batch=2,dtype=f32 --verify", "relu:count=8"}) {
+TEST(Provider, WhatIsVerifiedTypedOrInSequenceOnACpuStaysAsItIs) {
+  for (const char* arguments :
+       {"resnet18:batch=2,dtype=f32 --provider builtin", "resnet18:batch=2,dtype=f32 --verify",
+        "resnet18:batch=2,dtype=f32 --in-sequence", "relu:count=8"}) {
     EXPECT_THAT(planned(arguments), Not(HasSubstr("aten::"))) << arguments;
   }
   EXPECT_THAT(planned("relu:count=8 --provider torch"), HasSubstr("aten::relu(f32[8])"));
