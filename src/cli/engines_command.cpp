@@ -46,7 +46,6 @@ class EnginesCommand {
     MeasureOptions options = flags_.measure.options();
     if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
     if (flags_.measure.loads.empty()) options.loads = {Load::burst};
-    if (!flags_.measure.time_limit_seconds) options.time_limit = seconds(1.5);
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();

@@ -78,12 +78,11 @@ void MeasureFlags::add_to(CLI::App& command) {
       ->transform(without_percent_sign)
       ->capture_default_str();
   command
-      .add_option(
-          "--time-limit", time_limit_seconds,
-          "for the bursts of one operation, as 2, 2s, 500ms or 1m (default: 3 s; on a CPU and of several "
-          "operations 1.5 s)")
+      .add_option("--time-limit", time_limit_seconds,
+                  "for the bursts of one operation, as 2, 2s, 500ms or 1m")
       ->transform(duration_in("--time-limit", seconds(1)))
-      ->type_name("TIME");
+      ->type_name("TIME")
+      ->capture_default_str();
   command
       .add_option("--sustained-time-limit", sustained_time_limit_seconds,
                   "for each sustained measurement, as 10, 10s or 1m")
@@ -123,7 +122,7 @@ MeasureOptions MeasureFlags::options() const {
   options.data = read_word("--data", data, kData);
   require(precision_percent > 0 && precision_percent < 100,
           "--precision: a percentage above 0 and below 100");
-  require(!time_limit_seconds || *time_limit_seconds > 0, "--time-limit: more than 0 seconds");
+  require(time_limit_seconds > 0, "--time-limit: more than 0 seconds");
   require(sustained_time_limit_seconds > 0, "--sustained-time-limit: more than 0 seconds");
   require(minimum_rounds >= 1, "--min-rounds: at least 1");
   require(conditioning_launches >= 0 && conditioning_launches <= 100, "--conditioning: 0 to 100");
@@ -132,7 +131,7 @@ MeasureOptions MeasureFlags::options() const {
   require(idle_milliseconds[0] >= 0 && idle_milliseconds[0] <= idle_milliseconds[1],
           "--idle: the shortest comes first, as in --idle 10,70");
   options.precision = precision_percent / 100;
-  if (time_limit_seconds) options.time_limit = seconds(*time_limit_seconds);
+  options.time_limit = seconds(time_limit_seconds);
   options.sustained_time_limit = seconds(sustained_time_limit_seconds);
   options.minimum_rounds = minimum_rounds;
   options.shortest_idle = milliseconds(idle_milliseconds[0]);

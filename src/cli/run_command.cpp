@@ -95,17 +95,13 @@ void require_burst(const MeasureOptions& options) {
 
 // Sustained loads take many seconds, of a whole model minutes, and heat the chip for what comes next: they
 // are asked for, and for one operation half a second of it says whether they should be.
-MeasureOptions options_for(const RunFlags& flags, const WorkList& work, bool on_cpu) {
+MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
   MeasureOptions options = flags.measure.options();
   if (flags.measure.loads.empty()) {
     options.loads = {Load::burst};
     options.load_probe = work.items.size() == 1 && !flags.in_sequence;
   }
   if (flags.in_sequence) require_burst(options);
-  // Cold launches of a few microseconds do not reach 0.5 % in 3 s either: a model does not wait for each, nor
-  // does anything on a CPU, which other programs share.
-  const bool is_short = work.items.size() > 1 || on_cpu;
-  if (!flags.measure.time_limit_seconds && is_short) options.time_limit = seconds(1.5);
   options.kernels = flags.kernels;
   options.fresh_data = flags.fresh_data;
   options.iterations = checked_iterations(flags.iterations);
@@ -136,7 +132,7 @@ class RunCommand {
   void run() {
     check_combinations(flags_);
     request_.work = read_targets(flags_.targets, flags_.only);
-    request_.options = options_for(flags_, request_.work, false);
+    request_.options = options_for(flags_, request_.work);
     page_ = flags_.page.page(request_.work.is_model);
     request_.verify = flags_.verify;
     request_.ceilings = !flags_.no_ceilings;
@@ -146,7 +142,6 @@ class RunCommand {
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     if (flags_.placement != 0) place(*device);
     record_.device = device->describe();
-    request_.options = options_for(flags_, request_.work, record_.device.id == "cpu");
     record_.device_note = note_on_device(flags_.measure.device, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
