@@ -127,8 +127,7 @@ void add_list_command(CLI::App& app, Invocation& invocation) {
       app.add_subcommand("list", "operations, devices, providers, models; the layers of a model");
   command->add_option("what", flags->what,
                       "operations, devices, providers, models; a network's name, or a trace, log or model "
-                      "file, whose layers are "
-                      "shown; the first four if left out");
+                      "file, whose layers are shown; the first four if left out");
   command->add_option("--only", flags->only,
                       "list the layers in whose name or operation this regular expression is found");
   command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");

@@ -40,8 +40,7 @@ Target split_target(const std::string& target) {
 void refuse_options(const Target& target) {
   if (target.options.empty()) return;
   throw UsageError(
-      fmt::format("{}: a model file has its sizes in it; '{}' applies to networks by name and to "
-                  "ONNX files",
+      fmt::format("{}: a model file has its sizes in it; '{}' applies to networks by name and to ONNX files",
                   target.name, target.options));
 }
 

@@ -100,8 +100,8 @@ Blocks operation_blocks(const OperationHelp& help) {
 
 constexpr const char* kSweeps =
     "Any parameter takes a list or a range, and a run times all of them: `n=1,2,4`, `n=1..64*2` (doubled "
-    "each "
-    "time), `n=1..9+2` (two more each time). Numbers may end in Ki, Mi or Gi.";
+    "each time), `n=1..9+2` (two more each time). Numbers may end in k, M, G or T "
+    "(powers of 1000) or in Ki, Mi, Gi or Ti (of 1024).";
 
 Document operations_page(const CommandDescription&) {
   Document page{

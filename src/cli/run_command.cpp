@@ -229,8 +229,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "targets", flags->targets,
           "operations (KIND:name=value,…), networks by name (NAME:batch=N,dtype=T,layout=L,direction=D), "
           "or files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models; "
-          "behind a "
-          "number k, M, G are powers of 1000, Ki, Mi, Gi of 1024")
+          "behind a number k, M, G are powers of 1000, Ki, Mi, Gi of 1024")
       ->required();
   flags->measure.add_to(*command);
   command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");

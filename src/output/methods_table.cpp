@@ -24,8 +24,7 @@ std::string header(const MethodsRecord& record, std::size_t width) {
   if (comparison.clock) first += ", clock " + clock_text(*comparison.clock);
   const std::string conditions = fmt::format(
       "Conditions: {} repetitions, methods in random order, a random idle of {} before each; n = {} "
-      "launches; data {}; "
-      "caches warm but where a row says otherwise.",
+      "launches; data {}; caches warm but where a row says otherwise.",
       comparison.repetitions, time_range_text(comparison.shortest_idle, comparison.longest_idle, 0.05),
       comparison.launches, to_string(comparison.input.kind));
   const Calibration& calibration = comparison.calibration;

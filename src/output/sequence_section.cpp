@@ -112,8 +112,7 @@ std::string unwritten_text(const SequenceMeasurement& sequence) {
   return fmt::format(
       "{} of them {} something that no call of the sequence wrote: what writes it in the network is not "
       "timed, or they are operators of PyTorch, which have memory of their own. Random numbers lie there, "
-      "and "
-      "no cache holds them as it does in the network.",
+      "and no cache holds them as it does in the network.",
       calls, calls == 1 ? "reads" : "read");
 }
 

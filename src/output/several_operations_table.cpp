@@ -175,8 +175,7 @@ std::string explain(const ConditionLabels& labels, const std::vector<std::string
     explanation +=
         "Share is of the total. The total adds the layers' times, none of the work between them; its ± adds "
         "their half-widths, as they share the clock, and for each launch what is not known of the "
-        "instrument's "
-        "constant, which no ± of a layer holds.";
+        "instrument's constant, which no ± of a layer holds.";
   }
   return explanation;
 }

@@ -18,8 +18,6 @@ std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operatio
 /// What cuBLASLt proposes, best first by its own estimate. PyTorch takes the first of a product with bias.
 std::vector<EngineListing> list_matmul_engines(const Context&, const Operation&);
 
-/// Whether prepare_elementwise has a kernel.
-bool has_elementwise(ElementwiseKind);
 /// The layers besides, by jitterscope's own kernels, which stand in for PyTorch's.
 std::unique_ptr<PreparedOperation> prepare_builtin(const Context&, const Operation&, const InputData&);
 /// By cuDNN where PyTorch does it so, else by jitterscope's own kernels.
