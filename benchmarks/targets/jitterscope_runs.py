@@ -1,4 +1,4 @@
-"""Calls `jitterscope run` and reads its JSON (docs/measurement.schema.json)."""
+"""Calls `jitterscope run` and reads its JSON (docs/record.schema.json)."""
 
 # 4: measured, but not to the precision asked for. The numbers are there, and the table says how precise they are.
 ACCEPTED = (0, 4)
@@ -8,9 +8,9 @@ def run(session, operations, flags, limit_seconds):
     """One process for these operations. Raises ValueError where the document is not about them."""
     command = [session.jitterscope, "run", *operations, "--device", "cuda", *flags]
     finished, document = session.run_with_json(command, limit_seconds, ACCEPTED)
-    if document.get("format") != "jitterscope-run" or document.get("version") != 1:
-        raise ValueError(f"not a document of jitterscope run, version 1: format {document.get('format')}, "
-                         f"version {document.get('version')}")
+    if (document.get("format"), document.get("version"), document.get("command")) != ("jitterscope-record", 2, "run"):
+        raise ValueError(f"not a record of jitterscope run, version 2: format {document.get('format')}, "
+                         f"version {document.get('version')}, command {document.get('command')}")
     if document["interrupted"]:
         raise ValueError("jitterscope was interrupted")
     return {"command": " ".join(finished.command), "wall_seconds": finished.seconds, "status": finished.status,

@@ -10,7 +10,7 @@ import tables
 def documents_of(raw):
     """Every jitterscope document in it, however deep."""
     if isinstance(raw, dict):
-        if raw.get("format") == "jitterscope-run":
+        if raw.get("format") == "jitterscope-record":
             yield raw
             return
         raw = list(raw.values())

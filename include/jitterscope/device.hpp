@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "jitterscope/counters.hpp"
+#include "jitterscope/kernel_trace.hpp"
 #include "jitterscope/operation.hpp"
 #include "jitterscope/units.hpp"
 
@@ -42,6 +44,9 @@ struct InputData {
   DataKind kind = DataKind::normal;
   std::uint64_t seed = 1;
   std::vector<SharedOperand> shared = {};  ///< the others get memory of their own
+  /// Operands lie in blocks of the device's memory drawn by this number, and can be placed anew.
+  /// Nothing: where the driver puts them. A device whose memory is given out by others ignores it.
+  std::optional<std::uint64_t> placement = {};
   /// Drawn weights are scaled so that what passes through many layers keeps its size: of N(0, 1) it would
   /// grow by the root of fan_in in each, and overflow f16 after a few.
   bool scaled_weights = false;
@@ -62,11 +67,17 @@ class Workload {
   virtual ~Workload() = default;
   /// One launch. On CUDA it enqueues on the stream and returns; on the CPU it runs to the end.
   virtual void run(NativeQueue queue) = 0;
+  /// Whether run() is known to wait for its queue (a copy from pageable memory does): behind a closed gate
+  /// that would last until the gate gives up, so a queue opens its gate before it launches such work.
+  virtual bool waits_for_queue() const { return false; }
   /// Writes every input anew with the values it has, by another kernel (CacheState::produced).
   /// Returns false where the workload cannot do that.
   virtual bool produce_inputs(NativeQueue) { return false; }
   /// What the workload touches; empty where unknown.
   virtual std::vector<MemoryRegion> memory() const { return {}; }
+  /// Moves the operands to other memory of the device, with what they hold; their addresses stay, so that
+  /// recordings hold. Waits for the device. False where the workload cannot do that.
+  virtual bool place_anew() { return false; }
 };
 
 /// An operation with operands allocated and filled, its algorithm chosen, ready to launch.
@@ -77,6 +88,9 @@ class PreparedOperation : public Workload {
   virtual std::string algorithm() const = 0;  ///< the provider's name of what it chose; may be empty
   virtual Bytes workspace() const { return Bytes(0); }
   virtual bool is_stand_in() const { return false; }  ///< our own kernel in place of PyTorch's
+  /// Its outputs come from the loops of the float64 reference, if in another type: comparing the two shows
+  /// what rounding does and whether all was written, but not whether the formula is right.
+  virtual bool runs_reference_loops() const { return false; }
   /// Fills the outputs with NaN bit patterns, so that elements never written are found.
   virtual void poison_outputs() = 0;
   /// Operand `index` of operation().operands(), in its dense order, as double. Waits for the device.
@@ -159,6 +173,31 @@ struct LibraryInfo {
   std::string problem;  ///< empty, or why it was not found or is not usable
 };
 
+/// What a device can do, and how it differs from others. Who asks for these needs no device's name. The
+/// defaults are those of a GPU.
+struct DeviceCapabilities {
+  bool is_host = false;       ///< the machine's own processors, shared with its other programs: `auto` falls
+                              ///< back to them
+  bool is_simulated = false;  ///< runs in virtual time, and none of a caller's code
+  bool launches_return_early = true;  ///< before their work is done
+  bool launches_have_blocks = true;   ///< which spread one launch over the processors
+  bool marks_on_device = true;        ///< read by a timer of its own, in queue order; else by the host's
+  bool traces_kernels = true;         ///< trace_kernels does not throw for want of kernels
+  bool owns_last_level_cache = true;  ///< else other programs fill it too
+  bool copies_depend_on_data = true;  ///< in power, and so in time
+  bool operator_outputs_stay = true;  ///< an operator of PyTorch writes to the same addresses at each launch
+  Layout fast_layout = Layout::nhwc;  ///< of a convolution
+  std::string pytorch_device = "cuda";  ///< PyTorch's word for what runs the same there
+};
+
+/// Sizes that keep all of a device busy, far from its caches, and are soon done.
+struct LargeWork {
+  Bytes copy = Bytes(1 << 30);
+  std::int64_t product = 8192;         ///< m = n = k
+  DataType slow_type = DataType::f32;  ///< no unit of its own multiplies it
+  std::int64_t product_in_slow_type = 4096;
+};
+
 struct DeviceDescription {
   std::string id;      ///< cpu, cuda:0, virtual:h200; open_device takes it
   std::string name;    ///< NVIDIA H200
@@ -170,6 +209,9 @@ struct DeviceDescription {
   std::optional<Watts> power_limit;
   std::optional<Celsius> slowdown_temperature;  ///< above it heat lowers the clock
   std::vector<DataType> data_types;
+  std::vector<DataType> further_types;  ///< for all but products (conv2d, matmul, linear)
+  DeviceCapabilities capabilities;
+  LargeWork large_work;
   std::vector<LibraryInfo> libraries;
   std::vector<Property> properties;  ///< driver, ecc, mig, persistence, governor, …
 };
@@ -181,20 +223,6 @@ struct Check {
   Status status = Status::good;
   std::string sentence;
   std::string remedy;  ///< empty where nothing is to be done
-};
-
-/// One kernel, copy or memset as a tracing library reports it.
-struct KernelTime {
-  std::string name;
-  Nanoseconds start, end;
-};
-/// Traces every kernel of the workloads between its construction and stop(); the device's own helper
-/// kernels (gate, clock stamp, eviction) are left out. Everything slows while it lives.
-class KernelTracer {
- public:
-  virtual ~KernelTracer() = default;
-  /// In order of their start. The device must be idle.
-  virtual std::vector<KernelTime> stop() = 0;
 };
 
 /// One of the ways in which a provider can run an operation.
@@ -224,15 +252,17 @@ class Device {
   /// Throws UsageError where the device lacks the data type or layout, or the operands do not fit
   /// (said before allocating), MissingError where a library is not there.
   virtual std::unique_ptr<PreparedOperation> prepare(const Operation&, const InputData&) = 0;
-  /// Operands that are prepared from now on lie in other memory than without it, and in the same one in each
-  /// process that asks for the same number; 0 leaves them where they come. Many kernels take some percent
-  /// more or less in other memory. Throws UsageError where the device's memory is given out by others.
-  virtual void choose_placement(std::int64_t number);
   /// All engines that can run an operation, in the order in which PyTorch would try them with benchmark on; a
   /// tag may appear twice. Empty where the device has nothing to choose from: it then ignores an engine that
   /// an operation names.
   virtual std::vector<EngineListing> list_engines(const Operation&) { return {}; }
+  /// May be called again: each queue has gate, marks and stamps of its own. One is enough to measure with. On
+  /// CUDA all share one stream, as work on a second stream makes recordings slower (docs/method.md).
   virtual std::unique_ptr<Queue> make_queue() = 0;
+  /// A queue on a stream of the caller's (a CUstream on CUDA, PyTorch's current one too; null on the CPU,
+  /// which has none). The stream must outlive the queue, which waits for it at its end and does not destroy
+  /// it. Throws UsageError where the stream is not this device's.
+  virtual std::unique_ptr<Queue> adopt_queue(NativeQueue stream) = 0;
   virtual SensorReading read_sensors() = 0;
   /// Other processes that use the device now, as "pid name"; nothing where that cannot be known.
   virtual std::optional<std::vector<std::string>> other_processes() { return std::nullopt; }
@@ -242,6 +272,17 @@ class Device {
 
   /// Throws MissingError where the device cannot be traced, with the reason.
   virtual std::unique_ptr<KernelTracer> trace_kernels() = 0;
+
+  /// What can be counted of a launch, the default set first. Throws MissingError where that is nothing, or
+  /// cannot be known.
+  virtual std::vector<Counter> list_counters();
+  /// Throws UsageError that names the nearest where a name is none of them. A device that cannot know yet
+  /// lets it pass. Leaves alone what times depend on.
+  virtual void check_counters(const std::vector<std::string>& names);
+  /// Those of these names; the default set where none is named. No kernels may be traced meanwhile. Throws
+  /// UsageError as check_counters does, MissingError where the device has no counters or does not let this
+  /// user read them, FailedError where another program holds them.
+  virtual std::unique_ptr<CounterReader> count(const std::vector<std::string>& names);
 
   /// The host's clock. A simulated device has its own, so the measuring loop uses only these two.
   virtual Nanoseconds host_time() = 0;

@@ -12,7 +12,7 @@ enum class ExitCode : int {
   check_failed = 1,  ///< a check that was asked for failed (--verify)
   usage = 2,         ///< what was asked cannot be understood or cannot exist
   missing = 3,       ///< a device or a library is not there
-  imprecise = 4,     ///< measured, but not to the precision asked, or never steady
+  imprecise = 4,     ///< measured, but not to the precision that was asked for, or never steady
   failed = 5,        ///< the operation failed while it ran
   interrupted = 130,
 };

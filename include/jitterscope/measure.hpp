@@ -29,6 +29,9 @@ struct MeasureOptions {
   QueueMode queue = QueueMode::saturated;
   std::optional<Instrument> instrument;  ///< nothing: graph for short warm launches, events else
   double precision = 0.005;              ///< half-width of the 95 % interval over the median
+  /// Times are also given at this clock, the same in all runs that are compared; nothing: at each one's own
+  /// median clock.
+  std::optional<Hertz> reference_clock = {};
   std::int64_t minimum_rounds = 10;
   Nanoseconds time_limit = seconds(3);             ///< burst, all cache states together
   Nanoseconds sustained_time_limit = seconds(10);  ///< each cache state
@@ -36,13 +39,22 @@ struct MeasureOptions {
   std::int64_t conditioning_launches = 2;
   std::optional<std::int64_t> launches_per_round;  ///< nothing: 40, or as many as last 5 ms
   bool warm_up = true;                             ///< sustained: wait for the steady state
-  DataKind data = DataKind::normal;                ///< as the operands were filled; stated in the result
+  DataKind data = DataKind::normal;                ///< as the operands are filled; a callable's are unknown
+  std::optional<Hertz> locked_clock = {};  ///< stated in the result, not done here: the caller locked it
+  /// Where operands lie. Nothing: in other memory of the device from block to block, where the device can. A
+  /// number keeps them in one place: 0 where the driver puts them, others in memory drawn by the number.
+  std::optional<std::int64_t> placement = {};
   /// Each launch on the next of so many sets of operands that a set has left the last-level cache before its
   /// turn comes again. A callable has to do so itself; this then states it in the result.
   bool fresh_data = false;
   std::vector<std::int64_t> iterations = {};  ///< loops of so many launches, before all else
   bool load_probe = false;  ///< after the bursts half a second without pause, where the device limits power
   bool kernels = false;     ///< trace the kernels of one launch as well, after its times
+  /// Count one launch in each cache state as well, after its times: these counters of the device, its default
+  /// set where the list is empty. Nothing: no counters.
+  std::optional<std::vector<std::string>> counters = {};
+  /// How the next process would differ; nothing: as is assumed for the kind of device.
+  std::optional<ProcessVariation> process_variation;
   std::uint64_t seed = 1;
   std::function<void(const Progress&)> progress;
   std::function<bool()> interrupted;  ///< asked between rounds; true stops, and keeps what there is
@@ -52,7 +64,10 @@ struct MeasureOptions {
 using Launch = std::function<void(NativeQueue)>;
 
 /// Times a callable with the same conditions, rounds and statistics as every operation.
-/// Calls it once first, as the first call. Throws what the callable throws.
+/// Calls it once first, as the first call. Throws what the callable throws, and UsageError where the device
+/// is simulated: it runs none of a program's code.
 Result measure(Device& device, const Launch& launch, const MeasureOptions& options = {});
+/// The same on a stream that the caller owns (Device::adopt_queue), such as PyTorch's current one.
+Result measure(Device& device, NativeQueue stream, const Launch& launch, const MeasureOptions& options = {});
 
 }  // namespace jitterscope

@@ -5,13 +5,27 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
+#include "jitterscope/operation.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope {
+
+/// Work of a caller's own: nothing is known of it but its name.
+struct Callable {
+  std::string name;
+  bool operator==(const Callable&) const = default;
+};
+/// What is timed.
+using Subject = std::variant<Callable, Operation>;
+/// The operation's normal form, or the callable's name.
+std::string to_string(const Subject&);
+/// Null for a callable.
+const Operation* operation_of(const Subject&);
 
 enum class Load {
   burst,      ///< short rounds with idle between
@@ -33,13 +47,17 @@ std::string_view to_string(Load);
 std::string_view to_string(QueueMode);
 std::string_view to_string(Instrument);
 
+/// The state that a time holds for: all that was set. Who ran it, and how, is in Result.
 struct Conditions {
   CacheState cache = CacheState::warm;
   Load load = Load::burst;
-  DataKind data = DataKind::normal;
+  std::optional<DataKind> data = DataKind::normal;  ///< nothing: unknown, as of a callable's operands
   QueueMode queue = QueueMode::saturated;
   /// Each launch on operands that no launch has touched since several times the cache's size went by.
   bool fresh_data = false;
+  std::optional<Hertz> locked_clock = {};      ///< where the user held the SM clock, what it was held at
+  std::optional<std::int64_t> placement = {};  ///< of the operands, as the user fixed it; nothing: drawn anew
+  std::uint64_t seed = 1;                      ///< of the operands' values, the idles and the orders
   bool operator==(const Conditions&) const = default;
 };
 
@@ -51,13 +69,19 @@ struct Round {
   /// group of `launches_per_value` (timed in groups, or by slope).
   std::vector<Nanoseconds> launches;
   std::int64_t launches_per_value = 1;
-  std::optional<Hertz> clock;            ///< mean over the round, read on the device
+  Nanoseconds grain;           ///< smallest step of the values
+  std::int64_t block = -1;     ///< rounds behind the same idle share it; -1: alone
+  std::int64_t placement = 0;  ///< which of the placements drawn for the operands; 0: as prepared
+  std::int64_t process = 0;    ///< which of several processes measured it; blocks are each one's own
+  std::optional<Hertz> clock;  ///< mean over the round, read on the device
   std::optional<SensorReading> sensors;  ///< just after the round
 
-  Nanoseconds time() const;  ///< median of launches
+  /// Median of launches; where the timer's grain is as coarse as they vary, the mean of those near it, since
+  /// a median of readings in steps is a step itself.
+  Nanoseconds time() const;
 };
 
-/// Median over round medians with a 95 % interval from order statistics (docs/method.md).
+/// Median over blocks with a 95 % interval (docs/method.md).
 struct TimeEstimate {
   Nanoseconds median, low, high;
   std::int64_t rounds = 0;
@@ -65,12 +89,28 @@ struct TimeEstimate {
   double precision() const;
 };
 
+/// How far processes differ beyond what their rounds show: relative standard deviations of their medians.
+struct ProcessVariation {
+  double placed = 0.0;                  ///< where operands were placed anew between rounds
+  double fixed = 0.0;                   ///< where they stayed: what another place would change is not seen
+  std::int64_t degrees_of_freedom = 0;  ///< of the estimates; 0 where they were not measured but assumed
+};
+
+/// What an interval is made of, each part as the half-width of a 95 % interval.
+struct Uncertainty {
+  Nanoseconds rounds;      ///< how rounds vary in this process, in the placements that it drew
+  Nanoseconds processes;   ///< how the next process would differ, as ProcessVariation says
+  Nanoseconds instrument;  ///< how far the constant, which each process reads anew, may be off
+};
+
 /// From the fit t = a + b/f over rounds, read at f = reference; jackknife 95 % interval.
 struct TimeAtReferenceClock {
   Hertz reference;
   Nanoseconds time, low, high;
-  Nanoseconds fixed_part;    ///< a: does not follow the SM clock
-  double clock_share = 0.0;  ///< (b/f)/t at the reference: 1 is core-clock bound, 0 insensitive
+  Nanoseconds fixed_part;          ///< a: does not follow the SM clock; not below zero
+  double clock_share = 0.0;        ///< (b/f)/t at the reference: 1 is core-clock bound, 0 insensitive
+  double clock_share_error = 0.0;  ///< standard error; at least how far the fit left 0 to 1
+  bool extrapolated = false;       ///< no round ran within 1 % of the reference
 };
 
 struct ClockEstimate {
@@ -89,7 +129,13 @@ struct Mode {
 
 /// Whether a sustained load settled.
 struct Steadiness {
-  enum class Verdict { steady, warming_up, slowing_down, never_steady };
+  enum class Verdict {
+    steady,
+    warming_up,    ///< still getting faster
+    slowing_down,  ///< still getting slower
+    never_steady,  ///< kept changing level
+    not_shown,     ///< no change is seen; too short or too noisy a record to call it steady
+  };
   Verdict verdict = Verdict::steady;
   Nanoseconds watched;            ///< time of the operation itself that was watched
   Nanoseconds settled_after;      ///< when the settled part begins
@@ -108,12 +154,35 @@ struct InstrumentConstant {
   Nanoseconds scatter = {};  ///< of the uncertainty, what comes from the kernels that it was measured on
 };
 
+/// What one of several processes found.
+struct ProcessTime {
+  Nanoseconds median;
+  std::optional<Hertz> clock;
+  std::optional<Cycles> cycles;
+};
+
+/// A clock that falls asleep while the device idles, and is woken before each block.
+struct SleepingClock {
+  Nanoseconds woken_for;  ///< launches without pause, behind the idle and before the block's first round
+  /// Of one launch without that, where blocks of it showed the sleep: their median.
+  std::optional<Nanoseconds> time_asleep;
+};
+
 struct Measurement {
   Conditions conditions;
   Instrument instrument = Instrument::events;
   InstrumentConstant constant;
   std::vector<Round> rounds;  ///< sustained: the whole record, the settled part from settled_round on
+  /// Its interval holds the median over processes: what another process will read, another day. Where several
+  /// processes measured it is the mean of their medians with Student's interval.
   TimeEstimate time;
+  std::vector<ProcessTime> processes;  ///< of each, where several measured; else empty
+  /// The same median; its interval holds what this process would read again, for comparisons within it.
+  TimeEstimate repeatability;
+  Uncertainty uncertainty;
+  ProcessVariation process_variation;  ///< what the interval was made with
+  bool is_placed_anew = false;         ///< operands lay in another place in each block
+  std::optional<SleepingClock> sleeping_clock = {};
   std::optional<ClockEstimate> clock;
   std::optional<TimeAtReferenceClock> at_reference_clock;
   std::optional<Cycles> cycles;  ///< median over rounds of time × clock
@@ -122,7 +191,17 @@ struct Measurement {
   std::optional<Steadiness> steadiness;
   StopReason stop_reason = StopReason::precision;
   double precision_asked = 0.005;
+  std::optional<Hertz> reference_clock_asked = {};
   Nanoseconds duration;  ///< host time that the measurement took
+};
+
+/// A number, a count, a yes or no, or a word.
+using Value = std::variant<double, std::int64_t, bool, std::string>;
+
+struct Evidence {
+  std::string key;  ///< snake_case, the unit of a number at its end: _s, _hz, _w, _celsius, _ratio
+  Value value;
+  bool operator==(const Evidence&) const = default;
 };
 
 /// A cause, its evidence with numbers, and one remedy.
@@ -130,8 +209,8 @@ struct Finding {
   std::string id;        ///< power_cap, thermal, idle_ramp, bimodal, timer_grain, launch_bound, …
   std::string sentence;  ///< cause and evidence
   std::string remedy;
-  std::vector<Property> evidence;  ///< numbers in SI units
-  std::string headline = {};       ///< the sentence in a few words, for a list
+  std::vector<Evidence> evidence;
+  std::string headline = {};  ///< the sentence in a few words, for a list
   /// By how much it moves the time, relative: 0.11 is 11 %. Nothing where no number says so.
   std::optional<double> effect = {};
 };
@@ -163,6 +242,12 @@ struct Ceilings {
 struct LaunchKernel {
   std::string name;
   Nanoseconds median, minimum, maximum;
+};
+
+/// What the device counted of one launch, in passes after the times.
+struct LaunchCounters {
+  CacheState cache = CacheState::warm;
+  CounterReading reading;
 };
 
 /// One loop of launches as a program would run it: operands and plan made anew, the device idle before, no
@@ -201,25 +286,38 @@ struct Shortfall {
 
 /// All that is known of one operation on one device.
 struct Result {
-  std::string operation;            ///< normal form, or a callable's name
-  std::int64_t count = 1;           ///< how often a model runs it
-  std::vector<std::string> layers;  ///< a model's names for it
+  Subject subject;
   std::string provider, algorithm;
   bool stand_in = false;  ///< jitterscope's own way in place of PyTorch's: never its time
   double flops = 0.0;
   Bytes bytes, workspace;
-  std::optional<Nanoseconds> recorded_time;  ///< GPU time of one call in the record that it was read from
-  Nanoseconds prepare_time;                  ///< plan building, allocation, filling
-  Nanoseconds first_call;                    ///< first launch, to its end: what is loaded lazily
-  Nanoseconds launch_cost;                   ///< host time of one launch call, median
+  Nanoseconds prepare_time;  ///< plan building, allocation, filling
+  Nanoseconds first_call;    ///< first launch, to its end: what is loaded lazily
+  Nanoseconds launch_cost;   ///< host time of one launch call, median
+  /// A launch waits for the device before it returns, so that no gate held it: the times hold the host's work
+  /// within a launch.
+  bool waits_for_device = false;
   std::vector<LaunchKernel> kernels;         ///< of one launch, in their order; empty where not asked for
   std::optional<Shortfall> without_kernels;  ///< why they are not there, where they were asked for
-  std::vector<IterationRun> iterations;      ///< where counts were asked for
+  std::vector<LaunchCounters> counters;  ///< in each cache state that was timed; empty where not asked for
+  std::optional<Shortfall> without_counters;  ///< why they are not there, where they were asked for
+  std::vector<IterationRun> iterations;       ///< where counts were asked for
   std::vector<Measurement> measurements;
   std::optional<LoadProbe> load_probe;  ///< where it was asked for
   std::vector<Finding> findings;
   std::optional<Verification> verification;
   std::string failure;  ///< empty, or why it could not be measured
 };
+
+/// A condition that two measurements do not share, and what it was in each; nothing where it was not set.
+struct ConditionDifference {
+  /// cache, load, data, queue, fresh_data, locked_clock_hz, placement, seed, provider or algorithm.
+  std::string name;
+  std::optional<Value> first, second;
+  bool operator==(const ConditionDifference&) const = default;
+};
+/// In that order; empty where the two were timed alike.
+std::vector<ConditionDifference> differing_conditions(const Result& first_result, const Measurement& first,
+                                                      const Result& second_result, const Measurement& second);
 
 }  // namespace jitterscope

@@ -81,7 +81,9 @@ std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision)
   const Unit& unit = unit_for(high.value(), usable, kTimeUnits);
   const double last = high.value() / unit.size;
   const int decimals = decimals_for(std::abs(last) * usable);
-  return fmt::format("{:.{}f}–{:.{}f} {}", low.value() / unit.size, decimals, last, decimals, unit.name);
+  const std::string from = fmt::format("{:.{}f}", low.value() / unit.size, decimals);
+  const std::string to = fmt::format("{:.{}f}", last, decimals);
+  return fmt::format("{} {}", from == to ? to : from + "–" + to, unit.name);
 }
 
 std::string duration_text(Nanoseconds duration) {

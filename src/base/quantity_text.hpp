@@ -15,7 +15,7 @@ inline constexpr std::string_view kAbsent = "–";
 /// "127.9 µs". `precision` is half the interval over the value: the last digit shown is the first that the
 /// interval touches. An infinite precision gives three to four digits.
 std::string time_text(Nanoseconds time, double precision = 0.005);
-/// "127.8–128.1 µs", both ends in one unit.
+/// "127.8–128.1 µs", both ends in one unit; "128.1 µs" where they look the same.
 std::string time_range_text(Nanoseconds low, Nanoseconds high, double precision = 0.005);
 /// "4.35 ± 0.05 µs"
 std::string time_with_error_text(Nanoseconds time, Nanoseconds error);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <utility>
+#include <vector>
 
 namespace jitterscope {
 
@@ -33,5 +35,11 @@ class Random {
  private:
   std::uint64_t state_;
 };
+
+/// Into an order that is drawn, each as likely as any other.
+template <class Element>
+void shuffle(std::vector<Element>& elements, Random& random) {
+  for (std::size_t i = elements.size(); i > 1; --i) std::swap(elements[i - 1], elements[random.below(i)]);
+}
 
 }  // namespace jitterscope

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,15 +57,34 @@ struct Pipe {
   Descriptor read, write;
 };
 
+// In a file without a name, so that nobody waits for a program that does not read it.
+void hold(Descriptor& file, std::string_view text) {
+  file.reset(::memfd_create("standard input", MFD_CLOEXEC));
+  while (!text.empty() && file.number() >= 0) {
+    const ssize_t count = ::write(file.number(), text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) file.close();
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (file.number() >= 0 && ::lseek(file.number(), 0, SEEK_SET) == 0) return;
+  throw FailedError(std::string("no memory for what another process is to read: ") + std::strerror(errno));
+}
+
 class Child {
  public:
-  explicit Child(const std::vector<std::string>& arguments) {
+  Child(const std::vector<std::string>& arguments, const std::string& input) {
+    Descriptor given;
+    if (!input.empty()) hold(given, input);
     std::vector<char*> pointers;
     for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
     pointers.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (given.number() >= 0) {
+      posix_spawn_file_actions_adddup2(&actions, given.number(), STDIN_FILENO);
+    } else {
+      posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    }
     posix_spawn_file_actions_adddup2(&actions, output_.write.number(), STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors_.write.number(), STDERR_FILENO);
     const int problem = ::posix_spawn(&pid_, pointers[0], &actions, nullptr, pointers.data(), environ);
@@ -120,20 +140,58 @@ class Child {
 
 }  // namespace
 
+namespace {
+
+// Hands over the lines that are whole, each once.
+class LineListener {
+ public:
+  explicit LineListener(const std::function<void(std::string_view)>& listener) : listener_(listener) {}
+
+  void look_at(std::string_view text) {
+    if (!listener_) return;
+    for (std::size_t end = text.find('\n', told_); end != std::string_view::npos;
+         end = text.find('\n', told_)) {
+      listener_(text.substr(told_, end - told_));
+      told_ = end + 1;
+    }
+  }
+
+ private:
+  const std::function<void(std::string_view)>& listener_;
+  std::size_t told_ = 0;
+};
+
+}  // namespace
+
 SubprocessOutcome run_subprocess(const std::vector<std::string>& arguments, const SubprocessLimits& limits) {
   using Clock = std::chrono::steady_clock;
   const auto grace = std::chrono::duration<double>(to_seconds(limits.grace));
-  Child child(arguments);
+  const Clock::time_point start = Clock::now();
+  const auto is_late = [&] {
+    return limits.time_limit &&
+           Clock::now() - start > std::chrono::duration<double>(to_seconds(*limits.time_limit));
+  };
+  Child child(arguments, limits.input);
   SubprocessOutcome outcome;
+  LineListener lines(limits.error_line);
   std::optional<Clock::time_point> asked_to_end;
+  bool interrupted = false;
   while (child.read(outcome)) {
-    if (!asked_to_end && limits.interrupted && limits.interrupted()) {
-      child.signal(SIGTERM);
-      asked_to_end = Clock::now();
+    lines.look_at(outcome.errors);
+    if (!asked_to_end) {
+      interrupted = limits.interrupted && limits.interrupted();
+      outcome.timed_out = !interrupted && is_late();
+      if (interrupted || outcome.timed_out) {
+        child.signal(SIGTERM);
+        asked_to_end = Clock::now();
+      }
     }
-    if (asked_to_end && Clock::now() - *asked_to_end > grace) break;  // the destructor's SIGKILL ends it
+    if (asked_to_end && Clock::now() - *asked_to_end > grace) {
+      child.signal(SIGKILL);
+      break;
+    }
   }
-  if (asked_to_end) throw InterruptedError();
+  if (interrupted) throw InterruptedError();
   const int status = child.wait();
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jitterscope/units.hpp"
@@ -12,16 +14,21 @@ namespace jitterscope {
 struct SubprocessOutcome {
   int exit_code = -1;  ///< -1: ended by a signal
   int signal = 0;      ///< that ended it; 0 where none did
+  bool timed_out = false;
   std::string output, errors;
 };
 
 struct SubprocessLimits {
-  std::function<bool()> interrupted;  ///< asked ten times a second
-  Nanoseconds grace = seconds(5);     ///< between SIGTERM and SIGKILL
+  std::function<bool()> interrupted = {};  ///< asked ten times a second
+  Nanoseconds grace = seconds(5);          ///< between SIGTERM and SIGKILL
+  /// After so long it is ended, and timed_out says so; nothing: it may run for ever.
+  std::optional<Nanoseconds> time_limit = {};
+  std::string input = {};                                      ///< what its standard input holds
+  std::function<void(std::string_view line)> error_line = {};  ///< told of each line of standard error
 };
 
-/// Runs arguments[0], a path, without a shell and with no standard input. Throws FailedError where it cannot
-/// be started, InterruptedError when interrupted: the program is then gone, and so it is whatever is thrown.
+/// Runs arguments[0], a path, without a shell. Throws FailedError where it cannot be started,
+/// InterruptedError when interrupted: the program is then gone, and so it is whatever is thrown.
 SubprocessOutcome run_subprocess(const std::vector<std::string>& arguments, const SubprocessLimits& limits);
 
 }  // namespace jitterscope

@@ -87,13 +87,25 @@ std::string unexpected(const CLI::App& app) {
 bool names_target(const std::string& word) {
   const std::string name = word.substr(0, word.find_first_of(":,"));
   std::error_code ignored;
-  if (names_operation(word) || std::filesystem::exists(word, ignored)) return true;
+  const bool looks_like_file = word.find_first_of("./") != std::string::npos;
+  if (names_operation(word) || looks_like_file || std::filesystem::exists(word, ignored)) return true;
   return std::ranges::any_of(named_models(),
                              [&](const ModelDescription& model) { return model.name == name; });
 }
 
-std::string without_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+// Where a command is wanted: behind --settings, which belongs to all of them.
+std::vector<std::string> behind_settings(const std::vector<std::string>& arguments) {
+  auto word = arguments.begin();
+  while (word != arguments.end() && word->starts_with("--settings")) {
+    const bool has_value_behind = *word == "--settings" && std::next(word) != arguments.end();
+    word += has_value_behind ? 2 : 1;
+  }
+  return {word, arguments.end()};
+}
+
+std::string without_command(const CLI::App& app, const std::vector<std::string>& typed) {
   const std::string all = joined(command_names(app));
+  const std::vector<std::string> arguments = behind_settings(typed);
   if (arguments.empty()) {
     return fmt::format(
         "a command is missing ({}); start with jitterscope run resnet18, or see jitterscope --help", all);
@@ -111,6 +123,12 @@ std::string without_command(const CLI::App& app, const std::vector<std::string>&
   if (names_target(word)) {
     return fmt::format("there is no command {}: write jitterscope run {}", in_quotes(word),
                        printable(word, 200));
+  }
+  if (names_operation(word + ':')) {
+    return fmt::format(
+        "there is no command {}: it is an operation; write jitterscope run {}:… with its "
+        "parameters (jitterscope list shows them)",
+        in_quotes(word), printable(word, 200));
   }
   return fmt::format("there is no command {}{}; see jitterscope --help", in_quotes(word),
                      suggestion(word, command_names(app)));
@@ -146,6 +164,11 @@ std::string wrong_number_of_values(const CLI::App& app, const std::string& text)
 
 }  // namespace
 
+bool has_wrong_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> words = behind_settings(arguments);
+  return command_of(app) == nullptr && !words.empty() && !words.front().starts_with('-');
+}
+
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command :
@@ -168,7 +191,8 @@ std::string explained(const CLI::App& app, const CLI::ParseError& error,
   const CLI::App* command = command_of(app);
   const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  if (command == nullptr && (is_extra || is_missing)) return without_command(app, arguments);
+  const bool is_help = error.get_exit_code() == 0;
+  if (command == nullptr && (is_extra || is_missing || is_help)) return without_command(app, arguments);
   if (is_missing) return missing_target(*command);
   if (is_extra) {
     if (const std::string sentence = unexpected(app); !sentence.empty()) return sentence;

@@ -17,11 +17,15 @@ struct Invocation {
 };
 
 void add_run_command(CLI::App& app, Invocation& invocation);
+void add_compare_command(CLI::App& app, Invocation& invocation);
+void add_worker_command(CLI::App& app, Invocation& invocation);
 void add_methods_command(CLI::App& app, Invocation& invocation);
 void add_doctor_command(CLI::App& app, Invocation& invocation);
 void add_selftest_command(CLI::App& app, Invocation& invocation);
 void add_engines_command(CLI::App& app, Invocation& invocation);
+void add_explain_command(CLI::App& app, Invocation& invocation);
 void add_verify_pytorch_command(CLI::App& app, Invocation& invocation);
+void add_show_command(CLI::App& app);
 void add_list_command(CLI::App& app, Invocation& invocation);
 void add_reference_command(CLI::App& app, Invocation& invocation);
 

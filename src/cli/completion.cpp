@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/completion_values.hpp"
+#include "output/standard_output.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -105,9 +106,9 @@ std::optional<int> run_completion(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1] != kComplete) return std::nullopt;
   const Completions completions = complete(describe(app), {argv + 2, argv + argc});
   for (const Completion& completion : completions.words) {
-    fmt::print("{}\t{}\n", completion.word, completion.description);
+    print_result(fmt::format("{}\t{}\n", completion.word, completion.description));
   }
-  if (completions.files) fmt::print(":files\n");
+  if (completions.files) print_result(":files\n");
   return 0;
 }
 

@@ -43,7 +43,7 @@ std::vector<std::string> known_words_of(const CommandDescription& command, const
 
 // "write everything to PATH or - (stdout)"
 bool takes_file(const OptionDescription& option) {
-  static const std::set<std::string> names = {"--python", "--trace", "--log"};
+  static const std::set<std::string> names = {"--python", "--trace", "--log", "files"};
   return names.contains(option.name) || option.value == "FILE" ||
          option.description.find("PATH") != std::string::npos;
 }
@@ -159,7 +159,7 @@ void add_targets(const std::string& argument, const std::string& current, const 
   if (argument != "operation") add_models(before, completions);
   completions.files = argument == "targets" || argument == "what";
   if (argument != "what") return;
-  for (const char* section : {"operations", "devices", "providers", "models"}) {
+  for (const char* section : {"operations", "devices", "providers", "models", "counters"}) {
     completions.words.push_back({before + section, "section of the list"});
   }
 }

@@ -11,6 +11,8 @@
 #include "measure/environment.hpp"
 #include "output/doctor_table.hpp"
 #include "output/output_file.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -52,7 +54,7 @@ class DoctorCommand {
       missing = error;
     }
     if (device && flags_.dry_run) {
-      fmt::print("{}", noise_floor_plan(device->describe()));
+      print_result(noise_floor_plan(device->describe()));
       return;
     }
     look_at_host();
@@ -65,31 +67,33 @@ class DoctorCommand {
   void look_at_host() {
     const std::unique_ptr<Device> cpu = open_device("cpu");
     report_.environment = read_environment(invocation_.command_line);
-    report_.devices = list_devices();
+    machine_.devices = list_devices();
     report_.libraries = cpu->describe().libraries;
-    report_.host_checks = cpu->check();
+    machine_.host_checks = cpu->check();
   }
 
   void look_at(Device& device) {
-    const DeviceDescription description = device.describe();
-    report_.device = description.id;
-    if (description.id != "cpu") {
-      append(report_.libraries, description.libraries);
-      report_.device_checks = device.check();
+    report_.device = device.describe();
+    if (!report_.device.capabilities.is_host) {
+      append(report_.libraries, report_.device.libraries);
+      machine_.device_checks = device.check();
     }
     if (flags_.no_measure) return;
     report_.noise_floor = measure_noise_floor(device);
-    if (report_.noise_floor->interrupted) invocation_.exit_code = ExitCode::interrupted;
+    report_.interrupted = report_.noise_floor->interrupted;
+    if (report_.interrupted) invocation_.exit_code = ExitCode::interrupted;
   }
 
   void print() {
-    if (flags_.json != "-") fmt::print("{}", doctor_text(report_, page_width()));
-    if (json_) json_->commit(doctor_json(report_));
+    report_.sections = doctor_sections(report_, machine_);
+    if (flags_.json != "-") print_result(doctor_text(report_, page_width()));
+    if (json_) json_->commit(write_record(report_));
   }
 
   const DoctorFlags& flags_;
   Invocation& invocation_;
   DoctorReport report_;
+  MachineChecks machine_;
   std::optional<OutputFile> json_;
 };
 

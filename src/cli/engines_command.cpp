@@ -10,6 +10,8 @@
 #include "output/engines_table.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -52,14 +54,17 @@ class EnginesCommand {
     record_.environment = read_environment(invocation_.command_line);
     record_.ranking = list_ranking(*device, operation);  // says at once where there are none
     if (!flags_.list) rank(*device, operation, options);
-    if (flags_.json != "-") fmt::print("{}", engines_table(record_, page_width()));
-    if (json_) json_->commit(engines_json(record_));
+    if (flags_.json != "-") print_result(engines_table(record_, page_width()));
+    if (json_) json_->commit(write_record(record_));
   }
 
  private:
   void rank(Device& device, const Operation& operation, MeasureOptions& options) {
     std::unique_ptr<ClockLock> lock;
-    if (!flags_.measure.lock_clocks.empty()) lock = device.lock_clocks(flags_.measure.lock_clocks);
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device.lock_clocks(flags_.measure.lock_clocks);
+      options.locked_clock = lock->frequency();
+    }
     ProgressLine line(stderr, [&] { return device.host_time(); });
     line.show("calibrating the instruments of " + record_.device.name, {1, 1});
     Session session(device);

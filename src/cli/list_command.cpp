@@ -7,16 +7,19 @@
 
 #include "cli/commands.hpp"
 #include "cli/model_target.hpp"
+#include "device/counter_listing.hpp"
 #include "model/named_models.hpp"
 #include "operation/layer_pattern.hpp"
+#include "operation/words.hpp"
 #include "output/list_table.hpp"
 #include "output/output_file.hpp"
+#include "output/standard_output.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
 struct ListFlags {
-  std::string what, json, only;
+  std::string what, json, only, device, chip;
 };
 
 constexpr const char* kListExamples = R"(Examples:
@@ -24,14 +27,16 @@ constexpr const char* kListExamples = R"(Examples:
   jitterscope list operations
   jitterscope list providers
   jitterscope list resnet18
+  jitterscope list counters --only dram
+  jitterscope list counters --device virtual
   jitterscope list trace.json.gz
   jitterscope list resnet50 --only 'layer1.*conv'
   jitterscope list resnet18 --json -
 
-Exit codes: 0 done, 2 usage, 5 a part of the file is missing or damaged, and the rest is listed.)";
+Exit codes: 0 done, 2 usage, 3 the device or CUPTI is missing, which counters need, 5 a part of the file is missing or damaged, and the rest is listed.)";
 
 const std::vector<std::string>& section_names() {
-  static const std::vector<std::string> names = {"operations", "devices", "providers", "models"};
+  static const std::vector<std::string> names = {"operations", "devices", "providers", "models", "counters"};
   return names;
 }
 
@@ -78,13 +83,45 @@ std::vector<ProviderListing> read_providers() {
   }
 }
 
-Listing read_sections(const std::string& what) {
+// Thousands of a chip: only where they are asked for.
+CounterListing read_counters(const ListFlags& flags) {
+  CounterListing listing = flags.chip.empty() ? list_counters(flags.device.empty() ? "auto" : flags.device)
+                                              : list_chip_counters(flags.chip);
+  if (flags.only.empty()) return listing;
+  const LayerPattern pattern(flags.only);
+  std::erase_if(listing.counters, [&](const Counter& counter) {
+    return !pattern.finds(counter.name) && !pattern.finds(counter.description);
+  });
+  if (!listing.counters.empty()) return listing;
+  throw UsageError(fmt::format("--only: '{}' is in no name and no description of a counter of {}",
+                               printable(flags.only, 60), listing.subject));
+}
+
+void check_list_flags(const ListFlags& flags) {
+  if (flags.what == "counters") {
+    if (flags.device.empty() || flags.chip.empty()) return;
+    throw UsageError("--device with --chip: name the one or the other");
+  }
+  if (!flags.device.empty() || !flags.chip.empty()) {
+    throw UsageError("--device and --chip say whose counters are listed: write jitterscope list counters");
+  }
+  if (!flags.only.empty() && (flags.what.empty() || is_section(flags.what))) {
+    throw UsageError("--only: name the model of which some layers are to be listed");
+  }
+}
+
+Listing read_sections(const ListFlags& flags) {
+  const std::string& what = flags.what;
   const auto is_asked_for = [&](std::string_view section) { return what.empty() || what == section; };
   Listing listing;
   listing.operations = is_asked_for("operations");
   if (is_asked_for("devices")) listing.devices = list_devices();
   if (is_asked_for("providers")) listing.providers = read_providers();
   if (is_asked_for("models")) listing.models = read_models();
+  if (what == "counters") {
+    listing.counters = read_counters(flags);
+    listing.all_counters = !flags.only.empty();
+  }
   return listing;
 }
 
@@ -99,13 +136,13 @@ Model read_model(const ListFlags& flags) {
 }
 
 ExitCode run(const ListFlags& flags) {
+  check_list_flags(flags);
   ExitCode result = ExitCode::done;
   std::optional<OutputFile> file;
   if (!flags.json.empty()) file.emplace(flags.json);
   std::string text, json;
   if (flags.what.empty() || is_section(flags.what)) {
-    if (!flags.only.empty()) throw UsageError("--only: name the model of which some layers are to be listed");
-    const Listing listing = read_sections(flags.what);
+    const Listing listing = read_sections(flags);
     text = list_text(listing, page_width());
     json = list_json(listing);
   } else {
@@ -114,7 +151,7 @@ ExitCode run(const ListFlags& flags) {
     json = model_json(model);
     if (model.is_incomplete) result = ExitCode::failed;
   }
-  if (flags.json != "-") fmt::print("{}", text);
+  if (flags.json != "-") print_result(text);
   if (file) file->commit(json);
   return result;
 }
@@ -124,12 +161,19 @@ ExitCode run(const ListFlags& flags) {
 void add_list_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* command =
-      app.add_subcommand("list", "operations, devices, providers, models; the layers of a model");
-  command->add_option("what", flags->what,
-                      "operations, devices, providers, models; a network's name, or a trace, log or model "
-                      "file, whose layers are shown; the first four if left out");
-  command->add_option("--only", flags->only,
-                      "list the layers in whose name or operation this regular expression is found");
+      app.add_subcommand("list", "operations, devices, providers, models, counters; the layers of a model");
+  command->add_option(
+      "what", flags->what,
+      "operations, devices, providers, models, counters; a network's name, or a trace, log or "
+      "model file, whose layers are shown; the first four if left out");
+  command->add_option(
+      "--only", flags->only,
+      "list the layers in whose name or operation, or the counters in whose name or description, "
+      "this regular expression is found");
+  command->add_option("--device", flags->device,
+                      "whose counters are listed (default: the first GPU, and where there is none a GH100)");
+  command->add_option("--chip", flags->chip,
+                      "the same for a GPU that need not be here, by NVIDIA's name of its chip: GA100, AD102");
   command->add_option("--json", flags->json, "write the list as JSON to PATH or - (stdout)");
   command->footer(kListExamples);
   command->callback([flags, &invocation] { invocation.exit_code = run(*flags); });

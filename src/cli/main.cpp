@@ -2,18 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/command_line_errors.hpp"
 #include "cli/completion.hpp"
-#include "cli/hidden_commands.hpp"
+#include "cli/counter_names.hpp"
 #include "cli/interruption.hpp"
 #include "cli/settings.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/version.hpp"
+#include "output/standard_output.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -24,33 +30,52 @@ std::string typed(int argc, char** argv) {
   return line;
 }
 
+// Never throws: where standard error is closed as well, the exit code still tells.
+void complain(const std::string& sentence) {
+  std::fputs(fmt::format("jitterscope: {}\n", sentence).c_str(), stderr);
+}
+
 int run(int argc, char** argv) {
   Invocation invocation;
   invocation.command_line = typed(argc, argv);
   invocation.executable = std::filesystem::read_symlink("/proc/self/exe").string();
   cuda::set_guardian_executable(invocation.executable);
-  if (const auto status = run_hidden_command(argc, argv)) return *status;
+  const bool is_guardian = argc == 4 && std::string_view(argv[1]) == cuda::kGuardianArgument;
+  if (is_guardian) return cuda::run_clock_guardian(argv[2], std::atoi(argv[3]));
 
   CLI::App app("How long GPU work takes, and why that time varies.", "jitterscope");
   app.set_version_flag("--version", "jitterscope " + std::string(version()));
   app.require_subcommand(1);
   app.footer("Start with:\n  jitterscope run resnet18\n  jitterscope doctor");
   add_run_command(app, invocation);
+  add_compare_command(app, invocation);
+  add_explain_command(app, invocation);
   add_methods_command(app, invocation);
   add_engines_command(app, invocation);
   add_verify_pytorch_command(app, invocation);
   add_doctor_command(app, invocation);
   add_selftest_command(app, invocation);
+  add_show_command(app);
   add_list_command(app, invocation);
+  add_worker_command(app, invocation);
   add_reference_command(app, invocation);
   add_settings(app, invocation);
   if (const auto status = run_completion(app, argc, argv)) return *status;
   listen_for_interruption();
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = with_counter_names({argv + 1, argv + argc});
+    std::ranges::reverse(words);  // as CLI11 takes them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "jitterscope: {}\n", explained(app, error, {argv + 1, argv + argc}));
+    const std::vector<std::string> arguments = {argv + 1, argv + argc};
+    const bool is_help = error.get_exit_code() == 0;  // --help, --version
+    if (is_help && !has_wrong_command(app, arguments)) {
+      std::ostringstream text;
+      const int status = app.exit(error, text, text);
+      print_result(text.str());
+      return status;
+    }
+    complain(explained(app, error, arguments));
     return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(invocation.exit_code);
@@ -62,15 +87,17 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using jitterscope::ExitCode;
   try {
-    return jitterscope::cli::run(argc, argv);
+    const int status = jitterscope::cli::run(argc, argv);
+    jitterscope::check_standard_output();
+    return status;
   } catch (const jitterscope::Error& error) {
-    fmt::print(stderr, "jitterscope: {}\n", error.what());
+    jitterscope::cli::complain(error.what());
     return static_cast<int>(error.exit_code());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "jitterscope: out of memory\n");
+    jitterscope::cli::complain("out of memory");
     return static_cast<int>(ExitCode::failed);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "jitterscope: {}\n", error.what());
+    jitterscope::cli::complain(error.what());
     return static_cast<int>(ExitCode::failed);
   }
 }

@@ -72,11 +72,13 @@ void MeasureFlags::add_to(CLI::App& command) {
   command.add_option("--instrument", instrument, "auto, events, graph, cupti or host")->capture_default_str();
   command.add_option("--data", data, "what operands hold: normal, uniform, zeros, ones, sparse")
       ->capture_default_str();
-  command
-      .add_option("--precision", precision_percent,
-                  "stop at this half-width of the 95 % interval, in percent, as 0.5 or 0.5%")
-      ->transform(without_percent_sign)
-      ->capture_default_str();
+  precision_option =
+      command
+          .add_option("--precision", precision_percent,
+                      "stop at this half-width of the 95 % interval, in percent, as 0.5 or 0.5%; exit code 4 "
+                      "where it was given and not reached")
+          ->transform(without_percent_sign)
+          ->capture_default_str();
   command
       .add_option("--time-limit", time_limit_seconds,
                   "for the bursts of one operation, as 2, 2s, 500ms or 1m")
@@ -106,6 +108,12 @@ void MeasureFlags::add_to(CLI::App& command) {
   command.add_flag("--no-warm-up", no_warm_up, "sustained: do not wait for the steady state");
   command.add_option("--seed", seed, "of the random idles and orders, and of a simulated device")
       ->capture_default_str();
+  command
+      .add_option(
+          "--reference-clock", reference_clock_megahertz,
+          "also give each time at this SM clock, from how it follows the clock of the rounds, so that "
+          "runs at unlike clocks compare (default: the run's own median clock)")
+      ->type_name("MHZ");
   command.add_option(
       "--lock-clocks", lock_clocks,
       "hold the SM clock at MHZ, base or max while measuring (needs the right; restored on every way out)");
@@ -134,6 +142,11 @@ MeasureOptions MeasureFlags::options() const {
   options.time_limit = seconds(time_limit_seconds);
   options.sustained_time_limit = seconds(sustained_time_limit_seconds);
   options.minimum_rounds = minimum_rounds;
+  // Hertz in place of megahertz are a slip; no clock of a CPU or GPU is outside of these.
+  require(reference_clock_megahertz == 0 ||
+              (reference_clock_megahertz >= 1 && reference_clock_megahertz <= 20'000),
+          "--reference-clock: a clock in MHz from 1 to 20000, as 1410");
+  if (reference_clock_megahertz > 0) options.reference_clock = megahertz(reference_clock_megahertz);
   options.shortest_idle = milliseconds(idle_milliseconds[0]);
   options.longest_idle = milliseconds(idle_milliseconds[1]);
   options.conditioning_launches = conditioning_launches;

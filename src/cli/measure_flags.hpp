@@ -33,8 +33,12 @@ struct MeasureFlags {
   bool no_warm_up = false;
   std::uint64_t seed = 1;
   std::string lock_clocks;
+  double reference_clock_megahertz = 0;  ///< 0: each run's own
+  const CLI::Option* precision_option = nullptr;
 
   void add_to(CLI::App& command);
+  /// By a flag or the settings file: the default is a wish, and missing it no failure.
+  bool asks_for_precision() const { return precision_option != nullptr && precision_option->count() > 0; }
   /// Throws UsageError with the nearest known word.
   MeasureOptions options() const;
 };

@@ -6,7 +6,6 @@
 
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
-#include "cli/hidden_commands.hpp"
 #include "cli/interruption.hpp"
 #include "cli/measure_flags.hpp"
 #include "device/can_run.hpp"
@@ -14,6 +13,9 @@
 #include "output/methods_table.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -53,7 +55,7 @@ class MethodsCommand {
     check_can_run(operation, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     if (flags_.dry_run) {
-      fmt::print("{}", plan(operation));
+      print_result(plan(operation));
       return;
     }
     measure(*device, operation);
@@ -80,11 +82,39 @@ class MethodsCommand {
     request_.progress = show;
     show(1, "preparing on " + record_.device.name);
     // Before this process has operands of its own: the two need not fit together.
-    request_.traced = traced_times(record_.device.id, operation, request_, invocation_.executable);
+    request_.traced = traced_times(operation);
     Session session(device);
     record_.comparison = compare_methods(session, operation, request_);
     line.clear();
     invocation_.exit_code = exit_code();
+  }
+
+  // In a process of its own: a tracer slows what runs beside it. As many rounds as there are repetitions, or
+  // the few more that an interval needs.
+  TracedTimes traced_times(const Operation& operation) const {
+    if (!record_.device.capabilities.traces_kernels) return {{}, "CUPTI sees GPUs only, and this is none"};
+    MeasureOptions options = request_.options;
+    options.caches = {CacheState::warm};
+    options.loads = {Load::burst};
+    options.instrument = Instrument::cupti;
+    options.placement = 0;
+    options.precision = 0.99;
+    options.minimum_rounds = request_.repetitions;
+    try {
+      const Result result = measure_in_fresh_process(invocation_.executable, record_.device.id,
+                                                     {operation, options}, is_interrupted);
+      return {round_times(result.measurements.front()), ""};
+    } catch (const Error& error) {
+      return {{}, error.what()};
+    }
+  }
+
+  std::vector<Nanoseconds> round_times(const Measurement& measurement) const {
+    std::vector<Nanoseconds> times;
+    for (const Round& round : measurement.rounds) {
+      if (std::ssize(times) < request_.repetitions) times.push_back(round.time());
+    }
+    return times;
   }
 
   ExitCode exit_code() const {
@@ -96,8 +126,8 @@ class MethodsCommand {
   }
 
   void print() {
-    if (flags_.json != "-") fmt::print("{}", methods_table(record_, page_width()));
-    if (json_) json_->commit(methods_json(record_));
+    if (flags_.json != "-") print_result(methods_table(record_, page_width()));
+    if (json_) json_->commit(write_record(record_));
   }
 
   const MethodsFlags& flags_;

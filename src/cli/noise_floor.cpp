@@ -40,10 +40,12 @@ MeasureOptions noise_floor_options(Nanoseconds time) {
 Result measure_one(Session& session, const Operation& operation, const MeasureOptions& options) {
   try {
     const auto prepared = session.device().prepare(operation, InputData());
-    return session.measure(*prepared, operation.text(), options);
+    Result result = session.measure(*prepared, operation.text(), options);
+    result.subject = operation;
+    return result;
   } catch (const Error& error) {
     Result result;
-    result.operation = operation.text();
+    result.subject = operation;
     result.failure = error.what();
     return result;
   }
@@ -61,7 +63,7 @@ std::optional<Nanoseconds> least_launch_cost(const std::vector<Result>& results)
 
 std::vector<Operation> noise_floor_operations(const DeviceDescription& device) {
   std::vector<Operation> operations = {Operation(Spin{.amount = 10'000}), Operation(Copy{.bytes = 4 << 20})};
-  if (device.id != "cpu" && has_library(device, "cublaslt")) {
+  if (has_library(device, "cublaslt")) {
     operations.emplace_back(Matmul{.m = 512, .n = 512, .k = 512, .dtype = DataType::bf16});
   }
   return operations;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "output/doctor_report.hpp"
+#include "record/records.hpp"
 
 namespace jitterscope::cli {
 

@@ -5,11 +5,10 @@
 #include <algorithm>
 
 #include "base/names.hpp"
-#include "device/cuda/operations/batch_norm_rules.hpp"
-#include "device/cuda/operations/pytorch_rules.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/aten_text.hpp"
 #include "operation/layer_aten.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -17,9 +16,8 @@ namespace {
 // Whether the library that PyTorch itself calls for it runs the operation here.
 bool runs_as_pytorch(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
-  if (const auto* convolution = std::get_if<Conv2d>(&parameters))
-    return cuda::pytorch_uses_cudnn(*convolution);
-  if (const auto* norm = std::get_if<BatchNorm>(&parameters)) return cuda::is_cudnn_batch_norm(*norm);
+  if (const auto* convolution = std::get_if<Conv2d>(&parameters)) return pytorch_uses_cudnn(*convolution);
+  if (const auto* norm = std::get_if<BatchNorm>(&parameters)) return pytorch_uses_cudnn(*norm);
   return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters) ||
          std::holds_alternative<Copy>(parameters);
 }
@@ -34,14 +32,12 @@ std::string torch_problem(const DeviceDescription& device) {
   return fmt::format("{} has no torch provider", device.name);
 }
 
-void leave_out(WorkList& work, const WorkItem& item, const std::string& problem) {
-  UntimedOperator left_out{std::get<Aten>(item.operation.parameters()).name,
-                           std::max<std::int64_t>(1, std::ssize(item.layers)),
+void leave_out(WorkList& work, const Layer& layer, const std::string& problem) {
+  UntimedOperator left_out{std::get<Aten>(layer.operation.parameters()).name,
+                           std::max<std::int64_t>(1, std::ssize(layer.names)),
                            "only PyTorch has this operator: " + problem};
-  if (item.recorded_time) {
-    left_out.recorded_time = *item.recorded_time * static_cast<double>(left_out.count);
-  }
-  for (UntimedOperator& known : work.untimed) {
+  left_out.recorded_time = layer.recorded_time;
+  for (UntimedOperator& known : work.model.untimed) {
     if (known.name != left_out.name || known.reason != left_out.reason) continue;
     known.count += left_out.count;
     if (left_out.recorded_time) {
@@ -49,15 +45,15 @@ void leave_out(WorkList& work, const WorkItem& item, const std::string& problem)
     }
     return;
   }
-  work.untimed.push_back(std::move(left_out));
+  work.model.untimed.push_back(std::move(left_out));
 }
 
 // The operator that was recorded, else the one that is known. Where its operands are is known of the latter,
 // and of the former where both take tensors of the same sizes.
-std::optional<LayerAten> operator_of(const WorkItem& item) {
-  std::optional<LayerAten> known = aten_of_layer(item.operation);
-  if (!item.aten) return known;
-  LayerAten recorded{*item.aten, {}};
+std::optional<LayerAten> operator_of(const Layer& layer) {
+  std::optional<LayerAten> known = aten_of_layer(layer.operation);
+  if (!layer.aten) return known;
+  LayerAten recorded{*layer.aten, {}};
   const auto& aten = std::get<Aten>(recorded.operation.parameters());
   if (known) {
     const auto& ours = std::get<Aten>(known->operation.parameters());
@@ -99,21 +95,21 @@ void choose_provider(WorkList& work, Provider provider, const DeviceDescription&
   if (provider == Provider::torch && !problem.empty()) throw MissingError("--provider torch: " + problem);
   const bool may_be_torch = provider != Provider::builtin && problem.empty();
   std::vector<bool> keep;
-  std::vector<std::optional<LayerAten>> now;  // of the items that PyTorch runs in place of jitterscope
-  for (WorkItem& item : work.items) {
-    const bool is_layer = !item.layers.empty();
+  std::vector<std::optional<LayerAten>> now;  // of the layers that PyTorch runs in place of jitterscope
+  for (Layer& layer : work.model.layers) {
+    const bool is_layer = !layer.names.empty();
     const bool wanted =
-        provider == Provider::torch || (is_layer && !keep_own && !runs_as_pytorch(item.operation));
-    now.push_back(may_be_torch && wanted && !is_aten(item.operation) ? operator_of(item) : std::nullopt);
-    if (now.back()) item.operation = now.back()->operation;
-    const bool can_run = !is_aten(item.operation) || may_be_torch;
+        provider == Provider::torch || (is_layer && !keep_own && !runs_as_pytorch(layer.operation));
+    now.push_back(may_be_torch && wanted && !is_aten(layer.operation) ? operator_of(layer) : std::nullopt);
+    if (now.back()) layer.operation = now.back()->operation;
+    const bool can_run = !is_aten(layer.operation) || may_be_torch;
     keep.push_back(can_run);
     if (!can_run) {
-      leave_out(work, item, provider == Provider::builtin ? "--provider builtin was asked for" : problem);
+      leave_out(work, layer, provider == Provider::builtin ? "--provider builtin was asked for" : problem);
     }
   }
-  count_operands_anew(work.calls, now);
-  keep_items(work, keep);
+  count_operands_anew(work.model.calls, now);
+  keep_layers(work, keep);
 }
 
 }  // namespace jitterscope::cli

@@ -6,6 +6,7 @@
 #include "cli/completion.hpp"
 #include "cli/reference_pages.hpp"
 #include "jitterscope/version.hpp"
+#include "output/standard_output.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -41,7 +42,7 @@ void add_reference_command(CLI::App& app, Invocation&) {
       "reference", "the manual page, completions for shells, and pages of reference in Markdown");
   command->add_option("what", *what, "what to print")->required()->check(CLI::IsMember(known_words()));
   command->footer(kReferenceExamples);
-  command->callback([what, &app] { fmt::print("{}", reference_text(*what, describe(app))); });
+  command->callback([what, &app] { print_result(reference_text(*what, describe(app))); });
 }
 
 }  // namespace jitterscope::cli

@@ -173,8 +173,10 @@ ReferenceTable exit_code_table() {
       {ExitCode::check_failed, "a check that was asked for failed"},
       {ExitCode::usage, "what was asked cannot be understood or cannot exist"},
       {ExitCode::missing, "a device or a library is not there"},
-      {ExitCode::imprecise, "measured, but not to the precision asked for, or never steady"},
-      {ExitCode::failed, "the operation failed while it ran, or a part of a file is missing or damaged"},
+      {ExitCode::imprecise,
+       "measured, but not to the precision that --precision asked for, or never steady where it asked"},
+      {ExitCode::failed,
+       "the operation failed while it ran, a part of a file is missing or damaged, or what was printed could not be written"},
       {ExitCode::interrupted, "interrupted (Ctrl-C); what was measured so far is printed"}};
   ReferenceTable table{{"code", "meaning"}, {}};
   for (const auto& [code, meaning] : kMeanings)

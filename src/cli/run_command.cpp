@@ -6,32 +6,27 @@
 #include <optional>
 
 #include "cli/commands.hpp"
-#include "cli/measure_flags.hpp"
-#include "cli/page_flags.hpp"
-#include "cli/plan.hpp"
+#include "cli/continued_run.hpp"
+#include "cli/dry_run.hpp"
+#include "cli/interruption.hpp"
 #include "cli/provider_choice.hpp"
-#include "cli/run_loop.hpp"
+#include "cli/run_flags.hpp"
+#include "cli/run_request.hpp"
+#include "experiment/processes.hpp"
+#include "experiment/run_plan.hpp"
 #include "measure/environment.hpp"
 #include "output/csv.hpp"
-#include "output/json.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
-#include "output/run_summary.hpp"
+#include "output/run_journal.hpp"
 #include "output/run_table.hpp"
+#include "output/standard_output.hpp"
+#include "output/summary_csv.hpp"
+#include "record/record.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope::cli {
 namespace {
-
-struct RunFlags {
-  std::vector<std::string> targets;
-  MeasureFlags measure;
-  PageFlags page;
-  std::string json, csv, csv_launches, provider = "auto", only;
-  std::vector<std::int64_t> iterations;
-  bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
-  bool same_data = false, fresh_data = false, in_sequence = false;
-  std::int64_t placement = 0;
-};
 
 constexpr const char* kRunExamples = R"(Examples:
   jitterscope run resnet18
@@ -40,84 +35,31 @@ constexpr const char* kRunExamples = R"(Examples:
   jitterscope run add:count=64Ki --load burst,sustained --json result.json
   jitterscope run matmul:m=256..4096*2,n=1024,k=1024 --csv times.csv
   jitterscope run resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop --kernels
+  jitterscope run softmax:rows=4096,columns=4096 --device virtual --counters
+  jitterscope run add:count=16Mi --counters dram__bytes_read.sum,sm__cycles_elapsed.avg
   jitterscope run trace.json.gz --device cuda --provider torch
   jitterscope run model.onnx:batch=8 --cache warm
   jitterscope run conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --iterations 1,10,100,1000
   jitterscope run resnet18:batch=64 --in-sequence
   jitterscope run resnet50 --only 'layer1.*conv'
+  jitterscope run resnet18 --json result.json --continue result.json
   jitterscope run spin:ns=10000 --instrument host --dry-run
   jitterscope run softmax:rows=4096,columns=4096 --device cuda --placement 1
+  jitterscope run layer_norm:rows=8192,columns=1024 --processes 8
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
-(where only the tracer of --kernels is missing, the times are there), 4 measured but not to
-the precision asked (of a sequence: the pass and nine calls of ten), 5 the operation failed,
-or a call of a sequence, or a part of a file is missing or damaged, 130 interrupted.)";
-
-std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
-  constexpr std::int64_t kMost = 1'000'000;
-  for (const std::int64_t count : counts) {
-    if (count < 1 || count > kMost) {
-      throw UsageError(fmt::format("--iterations: counts from 1 to {}, as in 1,10,100,1000", kMost));
-    }
-  }
-  return counts;
-}
-
-bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
-
-// What each flag may do alone, and what makes no sense together.
-void check_combinations(const RunFlags& flags) {
-  const std::vector<std::string> paths = {flags.json, flags.csv, flags.csv_launches};
-  if (std::ranges::count_if(paths, is_stdout) > 1) {
-    throw UsageError("--json, --csv and --csv-launches would mix on stdout: write all but one to files");
-  }
-  if (!flags.fresh_data) return;
-  if (flags.in_sequence) {
-    throw UsageError(
-        "--fresh-data with --in-sequence: in a network each call reads what another one wrote; leave one of "
-        "them out");
-  }
-  if (flags.measure.queue == "graph" || flags.measure.instrument == "graph") {
-    throw UsageError(
-        "--fresh-data with graph: a recording launches on the same operands each time; choose another "
-        "--queue or --instrument");
-  }
-}
-
-// Between two passes the queue runs empty while the host reads the trace: that is no sustained load.
-void require_burst(const MeasureOptions& options) {
-  if (std::ranges::find(options.loads, Load::burst) != options.loads.end()) return;
-  throw UsageError(
-      "--in-sequence: a network runs in sequence in short passes with idle between, not under sustained "
-      "load; say --load burst, or --load burst,sustained to have its layers alone under both");
-}
-
-// Sustained loads take many seconds, of a whole model minutes, and heat the chip for what comes next: they
-// are asked for, and for one operation half a second of it says whether they should be.
-MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
-  MeasureOptions options = flags.measure.options();
-  if (flags.measure.loads.empty()) {
-    options.loads = {Load::burst};
-    options.load_probe = work.items.size() == 1 && !flags.in_sequence;
-  }
-  if (flags.in_sequence) require_burst(options);
-  options.kernels = flags.kernels;
-  options.fresh_data = flags.fresh_data;
-  options.iterations = checked_iterations(flags.iterations);
-  // Which of them a layer meets in its network is what the comparison shows.
-  if (flags.in_sequence && flags.measure.caches.empty()) {
-    options.caches = {CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
-  }
-  return options;
-}
+(where only the tracer of --kernels or the counters are missing, the times are there), 4 --precision was given
+and not reached, or no steady state (of a sequence: the pass and nine calls of ten),
+5 the operation failed, or a call of a sequence, or a part of a file is missing or damaged,
+130 interrupted.)";
 
 // Where nobody named a device and there is no GPU, the numbers are a CPU's: that is said.
 std::string note_on_device(const std::string& asked_for, const DeviceDescription& device) {
-  if (asked_for != "auto" || device.id != "cpu") return {};
+  if (asked_for != "auto" || !device.capabilities.is_host) return {};
   std::string reason;
   for (const DeviceListing& listing : list_devices()) {
-    if (listing.id.starts_with("cuda") && !listing.problem.empty()) reason = listing.problem;
+    if (!listing.problem.empty()) reason = listing.problem;
   }
   // Details and what to do about it follow the reason; doctor has them.
   reason = reason.substr(0, std::min(reason.find(" ("), reason.find(';')));
@@ -135,57 +77,76 @@ class RunCommand {
     request_.options = options_for(flags_, request_.work);
     page_ = flags_.page.page(request_.work.is_model);
     request_.verify = flags_.verify;
+    request_.precision_was_asked = flags_.measure.asks_for_precision();
     request_.ceilings = !flags_.no_ceilings;
-    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
+    const std::string json =
+        flags_.json.empty() && before_ ? file_to_continue(flags_.unfinished) : flags_.json;
+    if (!json.empty()) json_.emplace(json);
     if (!flags_.csv.empty()) csv_.emplace(flags_.csv);
     if (!flags_.csv_launches.empty()) csv_launches_.emplace(flags_.csv_launches);
-    const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
-    if (flags_.placement != 0) place(*device);
+    std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
+    if (request_.options.counters) device->check_counters(*request_.options.counters);
+    if (flags_.placement) place(*flags_.placement);
     record_.device_note = note_on_device(flags_.measure.device, record_.device);
     record_.environment = read_environment(invocation_.command_line);
     fit_to_device(request_.work, record_.device);
-    // Nothing that PyTorch's operators give can be verified, and on a CPU it lies elsewhere after each run,
-    // so that no later call of a sequence could read it.
-    const bool keep_own = flags_.verify || (flags_.in_sequence && record_.device.id == "cpu");
+    // Nothing that PyTorch's operators give can be verified, and where it lies elsewhere after each run, no
+    // later call of a sequence could read it.
+    const bool outputs_stay = record_.device.capabilities.operator_outputs_stay;
+    const bool keep_own = flags_.verify || (flags_.in_sequence && !outputs_stay);
     choose_provider(request_.work, parse_provider(flags_.provider), record_.device, keep_own);
     refuse_impossible(request_.work, record_.device);
     request_.in_sequence = flags_.in_sequence;
-    if (flags_.in_sequence && request_.work.calls.empty()) {
+    if (flags_.in_sequence && request_.work.model.calls.empty()) {
       throw UsageError(
           "--in-sequence needs one model whose order of calls is known (a network by name, a trace), or "
           "operations");
     }
     record_.title = request_.work.title;
-    record_.untimed = request_.work.untimed;
-    record_.recorded_gpu_time = request_.work.recorded_gpu_time;
-    record_.notes.insert(record_.notes.end(), request_.work.notes.begin(), request_.work.notes.end());
+    record_.untimed = request_.work.model.untimed;
+    record_.recorded_gpu_time = request_.work.model.recorded_gpu_time;
+    record_.notes.insert(record_.notes.end(), request_.work.model.notes.begin(),
+                         request_.work.model.notes.end());
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (flags_.dry_run) {
-      if (!record_.device_note.empty()) fmt::print("{}\n", record_.device_note);
-      fmt::print("{}", plan_text(request_, record_.device, page_.width));
+      if (!record_.device_note.empty()) print_result(record_.device_note + '\n');
+      print_result(plan_text(request_, record_.device, page_.width));
       return;
     }
-    measure(*device);
+    if (flags_.processes > 1) {
+      measure_in_processes(std::move(device));
+    } else {
+      measure(*device);
+    }
   }
 
  private:
-  void place(Device& device) {
-    constexpr std::int64_t kMost = 1000;
-    if (flags_.placement < 0 || flags_.placement > kMost) {
-      throw UsageError(fmt::format("--placement: a number from 0 to {}", kMost));
+  void place(std::int64_t number) {
+    if (number > 0 && record_.device.capabilities.is_host) {
+      throw UsageError(record_.device.id +
+                       ": no placement can be chosen where the operating system gives out the pages; leave "
+                       "--placement out, and start the program several times to see what other pages do");
     }
-    device.choose_placement(flags_.placement);
-    record_.notes.push_back(
-        fmt::format("Operands lie in placement {} of the device's memory: compare with --placement 0.",
-                    flags_.placement));
+    request_.options.placement = number;
+    record_.notes.push_back(fmt::format(
+        "Operands stay in placement {} of the device's memory; without --placement they are placed anew from "
+        "block to block.",
+        number));
   }
 
   void measure(Device& device) {
     std::unique_ptr<ClockLock> lock;
-    if (!flags_.measure.lock_clocks.empty()) lock = device.lock_clocks(flags_.measure.lock_clocks);
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device.lock_clocks(flags_.measure.lock_clocks);
+      request_.options.locked_clock = lock->frequency();
+    }
+    record_.asked = asked();
+    if (before_) take_over(std::move(*before_), flags_.unfinished, request_.work, record_);
+    if (json_ && !json_->is_stream()) journal_.emplace(json_->target());
     ProgressLine line(stderr, [&] { return device.host_time(); });
-    PlanPosition position{1, request_.work.items.size()};
+    PlanPosition position{1, request_.work.model.layers.size()};
     request_.options.progress = [&](const Progress& progress) { line.show(progress, position); };
     const StageListener stage = [&](const std::string& what, std::size_t number, std::size_t) {
       position.number = std::max<std::size_t>(1, number);
@@ -196,17 +157,75 @@ class RunCommand {
     stage("calibrating the instruments of " + record_.device.name, 0, 0);
     Session session(device);
     record_.calibration = session.calibration();
-    invocation_.exit_code = run_all(session, request_, record_, stage, [&](const RunRecord& record) {
-      if (json_) json_->save(run_json(record));
-    });
+    invocation_.exit_code =
+        run_plan(session, plan_of(request_), record_, stage, [&](const RunRecord& record) {
+          if (journal_) journal_->save(record);
+        });
     line.clear();
     print();
   }
 
+  // The device is closed before, so that its memory is the processes'; a lock of its clock is held open.
+  void measure_in_processes(std::unique_ptr<Device> device) {
+    std::unique_ptr<ClockLock> lock;
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device->lock_clocks(flags_.measure.lock_clocks);
+      request_.options.locked_clock = lock->frequency();
+    } else {
+      device.reset();
+    }
+    const Plan plan = plan_of(request_);
+    ProgressLine line(stderr, host_time_now);
+    ProcessRecords found =
+        run_in_fresh_processes(record_.device.id, plan,
+                               {.executable = invocation_.executable,
+                                .count = flags_.processes,
+                                .interrupted = is_interrupted,
+                                .progress = [&](const std::string& stage, std::size_t process) {
+                                  line.show(stage, {process, static_cast<std::size_t>(flags_.processes)});
+                                }});
+    line.clear();
+    if (!found.records.empty()) take(plan, std::move(found.records));
+    for (const std::string& lost : found.lost) record_.notes.push_back("Lost: " + lost + '.');
+    record_.interrupted = record_.interrupted || found.interrupted;
+    invocation_.exit_code = exit_code_of(plan, record_);
+    print();
+  }
+
+  // What the processes found of what this one knows the names of.
+  void take(const Plan& plan, std::vector<RunRecord> processes) {
+    const std::size_t count = processes.size();
+    RunRecord found = combine_processes(std::move(processes));
+    record_.calibration = found.calibration;
+    record_.ceilings = std::move(found.ceilings);
+    record_.findings = std::move(found.findings);
+    record_.interrupted = found.interrupted;
+    for (std::size_t i = 0; i < found.entries.size(); ++i) {
+      RunEntry entry = plan.entries[i];
+      entry.result = std::move(found.entries[i].result);
+      record_.entries.push_back(std::move(entry));
+    }
+    record_.notes.push_back(
+        count > 1 ? fmt::format(
+                        "Each time is the mean over {} fresh processes, and its interval holds what the next "
+                        "ones read.",
+                        count)
+                  : std::string("One process gave a record: the times are its own."));
+  }
+
+  RunAsked asked() const {
+    RunAsked asked{flags_.targets,    flags_.only,          flags_.provider, flags_.verify,
+                   request_.ceilings, request_.in_sequence, request_.options};
+    asked.options.progress = nullptr;
+    asked.options.interrupted = nullptr;
+    return asked;
+  }
+
   void print() {
     const bool is_taken = is_stdout(flags_.json) || is_stdout(flags_.csv) || is_stdout(flags_.csv_launches);
-    if (!is_taken) fmt::print("{}", run_table(record_, page_));
-    if (json_) json_->commit(run_json(record_));
+    if (!is_taken) print_result(run_table(record_, page_));
+    if (json_) json_->commit(write_record(record_));
+    if (journal_) journal_->remove();
     if (csv_) csv_->commit(run_summary_csv(record_));
     if (csv_launches_) csv_launches_->commit(launches_csv(record_));
   }
@@ -217,6 +236,8 @@ class RunCommand {
   RunRecord record_;
   Page page_;
   std::optional<OutputFile> json_, csv_, csv_launches_;
+  std::optional<RunJournal> journal_;
+  std::optional<RunRecord> before_;  ///< what is continued
 };
 
 }  // namespace
@@ -255,6 +276,11 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       "where it runs");
   command->add_flag("--kernels", flags->kernels,
                     "trace the kernels that one launch runs, and how long each takes");
+  command->add_flag(
+      "--counters", flags->counters,
+      "read hardware counters of one launch in each cache state, in passes after the times: DRAM "
+      "bytes, L2 hits, what is active and what warps wait for, or those of --counters NAME,NAME "
+      "(jitterscope list counters)");
   CLI::Option* same =
       command->add_flag("--same-data", flags->same_data, "all launches on the same operands (the default)");
   command
@@ -266,11 +292,22 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   command
       ->add_option(
           "--placement", flags->placement,
-          "where operands lie in the GPU's memory: another number, other pages, and for many kernels "
-          "a time that differs by some percent")
-      ->capture_default_str();
+          "keep operands in one place of the GPU's memory: another number, other pages, and for many kernels "
+          "a time that differs by some percent; 0 is where the driver puts them; without it they are placed "
+          "anew from block to block")
+      ->check(CLI::Range(0, 1000));
+  command
+      ->add_option("--processes", flags->processes,
+                   "measure in so many fresh processes; the unit of each interval is then the process")
+      ->check(CLI::Range(1, 1000));
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
+  command
+      ->add_option(
+          "--continue", flags->unfinished,
+          "go on with the run that was to write FILE and was interrupted: the same targets and flags, "
+          "of which only what is missing is measured")
+      ->type_name("FILE");
   command->add_option("--csv", flags->csv,
                       "write a row for each operation and condition, its parameters as columns, to PATH or - "
                       "(stdout)");

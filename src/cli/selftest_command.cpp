@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -13,9 +12,11 @@
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "output/selftest_table.hpp"
-#include "selftest/fresh_process.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
 #include "selftest/proofs.hpp"
 #include "selftest/run_proofs.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -37,13 +38,8 @@ constexpr const char* kSelftestExamples = R"(Examples:
   jitterscope selftest --device cpu --only clock --only cycles
   jitterscope selftest --list
 
-Exit codes: 0 all lines passed but for skipped ones, 1 a line missed or none passed, 2 usage,
-3 device or library missing, 130 interrupted, with the proofs so far.)";
-
-Nanoseconds host_now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return Nanoseconds(std::chrono::duration<double, std::nano>(since).count());
-}
+Exit codes: 0 no line missed and some passed (those of too few trials to tell are inconclusive),
+1 a line missed or none passed, 2 usage, 3 device or library missing, 130 interrupted, with the proofs so far.)";
 
 std::string progress_text(const SelftestProgress& progress) {
   std::string text = std::string(progress.proof);
@@ -58,7 +54,7 @@ class SelftestCommand {
 
   void run() {
     if (flags_.list) {
-      fmt::print("{}", proofs_table(selftest::all_proofs(), page_width()));
+      print_result(proofs_table(selftest::all_proofs(), page_width()));
       return;
     }
     const auto place =
@@ -77,26 +73,42 @@ class SelftestCommand {
   }
 
  private:
+  TimeEstimate measure_in_fresh_process(const Operation& operation, std::uint64_t seed) const {
+    MeasureOptions options;
+    options.caches = {CacheState::warm};
+    options.loads = {Load::burst};
+    options.seed = seed;
+    return jitterscope::measure_in_fresh_process(invocation_.executable, flags_.device, {operation, options},
+                                                 is_interrupted)
+        .measurements.front()
+        .time;
+  }
+
   void print_plan(const DeviceDescription& device) const {
-    fmt::print("{} of {} proofs would run on {} ({}), in about {}:\n\n", request_.proofs.size(),
-               selftest::all_proofs().size(), device.id, device.name,
-               duration_text(selftest::expected_time(request_.proofs, flags_.quick)));
-    for (const selftest::Proof* proof : request_.proofs) fmt::print("{}: {}\n", proof->name, proof->summary);
+    std::string text =
+        fmt::format("{} of {} proofs would run on {} ({}), in about {}:\n\n", request_.proofs.size(),
+                    selftest::all_proofs().size(), device.id, device.name,
+                    duration_text(selftest::expected_time(request_.proofs, flags_.quick)));
+    for (const selftest::Proof* proof : request_.proofs) {
+      text += fmt::format("{}: {}\n", proof->name, proof->summary);
+    }
+    print_result(text);
   }
 
   void prove(Device& device) {
-    ProgressLine line(stderr, host_now);
+    ProgressLine line(stderr, host_time_now);
     request_.progress = [&](const SelftestProgress& progress) {
       line.show(progress_text(progress), PlanPosition{progress.number, progress.total});
     };
-    request_.now = host_now;
+    request_.now = host_time_now;
     request_.options.quick = flags_.quick;
     request_.options.seed = flags_.seed;
     request_.options.interrupted = is_interrupted;
-    request_.options.measure_in_fresh_process =
-        selftest::fresh_process(invocation_.executable, flags_.device, is_interrupted);
+    request_.options.measure_in_fresh_process = [this](const Operation& operation, std::uint64_t seed) {
+      return measure_in_fresh_process(operation, seed);
+    };
     run_proofs(device, request_, record_, [&](const SelftestRecord& record) {
-      if (json_) json_->save(selftest_json(record));
+      if (json_) json_->save(write_record(record));
       if (markdown_) markdown_->save(selftest_markdown(record));
     });
     line.clear();
@@ -105,9 +117,9 @@ class SelftestCommand {
 
   void print() {
     if (flags_.json != "-" && flags_.markdown != "-") {
-      fmt::print("{}", flags_.details ? selftest_table(record_) : selftest_summary(record_, page_width()));
+      print_result(flags_.details ? selftest_table(record_) : selftest_summary(record_, page_width()));
     }
-    if (json_) json_->commit(selftest_json(record_));
+    if (json_) json_->commit(write_record(record_));
     if (markdown_) markdown_->commit(selftest_markdown(record_));
   }
 

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,8 @@
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "output/pytorch_table.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -56,8 +57,8 @@ class VerifyCommand {
     const PytorchRecording recording = request ? train(*request) : read_recording(flags_.trace, flags_.log);
     compare(*device, recording, line);
     line.clear();
-    if (flags_.json != "-") fmt::print("{}", pytorch_table(record_));
-    if (json_) json_->commit(pytorch_json(record_));
+    if (flags_.json != "-") print_result(pytorch_table(record_));
+    if (json_) json_->commit(write_record(record_));
     invocation_.exit_code = exit_code();
     const std::string reason = record_.comparison.nothing_compared();
     if (invocation_.exit_code == ExitCode::check_failed && !reason.empty()) throw MissingError(reason);
@@ -66,7 +67,7 @@ class VerifyCommand {
  private:
   PytorchRecording train(RecordingRequest request) const {
     request.python = flags_.python;
-    request.device = pytorch_device(record_.device.id);
+    request.device = record_.device.capabilities.pytorch_device;
     request.interrupted = is_interrupted;
     return record_training(request);
   }
@@ -86,17 +87,21 @@ class VerifyCommand {
           "the recording holds no convolution, product, batch normalization or attention of cuDNN's to "
           "compare");
     }
-    const MeasureOptions options = options_here();
-    const std::size_t at_once = measured_at_once(options), total = references.size();
-    for (std::size_t i = 0; i < total && !is_interrupted(); i += at_once) {
-      line.show(references[i].operation.text(), {i + 1, total});
-      const std::span some = std::span(references).subspan(i, std::min(at_once, total - i));
-      std::vector<Result> here = run_here(session, some, options);
-      for (std::size_t k = 0; k < some.size(); ++k) {
-        if (is_interrupted() && here[k].failure.empty() && here[k].kernels.empty()) break;
-        comparison.layers.push_back(compare_layer(some[k], std::move(here[k])));
-      }
-    }
+    std::vector<Operation> operations;
+    for (const ReferenceLayer& reference : references) operations.push_back(reference.operation);
+    measure_in_turn(
+        session, trials_of(operations, options_here()), false,
+        [&](std::size_t number) {
+          line.show(operations[number].text(), {number + 1, operations.size()});
+          return !is_interrupted();
+        },
+        [&](std::size_t first, std::vector<Outcome> outcomes) {
+          for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            Result here = result_of(outcomes[i], operations[first + i]);
+            if (is_interrupted() && here.failure.empty() && here.kernels.empty()) return;
+            comparison.layers.push_back(compare_layer(references[first + i], std::move(here)));
+          }
+        });
     comparison.interrupted = is_interrupted();
   }
 
@@ -110,23 +115,15 @@ class VerifyCommand {
     return options;
   }
 
-  static std::vector<Result> run_here(Session& session, std::span<const ReferenceLayer> references,
-                                      const MeasureOptions& options) {
-    std::vector<Operation> operations;
-    for (const ReferenceLayer& reference : references) operations.push_back(reference.operation);
-    std::vector<Result> results;
-    for (Outcome& outcome : measure_operations(session, operations, options, false)) {
-      Result result = std::move(outcome.result);
-      result.operation = operations[results.size()].text();
-      try {
-        if (outcome.error) std::rethrow_exception(outcome.error);
-        if (result.without_kernels) result.failure = result.without_kernels->reason;  // nothing to compare
-      } catch (const Error& error) {
-        result.failure = error.what();
-      }
-      results.push_back(std::move(result));
+  static Result result_of(Outcome& outcome, const Operation& operation) {
+    Result result = std::move(outcome.result);
+    result.subject = operation;
+    if (outcome.error) {
+      result.failure = outcome.error->what();
+    } else if (result.without_kernels) {
+      result.failure = result.without_kernels->reason;  // nothing to compare
     }
-    return results;
+    return result;
   }
 
   ExitCode exit_code() const {

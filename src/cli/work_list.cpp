@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "base/names.hpp"
 #include "cli/model_target.hpp"
@@ -15,34 +16,36 @@
 namespace jitterscope::cli {
 namespace {
 
+template <class Element>
+void append(std::vector<Element>& all, std::vector<Element> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
 void add_model(WorkList& work, Model model) {
-  // The order is that of one model: several do not run one in the other.
-  work.calls = work.items.empty() ? std::move(model.calls) : std::vector<Call>();
   work.is_model = true;
-  for (Layer& layer : model.layers) {
-    std::optional<Nanoseconds> each;
-    if (layer.recorded_time) each = *layer.recorded_time / static_cast<double>(layer.count());
-    work.items.push_back({std::move(layer.operation), std::move(layer.names), std::move(layer.aten), each});
-  }
-  work.untimed.insert(work.untimed.end(), model.untimed.begin(), model.untimed.end());
-  work.notes.insert(work.notes.end(), model.notes.begin(), model.notes.end());
-  work.is_incomplete |= model.is_incomplete;
-  work.recorded_cudnn = model.recorded_cudnn;
+  Model& all = work.model;
+  // The order is that of one model: several do not run one in the other.
+  all.calls = all.layers.empty() ? std::move(model.calls) : std::vector<Call>();
+  append(all.layers, std::move(model.layers));
+  append(all.untimed, std::move(model.untimed));
+  append(all.notes, std::move(model.notes));
+  all.is_incomplete |= model.is_incomplete;
+  all.recorded_cudnn = model.recorded_cudnn;
   if (model.recorded_gpu_time) {
-    work.recorded_gpu_time = work.recorded_gpu_time.value_or(Nanoseconds(0)) + *model.recorded_gpu_time;
+    all.recorded_gpu_time = all.recorded_gpu_time.value_or(Nanoseconds(0)) + *model.recorded_gpu_time;
   }
 }
 
 // Operations that were typed run in the order typed, and share what has the same name, type and size: the x,
 // w and dy of a convolution and its gradients.
-std::vector<Call> calls_in_order(const std::vector<WorkItem>& items) {
+std::vector<Call> calls_in_order(const std::vector<Layer>& layers) {
   std::vector<Call> calls;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    Call call{.layer = i, .name = items[i].operation.text(), .inputs = {}};
-    const std::vector<Operand> operands = items[i].operation.operands();
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    Call call{.layer = i, .name = layers[i].operation.text(), .inputs = {}};
+    const std::vector<Operand> operands = layers[i].operation.operands();
     for (std::size_t operand = 0; operand < operands.size(); ++operand) {
       for (std::size_t earlier = 0; earlier < i; ++earlier) {
-        const std::vector<Operand> others = items[earlier].operation.operands();
+        const std::vector<Operand> others = layers[earlier].operation.operands();
         const auto same = std::ranges::find_if(others, [&](const Operand& other) {
           return other.name == operands[operand].name && other.dtype == operands[operand].dtype &&
                  other.bytes() == operands[operand].bytes();
@@ -85,10 +88,10 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
   std::vector<std::string> names;  // of what there is to choose from
   for (const std::string& target : targets) {
     if (names_operation(target)) {
-      work.calls.clear();
+      work.model.calls.clear();
       for (Operation& operation : parse_sweep(target)) {
         names.push_back(operation.text());
-        if (!pattern || pattern->finds(names.back())) work.items.push_back({std::move(operation)});
+        if (!pattern || pattern->finds(names.back())) work.model.layers.push_back({{}, std::move(operation)});
       }
       continue;
     }
@@ -97,9 +100,10 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
     if (pattern) keep_layers(model, *pattern);
     add_model(work, std::move(model));
   }
-  if (pattern && work.items.empty()) fail_nothing_chosen(only, names);
+  if (pattern && work.model.layers.empty()) fail_nothing_chosen(only, names);
   if (pattern) work.title += " --only " + only;
-  if (!work.is_model) work.calls = calls_in_order(work.items);
+  if (!work.is_model) work.model.calls = calls_in_order(work.model.layers);
+  work.model.name = work.title;
   return work;
 }
 
@@ -109,28 +113,29 @@ void fit_to_device(WorkList& work, const DeviceDescription& device) {
   };
   if (!work.is_model || has(DataType::tf32)) return;
   std::size_t changed = 0;
-  for (WorkItem& item : work.items) {
-    if (item.layers.empty() || item.operation.dtype() != DataType::tf32) continue;
-    item.operation = item.operation.with_dtype(DataType::f32);
+  for (Layer& layer : work.model.layers) {
+    if (layer.names.empty() || layer.operation.dtype() != DataType::tf32) continue;
+    layer.operation = layer.operation.with_dtype(DataType::f32);
     ++changed;
   }
   if (changed == 0) return;
-  work.notes.push_back(fmt::format("{} of {} operations use TF32, which {} does not have: they run in f32.",
-                                   changed, work.items.size(), device.name));
+  work.model.notes.push_back(
+      fmt::format("{} of {} operations use TF32, which {} does not have: they run in f32.", changed,
+                  work.model.layers.size(), device.name));
 }
 
 void refuse_impossible(const WorkList& work, const DeviceDescription& device) {
   std::size_t impossible = 0;
   std::string first;
-  for (const WorkItem& item : work.items) {
+  for (const Layer& layer : work.model.layers) {
     try {
-      check_can_run(item.operation, device);
+      check_can_run(layer.operation, device);
     } catch (const UsageError& error) {
       if (impossible++ == 0) first = error.what();
     }
   }
   if (impossible == 0) return;
-  if (impossible == work.items.size()) {
+  if (impossible == work.model.layers.size()) {
     throw UsageError(impossible == 1 ? first
                                      : fmt::format("none of the {} operations can run here; the first is {}",
                                                    impossible, first));
@@ -138,19 +143,20 @@ void refuse_impossible(const WorkList& work, const DeviceDescription& device) {
   fmt::print(
       stderr,
       "jitterscope: {} of {} operations cannot run here, and only the others are timed; the first is {}\n",
-      impossible, work.items.size(), first);
+      impossible, work.model.layers.size(), first);
 }
 
-void keep_items(WorkList& work, const std::vector<bool>& keep) {
-  std::vector<std::size_t> new_item, new_layer;
-  std::vector<WorkItem> items;
-  for (std::size_t i = 0; i < work.items.size(); ++i) {
-    new_item.push_back(keep[i] ? items.size() : kGone);
-    if (keep[i]) items.push_back(std::move(work.items[i]));
+void keep_layers(WorkList& work, const std::vector<bool>& keep) {
+  Model& model = work.model;
+  std::vector<std::size_t> new_layer, new_call;
+  std::vector<Layer> layers;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    new_layer.push_back(keep[i] ? layers.size() : kGone);
+    if (keep[i]) layers.push_back(std::move(model.layers[i]));
   }
-  for (const Call& call : work.calls) new_layer.push_back(new_item[call.layer]);
-  work.items = std::move(items);
-  work.calls = kept_calls(std::move(work.calls), new_layer);
+  for (const Call& call : model.calls) new_call.push_back(new_layer[call.layer]);
+  model.layers = std::move(layers);
+  model.calls = kept_calls(std::move(model.calls), new_call);
 }
 
 }  // namespace jitterscope::cli

@@ -11,26 +11,13 @@
 
 namespace jitterscope::cli {
 
-struct WorkItem {
-  Operation operation;
-  std::vector<std::string> layers = {};  ///< a model's names for it; empty for an operation that was typed
-  std::optional<Operation> aten = {};    ///< the same work as PyTorch's own operator
-  std::optional<Nanoseconds> recorded_time = {};  ///< of one call, where the work was read from a record
-};
-
 struct WorkList {
   std::string title;
-  std::vector<WorkItem> items;
-  bool is_model = false;
-  /// Of a single model the order of its calls, whose layers are the items; of operations that were typed
-  /// their own order, with the operands shared that have the same name, type and size.
-  std::vector<Call> calls;
-  std::vector<UntimedOperator> untimed;
-  std::vector<std::string>
-      notes;                   ///< sentences: what was read, what was changed so that this device can run it
-  bool is_incomplete = false;  ///< a part of a file is missing or damaged: notes say which
-  std::optional<Nanoseconds> recorded_gpu_time;
-  std::string recorded_cudnn;  ///< the version in the record; empty where unknown
+  /// All that is timed, and what else a file holds. A layer that was typed has no names. The order of calls
+  /// is known of a single model, and of operations that were typed: these run in the order typed, with the
+  /// operands shared that have the same name, type and size.
+  Model model;
+  bool is_model = false;  ///< a network or a file was named
 };
 
 /// Each target is an operation or a sweep (it begins with a kind and a colon), a model's name or a file.
@@ -46,7 +33,7 @@ void refuse_impossible(const WorkList& work, const DeviceDescription& device);
 /// typed stay as they are.
 void fit_to_device(WorkList& work, const DeviceDescription& device);
 
-/// Leaves items out that `keep` is false for, with the calls that run them.
-void keep_items(WorkList& work, const std::vector<bool>& keep);
+/// Leaves layers out that `keep` is false for, with the calls that run them.
+void keep_layers(WorkList& work, const std::vector<bool>& keep);
 
 }  // namespace jitterscope::cli

@@ -20,18 +20,6 @@ bool is_product(const Operation::Parameters& parameters) {
          std::holds_alternative<Linear>(parameters);
 }
 
-bool computes_in_its_type(const Operation& operation, const DeviceDescription& device) {
-  const Operation::Parameters& parameters = operation.parameters();
-  if (std::holds_alternative<Spin>(parameters) || std::holds_alternative<Copy>(parameters) ||
-      std::holds_alternative<Aten>(parameters)) {
-    return true;
-  }
-  // The types of a CPU are those of its products; its loops take the other ones too.
-  const DataType type = operation.dtype();
-  if (device.id == "cpu" && !is_product(parameters) && type != DataType::tf32) return true;
-  return std::find(device.data_types.begin(), device.data_types.end(), type) != device.data_types.end();
-}
-
 // At least: of a copy between host and device one side lies in the device's memory.
 Bytes least_memory(const Operation& operation) {
   const auto* copy = std::get_if<Copy>(&operation.parameters());
@@ -39,21 +27,38 @@ Bytes least_memory(const Operation& operation) {
   return operand_memory(operation);
 }
 
+bool has_type_of_its_own(const Operation::Parameters& parameters) {
+  return !std::holds_alternative<Spin>(parameters) && !std::holds_alternative<Copy>(parameters) &&
+         !std::holds_alternative<Aten>(parameters);
+}
+
 }  // namespace
 
 void check_can_run(const Operation& operation, const DeviceDescription& device) {
-  if (!computes_in_its_type(operation, device)) {
-    std::vector<std::string> types;
-    for (const DataType type : device.data_types) types.emplace_back(to_string(type));
-    throw UsageError(fmt::format("{}: {} has no {} for {}; write dtype= with one of {}",
-                                 printable(operation.text(), kLongestText), device.id,
-                                 to_string(operation.dtype()), operation.kind(), joined(types)));
+  require_data_type(operation, device.id, device.data_types, device.further_types);
+  require_memory(operation.text(), least_memory(operation), device.memory_free, device.id);
+}
+
+void require_data_type(const Operation& operation, std::string_view device_id,
+                       const std::vector<DataType>& data_types, const std::vector<DataType>& further_types) {
+  if (!has_type_of_its_own(operation.parameters())) return;
+  std::vector<DataType> types = data_types;
+  if (!is_product(operation.parameters())) {
+    types.insert(types.end(), further_types.begin(), further_types.end());
   }
-  const Bytes needed = least_memory(operation);
-  if (needed <= device.memory_free) return;
-  throw UsageError(fmt::format("{}: its operands need {} and {} has {} free; make the shape smaller",
-                               printable(operation.text(), kLongestText), bytes_text(needed), device.id,
-                               bytes_text(device.memory_free)));
+  if (std::ranges::find(types, operation.dtype()) != types.end()) return;
+  std::vector<std::string> names;
+  for (const DataType type : types) names.emplace_back(to_string(type));
+  throw UsageError(fmt::format("{}: {} has no {} for {}; write dtype= with one of {}",
+                               printable(operation.text(), kLongestText), device_id,
+                               to_string(operation.dtype()), operation.kind(), joined(names)));
+}
+
+void require_memory(std::string_view purpose, Bytes needed, Bytes free, std::string_view device_id) {
+  if (needed <= free) return;
+  throw UsageError(
+      fmt::format("{} needs {} of memory, and {} has {} free; free some, or make the shape smaller",
+                  printable(purpose, kLongestText), bytes_text(needed), device_id, bytes_text(free)));
 }
 
 }  // namespace jitterscope

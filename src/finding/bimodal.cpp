@@ -58,7 +58,8 @@ std::string modes_text(const std::vector<Mode>& modes) {
   return text;
 }
 
-void explain(Finding& finding, const std::optional<Split>& split, double time_step, std::string_view clock) {
+void explain(Finding& finding, const Measurement& measurement, const std::optional<Split>& split,
+             double time_step, std::string_view clock) {
   if (!split) {
     finding.sentence += " They alternate within rounds, where the clock is not known.";
     finding.remedy =
@@ -70,11 +71,13 @@ void explain(Finding& finding, const std::optional<Split>& split, double time_st
   finding.evidence.push_back(evidence("fast_clock", fast));
   finding.evidence.push_back(evidence("slow_clock", slow));
   const bool explained = clock_explains(*split, time_step);
-  finding.evidence.push_back({"clock_explains", explained ? "true" : "false"});
+  finding.evidence.push_back({"clock_explains", explained});
   if (explained) {
     finding.sentence +=
-        fmt::format(" The {} explains it: {} and {}.", clock, clock_text(fast), clock_text(slow));
-    finding.remedy = "Compare by the time at the reference clock, or hold the clock with --lock-clocks.";
+        fmt::format(" The {} explains it: {} and {}.", clock, clock_text(fast), clock_text(slow)) +
+        reference_clock_text(measurement);
+    finding.remedy =
+        "Compare by the times at one clock (--reference-clock), or hold the clock with --lock-clocks.";
   } else {
     finding.sentence +=
         fmt::format(" The {} does not explain it: {} and {}.", clock, clock_text(fast), clock_text(slow));
@@ -105,7 +108,8 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
       finding.evidence.push_back(
           evidence_ratio(fmt::format("mode_{}_weight", i + 1), measurement.modes[i].weight));
     }
-    explain(finding, clocks_by_mode(measurement, *fastest, *slowest), step, clock_word(context.on_gpu));
+    explain(finding, measurement, clocks_by_mode(measurement, *fastest, *slowest), step,
+            clock_word(context.on_gpu));
     candidates.push_back({step, measurement.conditions, finding});
   }
   return strongest(std::move(candidates));

@@ -24,6 +24,7 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
   std::vector<Candidate> candidates;
   for (const Measurement& burst : result.measurements) {
     if (burst.conditions.load != Load::burst || !burst.clock || is_explained(burst)) continue;
+    if (burst.conditions.locked_clock) continue;  // the user chose it, and knows it
     const double share = burst.clock->median / maximum;
     if (!(share < kLowShare)) continue;
     Finding finding;

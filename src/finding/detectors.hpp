@@ -23,6 +23,7 @@ std::vector<Finding> find_instrument(const Result& result, const FindingContext&
 std::vector<Finding> find_timer_grain(const Result& result, const FindingContext& context);
 std::vector<Finding> find_launch_bound(const Result& result, const FindingContext& context);
 std::vector<Finding> find_pageable(const Result& result, const FindingContext& context);
+std::vector<Finding> find_waits_for_gpu(const Result& result, const FindingContext& context);
 std::vector<Finding> find_iteration_count(const Result& result, const FindingContext& context);
 std::vector<Finding> find_engine_ignored(const Result& result, const FindingContext& context);
 std::vector<Finding> find_zeros(const Result& result, const FindingContext& context);

@@ -2,23 +2,12 @@
 #include <fmt/format.h>
 
 #include "finding/detectors.hpp"
+#include "measure/engine_choice.hpp"
 
 namespace jitterscope {
-namespace {
-
-// From the text: results also hold callables, which are no operation that could be parsed.
-std::string_view named_engine(std::string_view operation) {
-  constexpr std::string_view kKey = "engine=";
-  const std::size_t start = operation.find(kKey);
-  if (start == std::string_view::npos) return {};
-  const std::string_view value = operation.substr(start + kKey.size());
-  return value.substr(0, value.find(','));
-}
-
-}  // namespace
-
 std::vector<Finding> find_engine_ignored(const Result& result, const FindingContext& context) {
-  const std::string_view engine = named_engine(result.operation);
+  const Operation* operation = operation_of(result.subject);
+  const std::string engine = operation != nullptr ? engine_of(*operation) : std::string();
   if (engine.empty() || !result.failure.empty() || engine == result.algorithm) return {};
   const bool is_choice = engine == "autotune" || engine == "best";
   if (is_choice && context.on_gpu) return {};
@@ -30,7 +19,7 @@ std::vector<Finding> find_engine_ignored(const Result& result, const FindingCont
                   context.device.name, result.algorithm.empty() ? "what it chose" : result.algorithm);
   finding.remedy =
       "Engines are cuDNN's and cuBLASLt's: run it on the GPU and with the libraries of the record.";
-  finding.evidence = {{"asked_for", std::string(engine)}, {"ran", result.algorithm}};
+  finding.evidence = {{"asked_for", engine}, {"ran", result.algorithm}};
   return {finding};
 }
 

@@ -8,22 +8,20 @@
 namespace jitterscope {
 namespace {
 
-Property number(std::string_view key, std::string_view unit, double value) {
-  return {fmt::format("{}_{}", key, unit), fmt::format("{:.9g}", value)};
+Evidence number_in(std::string_view unit, std::string_view key, double value) {
+  return {fmt::format("{}_{}", key, unit), value};
 }
 
 }  // namespace
 
-Property evidence(std::string_view key, Nanoseconds time) { return number(key, "s", to_seconds(time)); }
-Property evidence(std::string_view key, Hertz clock) { return number(key, "hz", clock.value()); }
-Property evidence(std::string_view key, Watts power) { return number(key, "w", power.value()); }
-Property evidence(std::string_view key, Celsius temperature) {
-  return number(key, "celsius", temperature.value());
+Evidence evidence(std::string_view key, Nanoseconds time) { return number_in("s", key, time.value() / 1e9); }
+Evidence evidence(std::string_view key, Hertz clock) { return number_in("hz", key, clock.value()); }
+Evidence evidence(std::string_view key, Watts power) { return number_in("w", key, power.value()); }
+Evidence evidence(std::string_view key, Celsius temperature) {
+  return number_in("celsius", key, temperature.value());
 }
-Property evidence_ratio(std::string_view key, double ratio) { return number(key, "ratio", ratio); }
-Property evidence_count(std::string_view key, std::int64_t count) {
-  return {std::string(key), fmt::format("{}", count)};
-}
+Evidence evidence_ratio(std::string_view key, double ratio) { return number_in("ratio", key, ratio); }
+Evidence evidence_count(std::string_view key, std::int64_t count) { return {std::string(key), count}; }
 
 std::string conditions_text(const Conditions& conditions) {
   std::string text = fmt::format("{}, {}", to_string(conditions.cache), to_string(conditions.load));
@@ -33,6 +31,12 @@ std::string conditions_text(const Conditions& conditions) {
 }
 
 std::string_view clock_word(bool on_gpu) { return on_gpu ? "SM clock" : "clock"; }
+
+std::string reference_clock_text(const Measurement& measurement) {
+  if (!measurement.clock) return {};
+  return fmt::format(" To compare at one clock: --reference-clock {:.0f}.",
+                     measurement.clock->median.value() * 1e-6);
+}
 
 std::vector<Finding> strongest(std::vector<Candidate> candidates) {
   if (candidates.empty()) return {};

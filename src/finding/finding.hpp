@@ -11,6 +11,9 @@
 
 namespace jitterscope {
 
+/// The id of the finding that an interval is wider than was asked for.
+inline constexpr const char* kImpreciseFinding = "imprecise";
+
 /// What is known of the run beside the one result.
 struct FindingContext {
   const DeviceDescription& device;
@@ -19,7 +22,8 @@ struct FindingContext {
   std::optional<std::vector<std::string>> other_processes;  ///< "pid name"; nothing where unknown
   std::optional<CacheProof> cache_proof;                    ///< nothing where no cold time was asked for
   bool on_gpu = false;
-  std::string recorded_cudnn = {};  ///< version in the record that is replayed; empty where there is none
+  std::string recorded_cudnn = {};   ///< version in the record that is replayed; empty where there is none
+  bool precision_was_asked = false;  ///< by the user, else it is the default
 };
 
 /// About one operation.

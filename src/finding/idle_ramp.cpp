@@ -61,7 +61,8 @@ Finding first_launch_finding(double excess, const Measurement& measurement) {
   return finding;
 }
 
-Finding idle_finding(const IdleEffect& effect, const FindingContext& context) {
+Finding idle_finding(const IdleEffect& effect, const Measurement& measurement,
+                     const FindingContext& context) {
   Finding finding;
   finding.id = "idle_ramp";
   finding.headline =
@@ -76,9 +77,31 @@ Finding idle_finding(const IdleEffect& effect, const FindingContext& context) {
           : fmt::format("A round is slower after a longer idle: {} from the shortest to the longest.",
                         change_text(effect.change));
   finding.remedy =
-      "Use a shorter idle between rounds or more conditioning launches, or quote the time at the reference "
-      "clock.";
+      "Use a shorter idle between rounds or more conditioning launches, or compare by the times at one clock "
+      "(--reference-clock).";
+  finding.sentence += reference_clock_text(measurement);
   finding.evidence = {evidence_ratio(effect.of_clock ? "clock_change" : "time_change", effect.change)};
+  return finding;
+}
+
+Finding sleep_finding(const SleepingClock& clock, const Measurement& measurement,
+                      const FindingContext& context) {
+  Finding finding;
+  finding.id = "idle_ramp";
+  finding.headline = fmt::format("the {} sleeps while idle, and was woken for {}", clock_word(context.on_gpu),
+                                 duration_text(clock.woken_for));
+  finding.sentence = fmt::format(
+      "Behind an idle the {} is asleep: {} of launches woke it before each block, and none of them is in the time.",
+      clock_word(context.on_gpu), duration_text(clock.woken_for));
+  finding.evidence = {evidence("woken_for", clock.woken_for)};
+  if (clock.time_asleep) {
+    const double longer = *clock.time_asleep / measurement.time.median - 1.0;
+    finding.sentence += fmt::format(" Without that a launch took {} ({}).", time_text(*clock.time_asleep),
+                                    change_text(longer));
+    finding.evidence.push_back(evidence("time_asleep", *clock.time_asleep));
+  }
+  finding.remedy =
+      "For the time of a single call behind a pause look at the first of --iterations 1; else none is needed.";
   return finding;
 }
 
@@ -88,11 +111,16 @@ std::vector<Finding> find_idle_ramp(const Result& result, const FindingContext& 
   std::vector<Candidate> candidates;
   for (const Measurement& measurement : result.measurements) {
     if (measurement.conditions.load != Load::burst) continue;
-    if (const std::optional<double> excess = slower_first_launch(measurement)) {
+    if (measurement.sleeping_clock) {
+      const SleepingClock& clock = *measurement.sleeping_clock;
+      const double longer =
+          clock.time_asleep.value_or(measurement.time.median) / measurement.time.median - 1.0;
+      candidates.push_back({longer, measurement.conditions, sleep_finding(clock, measurement, context)});
+    } else if (const std::optional<double> excess = slower_first_launch(measurement)) {
       candidates.push_back({*excess, measurement.conditions, first_launch_finding(*excess, measurement)});
     } else if (const std::optional<IdleEffect> effect = follows_idle(measurement)) {
       const double strength = effect->of_clock ? -effect->change : effect->change;
-      candidates.push_back({strength, measurement.conditions, idle_finding(*effect, context)});
+      candidates.push_back({strength, measurement.conditions, idle_finding(*effect, measurement, context)});
     }
   }
   return strongest(std::move(candidates));

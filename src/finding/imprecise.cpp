@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -58,7 +59,8 @@ Cause from_components(const Measurement& measurement, const Components& parts, s
     return {"clock",
             fmt::format("the {} moves between rounds (times scatter by {}, cycles by {})", clock,
                         percent_text(parts.between), percent_text(*parts.cycles)),
-            "Compare by cycles or by the time at the reference clock, or hold the clock with --lock-clocks."};
+            "Compare by cycles or by the times at one clock (--reference-clock), or hold the clock with "
+            "--lock-clocks."};
   }
   if (measurement.modes.size() > 1) {
     return {"modes", fmt::format("the times have {} modes", measurement.modes.size()),
@@ -89,6 +91,14 @@ Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
                         counted(std::ssize(settled_rounds(measurement)), "round")),
             "Give it a longer --time-limit."};
   }
+  if (measurement.uncertainty.processes > measurement.uncertainty.rounds) {
+    const bool assumed = measurement.process_variation.degrees_of_freedom == 0;
+    return {"processes",
+            fmt::format("rounds are known to ±{}, and another process is {} to differ by ±{}",
+                        percent_text(measurement.repeatability.precision()), assumed ? "assumed" : "known",
+                        percent_text(measurement.uncertainty.processes / measurement.time.median)),
+            "Start it several times, and take the spread between the medians as the interval."};
+  }
   if (const std::optional<double> change = drift_of(measurement)) {
     return {"drift", fmt::format("the level drifted by {} over the record", change_text(*change)),
             "Measure until the level holds: a longer --time-limit after a warm-up."};
@@ -98,6 +108,7 @@ Cause dominant_cause(const Measurement& measurement, std::string_view clock) {
 
 // An interval shrinks with the square root of the number of rounds.
 std::string needed_time(const Measurement& measurement) {
+  if (measurement.uncertainty.processes > measurement.uncertainty.rounds) return "";  // time would not help
   const double ratio = measurement.time.precision() / measurement.precision_asked;
   if (!std::isfinite(ratio) || measurement.duration <= Nanoseconds(0)) return "";
   const Nanoseconds needed = measurement.duration * (ratio * ratio);
@@ -107,24 +118,38 @@ std::string needed_time(const Measurement& measurement) {
 }
 
 // The precision reached, told from the one asked for where both round to the same.
-std::string reached_text(double reached, double asked) {
-  const std::string text = "±" + percent_text(reached);
-  return text == "±" + percent_text(asked) ? "Just over " + text : text;
+std::string reached_text(const Measurement& measurement) {
+  const TimeEstimate& time = measurement.time;
+  if (!reads_as_plus_minus(time)) {
+    return fmt::format("the interval is {}", time_range_text(time.low, time.high, time.precision()));
+  }
+  const std::string text = "±" + percent_text(time.precision());
+  const bool looks_reached = text == "±" + percent_text(measurement.precision_asked);
+  return (looks_reached ? "just over " : "") + text + " was reached";
 }
 
-Finding too_wide(const Measurement& measurement, std::string_view clock) {
-  const Cause cause = dominant_cause(measurement, clock);
+std::string as_sentence(std::string text) {
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+// A default that was missed is nothing that anybody asked for.
+std::string wanted_text(const Measurement& measurement, bool was_asked) {
+  const std::string precision = percent_text(measurement.precision_asked);
+  return was_asked ? fmt::format(" where ±{} was asked for", precision)
+                   : fmt::format(", not the default of ±{}", precision);
+}
+
+Finding too_wide(const Measurement& measurement, const FindingContext& context) {
+  const Cause cause = dominant_cause(measurement, clock_word(context.on_gpu));
+  const std::string wanted = wanted_text(measurement, context.precision_was_asked);
   const double reached = measurement.time.precision();
   Finding finding;
-  finding.id = "imprecise";
-  finding.headline = std::isfinite(reached)
-                         ? fmt::format("±{} was reached and ±{} asked for", percent_text(reached),
-                                       percent_text(measurement.precision_asked))
-                         : "too few rounds for an interval";
+  finding.id = kImpreciseFinding;
+  finding.headline = std::isfinite(reached) ? fmt::format("{}{}", reached_text(measurement), wanted)
+                                            : "too few rounds for an interval";
   finding.sentence = std::isfinite(reached)
-                         ? fmt::format("{} was reached and ±{} asked for ({}): {}.",
-                                       reached_text(reached, measurement.precision_asked),
-                                       percent_text(measurement.precision_asked),
+                         ? fmt::format("{}{} ({}): {}.", as_sentence(reached_text(measurement)), wanted,
                                        conditions_text(measurement.conditions), cause.clause)
                          : fmt::format("No interval could be given ({}): {}.",
                                        conditions_text(measurement.conditions), cause.clause);
@@ -132,6 +157,7 @@ Finding too_wide(const Measurement& measurement, std::string_view clock) {
   // one.
   const bool time_helps = cause.name != "drift" && cause.name != "modes";
   if (time_helps) finding.sentence += needed_time(measurement);
+  if (cause.name == "clock") finding.sentence += reference_clock_text(measurement);
   finding.remedy = cause.remedy;
   const Components parts = components_of(measurement);
   finding.evidence = {{"dominated_by", cause.name},
@@ -153,10 +179,10 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
   const double chance = 3.0 / std::sqrt(static_cast<double>(std::max<std::size_t>(times.size(), 1)));
   if (memory < std::max(kStrong, chance) || drift_of(measurement)) return std::nullopt;
   const double honest =
-      measurement.time.precision() * std::sqrt((1.0 + memory) / (1.0 - std::min(memory, 0.99)));
-  if (honest <= measurement.precision_asked) return std::nullopt;
+      measurement.repeatability.precision() * std::sqrt((1.0 + memory) / (1.0 - std::min(memory, 0.99)));
+  if (honest <= std::max(measurement.precision_asked, measurement.time.precision())) return std::nullopt;
   Finding finding;
-  finding.id = "imprecise";
+  finding.id = kImpreciseFinding;
   finding.headline =
       fmt::format("rounds are not independent: about ±{} would be honest", percent_text(honest));
   finding.sentence = fmt::format(
@@ -183,7 +209,7 @@ std::vector<Finding> find_imprecise(const Result& result, const FindingContext& 
     if (measurement.rounds.empty() || !has_settled(measurement)) continue;
     const double reached = measurement.time.precision();
     if (measurement.stop_reason == StopReason::time_limit && reached > measurement.precision_asked) {
-      const Finding finding = too_wide(measurement, clock_word(context.on_gpu));
+      const Finding finding = too_wide(measurement, context);
       wide.push_back({reached, measurement.conditions, finding});
     } else if (const std::optional<Finding> finding = too_narrow(measurement)) {
       narrow.push_back({reached, measurement.conditions, *finding});

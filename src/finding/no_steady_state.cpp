@@ -21,19 +21,36 @@ std::string what_it_did(Steadiness::Verdict verdict) {
     case Steadiness::Verdict::warming_up: return "was still getting faster";
     case Steadiness::Verdict::slowing_down: return "was still getting slower";
     case Steadiness::Verdict::never_steady: return "kept changing level";
+    case Steadiness::Verdict::not_shown:
+      return "did not change that one could see, but a change is not ruled out";
   }
   return "";
+}
+
+// Heat that is still to come slows nothing down yet.
+bool is_about_to_slow_down(const Measurement& measurement) {
+  return measurement.steadiness->verdict == Steadiness::Verdict::slowing_down &&
+         change_over_record(round_times(measurement.rounds)) <= kMaterialChange;
 }
 
 // Levels that come and go cancel out between the ends of a record, so their range is given instead.
 std::string how_much(const Measurement& measurement) {
   const std::vector<double> times = round_times(measurement.rounds);
-  if (measurement.steadiness->verdict != Steadiness::Verdict::never_steady) {
+  const Steadiness::Verdict verdict = measurement.steadiness->verdict;
+  if (verdict == Steadiness::Verdict::warming_up || verdict == Steadiness::Verdict::slowing_down) {
     return change_text(change_over_record(times)) + " from the first to the last third";
   }
   const std::vector<double> q = statistics::quantiles(times, std::array{0.05, 0.95});
-  return fmt::format("nine rounds in ten between {} and {}", time_text(Nanoseconds(q[0]), 0.001),
-                     time_text(Nanoseconds(q[1]), 0.001));
+  const std::string low = time_text(Nanoseconds(q[0]), 0.001), high = time_text(Nanoseconds(q[1]), 0.001);
+  return low == high ? "nine rounds in ten near " + low
+                     : fmt::format("nine rounds in ten between {} and {}", low, high);
+}
+
+std::string what_happened(const Measurement& measurement) {
+  const std::string words = is_about_to_slow_down(measurement)
+                                ? "was about to get slower, as the chip had not stopped warming"
+                                : what_it_did(measurement.steadiness->verdict);
+  return fmt::format("{} ({})", words, how_much(measurement));
 }
 
 std::string remedy_of(Steadiness::Verdict verdict) {
@@ -67,10 +84,9 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
     finding.id = "no_steady_state";
     finding.headline =
         fmt::format("no steady state within {} of sustained work", time_text(steadiness.watched));
-    finding.sentence =
-        fmt::format("No steady state within {} of sustained work ({}): it {} ({}){}.",
-                    time_text(steadiness.watched), conditions_text(measurement.conditions),
-                    what_it_did(steadiness.verdict), how_much(measurement), warming_text(measurement));
+    finding.sentence = fmt::format("No steady state within {} of sustained work ({}): it {}{}.",
+                                   time_text(steadiness.watched), conditions_text(measurement.conditions),
+                                   what_happened(measurement), warming_text(measurement));
     finding.remedy = remedy_of(steadiness.verdict);
     finding.evidence = {{"verdict", std::string(to_string(steadiness.verdict))},
                         evidence("watched", steadiness.watched),

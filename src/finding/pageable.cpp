@@ -5,7 +5,10 @@
 namespace jitterscope {
 
 std::vector<Finding> find_pageable(const Result& result, const FindingContext& context) {
-  const bool is_pageable = result.operation.find("memory=pageable") != std::string::npos;
+  const Operation* operation = operation_of(result.subject);
+  const Copy* copy = operation != nullptr ? std::get_if<Copy>(&operation->parameters()) : nullptr;
+  const bool is_pageable =
+      copy != nullptr && copy->kind != CopyKind::d2d && copy->memory == HostMemory::pageable;
   if (!context.on_gpu || !is_pageable || result.measurements.empty()) return {};
   Finding finding;
   finding.id = "pageable";

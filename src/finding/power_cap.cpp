@@ -31,7 +31,7 @@ struct Comparison {
 };
 
 bool is_slower_by_clock(const Comparison& pair) {
-  const bool disjoint = pair.sustained.time.low > pair.burst.time.high;
+  const bool disjoint = pair.sustained.repeatability.low > pair.burst.repeatability.high;
   // A clock that explains less than a third of the change is not its cause.
   const bool clock_moved = -pair.clock_change > pair.time_change / 3.0;
   return disjoint && pair.time_change > kMaterialChange && clock_moved;
@@ -70,7 +70,7 @@ Finding describe(const Comparison& pair, const Throttling& power, const FindingC
   if (power.readable) finding.evidence.push_back(evidence("throttled_power", power.held));
   if (context.device.power_limit)
     finding.evidence.push_back(evidence("power_limit", *context.device.power_limit));
-  finding.evidence.push_back({"cause_known", by_power ? "true" : "false"});
+  finding.evidence.push_back({"cause_known", by_power});
   return finding;
 }
 
@@ -114,8 +114,9 @@ std::vector<Candidate> capped_in_bursts(const Result& result, const FindingConte
         fmt::format("Even in bursts {} holds the {} down: {} in {} of the rounds.", cap_text(context.device),
                     clock_word(context.on_gpu), clock_text(burst.clock->median), percent_text(power.rounds));
     finding.remedy =
-        "Put more idle between rounds or fewer launches in each, or use the time at the reference clock when "
-        "comparing.";
+        "Put more idle between rounds or fewer launches in each, or compare by the times at one clock "
+        "(--reference-clock).";
+    finding.sentence += reference_clock_text(burst);
     finding.evidence = {
         evidence("burst_time", burst.time.median), evidence("burst_clock", burst.clock->median),
         evidence_ratio("rounds_capped", power.rounds), evidence("throttled_power", power.held)};

@@ -21,7 +21,7 @@ constexpr double kProcesses = 0.003;
 // computes and nothing of what moves memory. 10 FLOP per byte part the two on every GPU made lately.
 double clock_share(const Result& result, const Measurement& alone) {
   constexpr double kBalance = 10.0;
-  if (alone.at_reference_clock) return std::clamp(alone.at_reference_clock->clock_share, 0.0, 1.0);
+  if (alone.at_reference_clock) return alone.at_reference_clock->clock_share;
   return result.flops > kBalance * static_cast<double>(result.bytes.value()) ? 1.0 : 0.0;
 }
 
@@ -34,7 +34,8 @@ Nanoseconds at_clock(const Result& result, const Measurement& alone, const std::
 
 Nanoseconds distance(Nanoseconds a, Nanoseconds b) { return Nanoseconds(std::abs((a - b).value())); }
 
-Nanoseconds half_width(const TimeEstimate& time) { return (time.high - time.low) * 0.5; }
+// Infinite where there is no interval: then no distance is a difference.
+Nanoseconds half_width(const TimeEstimate& time) { return time.median * time.precision(); }
 
 bool is_nothing(const TimeEstimate& in_place, const TimeEstimate& alone, Nanoseconds expected) {
   const Nanoseconds known_within = half_width(in_place) + half_width(alone);
@@ -106,7 +107,7 @@ TimeEstimate typical(const std::vector<TimeEstimate>& calls) {
 std::vector<LayerInSequence> layers_in_sequence(const RunRecord& record) {
   std::vector<LayerInSequence> layers;
   if (!record.sequence) return layers;
-  for (std::size_t index = 0; index < record.results.size(); ++index) {
+  for (std::size_t index = 0; index < record.entries.size(); ++index) {
     std::vector<TimeEstimate> calls;
     for (const SequenceCall& call : record.sequence->calls) {
       if (call.layer == index && call.time.rounds > 0) calls.push_back(call.time);
@@ -120,7 +121,8 @@ std::vector<LayerInSequence> layers_in_sequence(const RunRecord& record) {
                           .slowest = slowest.median,
                           .nearest = {},
                           .reason = ""};
-    const Nearest nearest = nearest_condition(record.results[index], layer.in_place, record.sequence->clock);
+    const Nearest nearest =
+        nearest_condition(record.entries[index].result, layer.in_place, record.sequence->clock);
     if (nearest.alone != nullptr) {
       layer.nearest = nearest.alone->conditions;
       layer.difference = layer.in_place.median / nearest.alone->time.median - 1.0;

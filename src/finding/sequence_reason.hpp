@@ -12,7 +12,7 @@ namespace jitterscope {
 
 /// All calls of one operation.
 struct LayerInSequence {
-  std::size_t result = 0;  ///< index of RunRecord::results
+  std::size_t result = 0;  ///< index of RunRecord::entries
   std::int64_t calls = 0;
   TimeEstimate in_place;         ///< median, low and high are medians over the calls; rounds are the fewest
   Nanoseconds fastest, slowest;  ///< of the calls

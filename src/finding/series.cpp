@@ -47,9 +47,12 @@ double relative_spread(std::span<const double> values) {
   return (q[2] - q[0]) / 2.563 / q[1];
 }
 
-std::optional<double> change_along(std::span<const double> x, std::span<const double> y) {
+std::optional<double> change_along(std::span<const double> x, std::span<const double> values) {
   constexpr std::size_t kFewest = 6;
-  if (x.size() != y.size() || x.size() < kFewest) return std::nullopt;
+  const bool positive = std::ranges::all_of(values, [](double value) { return value > 0; });
+  if (x.size() != values.size() || x.size() < kFewest || !positive) return std::nullopt;
+  std::vector<double> y;
+  for (const double value : values) y.push_back(std::log(value));
   const double mean_x = mean(x), mean_y = mean(y);
   double xx = 0, xy = 0, yy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -65,7 +68,7 @@ std::optional<double> change_along(std::span<const double> x, std::span<const do
   const bool significant = xy * xy / (xx * yy) * freedom > critical * critical * unexplained;
   if (!significant) return std::nullopt;
   const auto [lowest, highest] = std::ranges::minmax(x);
-  return xy / xx * (highest - lowest) / statistics::median(y);
+  return std::expm1(xy / xx * (highest - lowest));
 }
 
 double change_over_record(std::span<const double> values) {
@@ -80,7 +83,8 @@ std::optional<double> drift_of(const Measurement& measurement) {
   std::iota(order.begin(), order.end(), 0.0);
   if (!change_along(order, times)) return std::nullopt;
   const double change = change_over_record(times);
-  const bool material = std::abs(change) > kMaterialChange && std::abs(change) > measurement.time.precision();
+  const bool material =
+      std::abs(change) > kMaterialChange && std::abs(change) > measurement.repeatability.precision();
   return material ? std::optional(change) : std::nullopt;
 }
 

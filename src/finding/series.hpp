@@ -22,9 +22,10 @@ std::optional<std::vector<double>> round_clocks(std::span<const Round> rounds);
 /// second mode of a fifth of the values does.
 double relative_spread(std::span<const double> values);
 
-/// Change of y, relative to its median, from the lowest to the highest x by a straight line. Nothing
-/// where the line's slope might be chance: below 99.8 % by Student's t, or fewer than 6 values.
-std::optional<double> change_along(std::span<const double> x, std::span<const double> y);
+/// Relative change of the values from the lowest to the highest x, by a straight line through their
+/// logarithms, so that nothing falls by more than all of it. Nothing where the line's slope might be chance:
+/// below 99.8 % by Student's t, or fewer than 6 values.
+std::optional<double> change_along(std::span<const double> x, std::span<const double> values);
 
 /// Median of the last third over median of the first third, less one.
 double change_over_record(std::span<const double> values);

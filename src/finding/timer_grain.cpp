@@ -25,7 +25,7 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
     finding.headline = fmt::format("the timer steps by {}, {} of the time",
                                    time_text(measurement.constant.grain), percent_text(share));
     finding.sentence = fmt::format(
-        "The timer steps by {}, {} of the {} measured ({}), and {} was asked for.",
+        "The timer steps by {}, {} of the {} measured ({}): coarse for a precision of {}.",
         time_text(measurement.constant.grain), percent_text(share), time_text(measurement.time.median),
         conditions_text(measurement.conditions), percent_text(measurement.precision_asked));
     // A recording cannot hold fresh data.

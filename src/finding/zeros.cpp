@@ -12,7 +12,7 @@ std::vector<Finding> find_zeros(const Result& result, const FindingContext& cont
     return measurement.conditions.data == DataKind::zeros || measurement.conditions.data == DataKind::ones;
   });
   if (flattered == result.measurements.end()) return {};
-  const std::string_view data = to_string(flattered->conditions.data);
+  const std::string_view data = to_string(*flattered->conditions.data);
   Finding finding;
   finding.id = "zeros";
   finding.headline = fmt::format("operands of {} draw less power than real data", data);

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "device/cuda/operations/pytorch_rules.hpp"
 #include "import/native_conversions.hpp"
 #include "import/tensor_layout.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope {
 namespace {
@@ -188,7 +188,7 @@ Converted convert_convolution_backward(const RecordedOperator& recorded, Convers
   const AtenArgument &input = arguments.tensor("input"), &weight = arguments.tensor("weight");
   gradients.problem.dtype = convolution_type(input, context);
   gradients.problem.layout = convolution_layout(input, weight);
-  require_native(gradients.transposed || cuda::pytorch_uses_cudnn(gradients.problem));
+  require_native(gradients.transposed || pytorch_uses_cudnn(gradients.problem));
   const GradientLayouts layouts = gradient_layouts(input, weight, gradients.mask[1]);
   Converted result;
   if (gradients.mask[0]) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "measure/arm.hpp"
+#include "measure/round_runner.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -23,10 +23,10 @@ struct Reading {
 
 std::vector<double> read_rounds(const TimedWork& work, const RoundShape& shape) {
   MeasureOptions options;
-  Arm arm(work, shape, options, Calibration());
+  RoundRunner runner(work, shape, options, Calibration());
   std::vector<double> times;
   for (int i = 0; i < kRounds; ++i) {
-    for (const Nanoseconds time : arm.run_gated_round(Nanoseconds(0), Nanoseconds(0)).launches) {
+    for (const Nanoseconds time : runner.run_gated_round(Nanoseconds(0), Nanoseconds(0)).launches) {
       times.push_back(time.value());
     }
   }
@@ -78,19 +78,24 @@ Nanoseconds timer_grain(Queue& queue) {
   return Nanoseconds(grain);
 }
 
-// Mean of the differences with Student's interval: kernels of other lengths and sizes are the sample.
+// Mean of the differences with Student's interval: kernels of other lengths and sizes are the sample. No
+// instrument takes less than nothing: a mean below zero is scatter, and would lengthen all times.
 InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds grain) {
   const statistics::MeanInterval mean = statistics::mean_interval(differences);
   const Nanoseconds scatter((mean.interval.high - mean.interval.low) / 2);
-  return {.value = Nanoseconds(mean.mean), .uncertainty = scatter, .grain = grain, .scatter = scatter};
+  const Nanoseconds below_zero(std::max(0.0, -mean.mean));
+  return {.value = Nanoseconds(std::max(0.0, mean.mean)),
+          .uncertainty = std::max(scatter, below_zero),
+          .grain = grain,
+          .scatter = std::max(scatter, below_zero)};
 }
 
 }  // namespace
 
 std::vector<Operation> calibration_operations(const DeviceDescription& device) {
-  const bool has_blocks = device.id != "cpu";
   std::vector<std::int64_t> blocks = {1};
-  if (has_blocks) blocks = {1, device.processors, std::int64_t{8} * device.processors};
+  if (device.capabilities.launches_have_blocks)
+    blocks = {1, device.processors, std::int64_t{8} * device.processors};
   std::vector<Operation> operations;
   for (const std::int64_t count : blocks) {
     for (const std::int64_t time : {0, 5000, 30000}) {
@@ -111,8 +116,9 @@ Calibration calibrate(Device& device, Queue& queue) {
   Calibration calibration;
   calibration.method = "events against slopes of recordings, on " + std::to_string(events_less_slope.size()) +
                        " spin kernels; slopes as they are";
-  const bool is_gpu = description.id != "cpu";
-  calibration.graph.uncertainty = is_gpu ? kSlopeUncertainty : Nanoseconds(0);
+  const bool is_exact =
+      !description.capabilities.marks_on_device;  // the host's clock, read beside the launch
+  calibration.graph.uncertainty = is_exact ? Nanoseconds(0) : kSlopeUncertainty;
   calibration.graph.grain = grain;
   calibration.events = constant_of(events_less_slope, grain);
   calibration.events.uncertainty += calibration.graph.uncertainty;

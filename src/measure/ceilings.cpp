@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "jitterscope/error.hpp"
-#include "measure/arm.hpp"
 #include "measure/gate_guard.hpp"
+#include "measure/round_runner.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -15,36 +15,33 @@ constexpr int kBursts = 5;
 constexpr Nanoseconds kIdle = milliseconds(20);
 
 Nanoseconds fastest_burst(Session& session, const Operation& operation) {
-  // A CPU takes longer to draw 64 million normal numbers than to copy them, and copies all alike.
-  const bool on_cpu = session.device().describe().id == "cpu";
-  const bool is_copy = std::holds_alternative<Copy>(operation.parameters());
-  const auto prepared = session.device().prepare(
-      operation, InputData{.kind = on_cpu && is_copy ? DataKind::ones : DataKind::normal});
+  // A CPU takes longer to draw 64 million normal numbers than to copy them.
+  const bool any_data = std::holds_alternative<Copy>(operation.parameters()) &&
+                        !session.device().describe().capabilities.copies_depend_on_data;
+  const auto prepared =
+      session.device().prepare(operation, InputData{.kind = any_data ? DataKind::ones : DataKind::normal});
   session.queue().launch(*prepared);
   session.queue().wait();
   RoundShape shape;
   shape.values = 2;
   shape.conditioning_launches = 1;
   const TimedWork work{session.device(), session.queue(), *prepared, CacheState::warm};
-  Arm arm(work, shape, MeasureOptions(), session.calibration());
-  Nanoseconds best = arm.run_gated_round(kIdle, Nanoseconds(0)).time();
-  for (int i = 1; i < kBursts; ++i) best = std::min(best, arm.run_gated_round(kIdle, Nanoseconds(0)).time());
+  RoundRunner runner(work, shape, MeasureOptions(), session.calibration());
+  Nanoseconds best = runner.run_gated_round(kIdle, Nanoseconds(0)).time();
+  for (int i = 1; i < kBursts; ++i)
+    best = std::min(best, runner.run_gated_round(kIdle, Nanoseconds(0)).time());
   return best;
 }
 
-// Large enough to fill a GPU and to be far from any cache; a CPU takes a tenth of a second for its product.
 Operation largest_copy(const DeviceDescription& device) {
-  const std::int64_t most = device.id == "cpu" ? 256 << 20 : 1 << 30;
+  const std::int64_t most = device.large_work.copy.value();
   const std::int64_t bytes = std::min<std::int64_t>(most, device.memory_free.value() / 8) / 4 * 4;
   return Operation(Copy{.bytes = bytes});
 }
 
 Operation large_product(const DeviceDescription& device, DataType dtype) {
-  std::int64_t size = device.id == "cpu" ? 1536 : 8192;
-  // jitterscope's own fp64 loops, for checking: 1.4 GFLOP/s, and 1536 would take 5 s a launch.
-  if (device.id == "cpu" && dtype == DataType::f64) size = 256;
-  // Full fp32 has no tensor cores: an eighth of the work takes as long.
-  if (device.id != "cpu" && dtype == DataType::f32) size = 4096;
+  const LargeWork& work = device.large_work;
+  const std::int64_t size = dtype == work.slow_type ? work.product_in_slow_type : work.product;
   return Operation(Matmul{.m = size, .n = size, .k = size, .dtype = dtype});
 }
 
@@ -76,8 +73,10 @@ namespace {
 // %.
 double time_after_evictions(Session& session, Workload& workload, int evictions) {
   constexpr int kGatesOfGpu = 16, kLaunches = 4;
-  // A CPU has no such pattern, and where other programs share it each eviction waits 10 ms for its threads.
-  const int gates = session.device().describe().id == "cpu" ? kGatesOfGpu / 4 : kGatesOfGpu;
+  // The host's clock has no such pattern, and where other programs share a CPU each eviction waits 10 ms for
+  // its threads.
+  const bool has_pattern = session.device().describe().capabilities.marks_on_device;
+  const int gates = has_pattern ? kGatesOfGpu : kGatesOfGpu / 4;
   std::vector<double> times;
   Queue& queue = session.queue();
   for (int repetition = 0; repetition < gates; ++repetition) {
@@ -104,8 +103,8 @@ double time_after_evictions(Session& session, Workload& workload, int evictions)
 
 CacheProof prove_cold(Session& session) {
   const DeviceDescription device = session.device().describe();
-  // A probe well inside the cache. A CPU's last level is shared and may be larger than what one may use.
-  const std::int64_t most = device.id == "cpu" ? 1 << 20 : 8 << 20;
+  // A probe well inside the cache. Of a shared one this process may have little.
+  const std::int64_t most = device.capabilities.owns_last_level_cache ? 8 << 20 : 1 << 20;
   const std::int64_t bytes =
       std::clamp<std::int64_t>(device.last_level_cache.value() / 8 / 4 * 4, 64 << 10, most);
   const auto probe = session.device().prepare(Operation(Copy{.bytes = bytes}), InputData());

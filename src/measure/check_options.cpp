@@ -17,6 +17,7 @@ void check_options(const MeasureOptions& options) {
   require(!options.caches.empty(), "caches is empty: name at least one cache state");
   require(!options.loads.empty(), "loads is empty: name burst, sustained or both");
   require(options.precision > 0.0 && options.precision < 1.0, "precision is a share above 0 and below 1");
+  require(!options.reference_clock || *options.reference_clock > Hertz(0), "reference_clock is above 0");
   require(options.minimum_rounds >= 1, "minimum_rounds is at least 1");
   require(options.time_limit > Nanoseconds(0) && options.sustained_time_limit > Nanoseconds(0),
           "time limits are above 0");

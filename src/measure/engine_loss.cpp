@@ -8,7 +8,9 @@
 namespace jitterscope {
 namespace {
 
-const TimeEstimate& time_of(const RankedEngine& engine) { return engine.result.measurements.front().time; }
+const TimeEstimate& time_of(const RankedEngine& engine) {
+  return engine.result.measurements.front().repeatability;
+}
 
 // Of one engine against the fastest, which is the first; against itself it is known to be none.
 EngineLoss loss_of(const RankedEngine& engine, const RankedEngine& fastest) {

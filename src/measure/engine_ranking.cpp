@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/random.hpp"
@@ -79,26 +78,29 @@ class Ranker {
   }
 
   void measure_all() {
-    const std::size_t at_once = measured_at_once(options_), total = ranking_.engines.size();
-    for (std::size_t begin = 0; begin < total && !interrupted(); begin += at_once) {
-      if (listener_) listener_(ranking_.engines[begin].engine.tag, begin + 1, total);
-      measure_some(std::span(ranking_.engines).subspan(begin, std::min(at_once, total - begin)));
-    }
-  }
-
-  void measure_some(std::span<RankedEngine> engines) {
     std::vector<Operation> operations;
-    for (const RankedEngine& engine : engines) {
+    for (const RankedEngine& engine : ranking_.engines) {
       operations.push_back(with_engine(operation_, engine.engine.tag));
     }
-    std::vector<Outcome> outcomes = measure_operations(session_, operations, options_, false);
-    for (std::size_t i = 0; i < engines.size(); ++i) {
-      try {
-        if (outcomes[i].error) std::rethrow_exception(outcomes[i].error);
-        engines[i].result = std::move(outcomes[i].result);
-      } catch (const FailedError& error) {
-        engines[i].result.failure = error.what();
-      }
+    measure_in_turn(
+        session_, trials_of(operations, options_), false,
+        [&](std::size_t number) {
+          if (listener_) listener_(ranking_.engines[number].engine.tag, number + 1, operations.size());
+          return !interrupted();
+        },
+        [&](std::size_t first, std::vector<Outcome> outcomes) {
+          for (std::size_t i = 0; i < outcomes.size(); ++i)
+            take(outcomes[i], ranking_.engines[first + i].result);
+        });
+  }
+
+  static void take(Outcome& outcome, Result& result) {
+    if (!outcome.error) {
+      result = std::move(outcome.result);
+    } else if (outcome.error->kind() == ErrorKind::failed) {
+      result.failure = outcome.error->what();
+    } else {
+      throw Error(*outcome.error);
     }
   }
 

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
+#include <optional>
 
+#include "measure/run_record.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -16,6 +20,32 @@ constexpr std::size_t kSustainedBlocks = 20;
 // quiet rounds: at a round deviation of 2 % it falls to 91 %. Looking at the 98 % interval and reporting the
 // 95 % one keeps 94.6 % or more in all cases simulated (tests/statistics).
 constexpr double kStoppingConfidence = 0.98;
+
+// Half-widths add as independent errors do.
+Nanoseconds together(Nanoseconds a, Nanoseconds b, Nanoseconds c = Nanoseconds(0)) {
+  return Nanoseconds(std::hypot(a.value(), b.value(), c.value()));
+}
+
+double process_deviation(const Measurement& measurement) {
+  const ProcessVariation& variation = measurement.process_variation;
+  return measurement.is_placed_anew ? variation.placed : variation.fixed;
+}
+
+// The interval for the next process: how rounds vary, how processes do, and how each reads its constant.
+void widen(Measurement& measurement) {
+  const TimeEstimate& own = measurement.repeatability;
+  Uncertainty& parts = measurement.uncertainty;
+  parts.rounds = (own.high - own.low) / 2.0;
+  const std::int64_t degrees = measurement.process_variation.degrees_of_freedom;
+  const double critical =
+      degrees > 0 ? statistics::student_critical(0.95, static_cast<double>(degrees)) : 1.96;
+  parts.processes = own.median * (critical * process_deviation(measurement));
+  parts.instrument = in_one_launch(measurement.constant.scatter, measurement);
+  const Nanoseconds others = together(parts.processes, parts.instrument);
+  measurement.time = own;
+  measurement.time.low = own.median - together(own.median - own.low, others);
+  measurement.time.high = own.median + together(own.high - own.median, others);
+}
 
 std::vector<double> round_times(std::span<const Round> rounds) {
   std::vector<double> times;
@@ -50,6 +80,25 @@ ClockedRounds clocked(std::span<const Round> rounds) {
   return result;
 }
 
+// What a fit gives outside of 0 to 1 is how badly it knows the share, and nothing of the work.
+std::optional<TimeAtReferenceClock> time_at(Hertz reference, const ClockedRounds& known) {
+  constexpr double kNear = 0.01;
+  const auto fit = statistics::fit_inverse_clock(known.times, known.clocks, reference.value());
+  if (!fit) return std::nullopt;
+  const double share = std::clamp(fit->clock_share, 0.0, 1.0);
+  const bool any_near = std::ranges::any_of(
+      known.clocks, [&](double clock) { return std::abs(clock / reference.value() - 1.0) <= kNear; });
+  return TimeAtReferenceClock{
+      .reference = reference,
+      .time = Nanoseconds(fit->at_reference),
+      .low = Nanoseconds(fit->interval.low),
+      .high = Nanoseconds(fit->interval.high),
+      .fixed_part = Nanoseconds(fit->at_reference * (1.0 - share)),
+      .clock_share = share,
+      .clock_share_error = std::max(fit->clock_share_error, std::abs(fit->clock_share - share)),
+      .extrapolated = !any_near};
+}
+
 void summarise_clock(Measurement& measurement, std::span<const Round> rounds) {
   const ClockedRounds known = clocked(rounds);
   if (known.times.empty()) return;
@@ -57,14 +106,7 @@ void summarise_clock(Measurement& measurement, std::span<const Round> rounds) {
   const std::vector<double> q = statistics::quantiles(known.clocks, kProbabilities);
   measurement.clock = ClockEstimate{Hertz(q[0]), Hertz(q[1]), Hertz(q[2])};
   measurement.cycles = Cycles(statistics::median(known.cycles));
-  if (const auto fit = statistics::fit_inverse_clock(known.times, known.clocks, q[0])) {
-    measurement.at_reference_clock = TimeAtReferenceClock{Hertz(q[0]),
-                                                          Nanoseconds(fit->at_reference),
-                                                          Nanoseconds(fit->interval.low),
-                                                          Nanoseconds(fit->interval.high),
-                                                          Nanoseconds(fit->intercept),
-                                                          fit->clock_share};
-  }
+  measurement.at_reference_clock = time_at(measurement.reference_clock_asked.value_or(Hertz(q[0])), known);
 }
 
 }  // namespace
@@ -92,7 +134,79 @@ bool may_stop(std::span<const double> times, double precision) {
   return (interval->high - interval->low) / 2 <= precision * statistics::median(times);
 }
 
-TimeEstimate estimate_time(std::span<const Round> rounds) { return estimate_of(round_times(rounds)); }
+std::vector<double> block_means(std::span<const Round> rounds,
+                                const std::function<double(const Round&)>& quantity) {
+  std::vector<double> means;
+  for (std::size_t i = 0; i < rounds.size();) {
+    std::size_t end = i;
+    double sum = 0.0;
+    const auto belongs = [&] {
+      return end == i || (rounds[i].block >= 0 && rounds[end].block == rounds[i].block);
+    };
+    for (; end < rounds.size() && belongs(); ++end) sum += quantity(rounds[end]);
+    means.push_back(sum / static_cast<double>(end - i));
+    i = end;
+  }
+  return means;
+}
+
+std::vector<double> block_times(std::span<const Round> rounds) {
+  return block_means(rounds, [](const Round& round) { return round.time().value(); });
+}
+
+std::vector<double> paired_log_ratios(std::span<const Round> first, std::span<const Round> second,
+                                      const std::function<double(const Round&)>& quantity) {
+  struct Block {
+    double sums[2] = {0.0, 0.0};
+    int counts[2] = {0, 0};
+    bool is_known = true;
+  };
+  std::map<std::int64_t, Block> blocks;
+  const auto add = [&](std::span<const Round> rounds, int side) {
+    for (const Round& round : rounds) {
+      const double value = quantity(round);
+      Block& block = blocks[round.block];
+      block.is_known = block.is_known && value > 0.0;
+      block.sums[side] += value;
+      ++block.counts[side];
+    }
+  };
+  add(first, 0);
+  add(second, 1);
+  std::vector<double> ratios;
+  for (const auto& [number, block] : blocks) {
+    if (number < 0 || !block.is_known || block.counts[0] == 0 || block.counts[1] == 0) continue;
+    ratios.push_back(std::log(block.sums[1] / block.counts[1]) - std::log(block.sums[0] / block.counts[0]));
+  }
+  return ratios;
+}
+
+std::vector<double> paired_log_ratios_of_time(std::span<const Round> first, std::span<const Round> second) {
+  return paired_log_ratios(first, second, [](const Round& round) { return round.time().value(); });
+}
+
+TimeEstimate estimate_time(std::span<const Round> rounds) { return estimate_of(block_times(rounds)); }
+
+ProcessVariation assumed_process_variation(bool is_gpu) {
+  return is_gpu ? ProcessVariation{.placed = 0.0008, .fixed = 0.004}
+                : ProcessVariation{.placed = 0.01, .fixed = 0.01};
+}
+
+bool may_stop(const Measurement& measurement, double precision) {
+  const std::vector<double> times = block_times(measurement.rounds);
+  const auto wide = statistics::order_statistic_interval(times, kStoppingConfidence);
+  if (!wide) return false;
+  const double median = statistics::median(times);
+  const double rounds = (wide->high - wide->low) / 2 / median;
+  const double others = process_deviation(measurement) * 1.96;
+  return std::hypot(rounds, others) <= precision || (others > precision / 2 && rounds <= precision);
+}
+
+bool may_stop_paired(const Measurement& first, const Measurement& second, double precision) {
+  const std::vector<double> ratios = paired_log_ratios_of_time(first.rounds, second.rounds);
+  const statistics::Interval interval = statistics::mean_interval(ratios, kStoppingConfidence).interval;
+  return (interval.high - interval.low) / 2 <= precision;
+}
 
 TimeEstimate estimate_time_in_blocks(std::span<const Round> rounds, std::size_t blocks) {
   const std::vector<double> times = round_times(rounds);
@@ -113,7 +227,9 @@ void summarise(Measurement& measurement, std::size_t first) {
   measurement.modes.clear();
   measurement.at_reference_clock.reset();
   const bool sustained = measurement.conditions.load == Load::sustained;
-  measurement.time = sustained ? estimate_time_in_blocks(rounds, kSustainedBlocks) : estimate_time(rounds);
+  measurement.repeatability =
+      sustained ? estimate_time_in_blocks(rounds, kSustainedBlocks) : estimate_time(rounds);
+  widen(measurement);
   std::vector<double> launches;
   for (const Round& round : rounds) {
     for (const Nanoseconds launch : round.launches) launches.push_back(launch.value());

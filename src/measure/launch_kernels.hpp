@@ -5,6 +5,7 @@
 
 #include "jitterscope/device.hpp"
 #include "jitterscope/measurement.hpp"
+#include "measure/traced_launches.hpp"
 
 namespace jitterscope {
 
@@ -12,7 +13,7 @@ namespace jitterscope {
 /// device cannot be traced, FailedError where records were lost.
 std::vector<LaunchKernel> trace_launch(Device& device, Queue& queue, Workload& workload);
 
-/// Kernels of `launches` equal launches, one after the other, as those of one.
-std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelTime>& traced, std::size_t launches);
+/// Kernels of equal launches as those of one. Throws FailedError where one has more than another.
+std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelsOfLaunch>& launches);
 
 }  // namespace jitterscope

@@ -1,10 +1,12 @@
 #include "measure/measure_operation.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/iterations.hpp"
+#include "measure/launch_counters.hpp"
 #include "measure/launch_kernels.hpp"
 #include "measure/operand_sets.hpp"
 #include "measure/verify.hpp"
@@ -12,15 +14,30 @@
 namespace jitterscope {
 namespace {
 
-// The times are there already: a tracer that is missing or loses records must not cost them.
-void trace_kernels(Session& session, Workload& workload, Result& result) {
+// The times are there already: what is missing for more must not cost them. A name that is no counter shows
+// only here where the device could not know it before.
+template <class Step>
+std::optional<Shortfall> shortfall_of(const Step& step) {
   try {
-    result.kernels = trace_launch(session.device(), session.queue(), workload);
-  } catch (const MissingError& error) {
-    result.without_kernels = Shortfall{error.exit_code(), error.what()};
-  } catch (const FailedError& error) {
-    result.without_kernels = Shortfall{error.exit_code(), error.what()};
+    step();
+  } catch (const InterruptedError&) {
+    throw;
+  } catch (const Error& error) {
+    return Shortfall{error.exit_code(), error.what()};
   }
+  return std::nullopt;
+}
+
+void trace_kernels(Session& session, Workload& workload, Result& result) {
+  result.without_kernels =
+      shortfall_of([&] { result.kernels = trace_launch(session.device(), session.queue(), workload); });
+}
+
+void read_counters(Session& session, Workload& workload, const std::vector<std::string>& names,
+                   Result& result) {
+  result.without_counters = shortfall_of([&] {
+    result.counters = count_launch(session.device(), session.queue(), workload, names, timed_caches(result));
+  });
 }
 
 struct PreparedWork {
@@ -44,6 +61,7 @@ PreparedWork prepare(Session& session, const Operation& operation, const Measure
 void complete(Session& session, PreparedWork& work, const MeasureOptions& options, bool with_verification,
               Result& result) {
   PreparedOperation& prepared = work.workload.first();
+  result.subject = *work.operation;
   result.iterations = std::move(work.iterations);
   result.prepare_time = work.prepare_time;
   result.provider = prepared.provider();
@@ -54,6 +72,8 @@ void complete(Session& session, PreparedWork& work, const MeasureOptions& option
   result.bytes = work.operation->bytes();
   // After the times: a tracer slows what runs beside it, and no operand is read back before the first call.
   if (options.kernels) trace_kernels(session, work.workload, result);
+  // After the tracer, since the profiler's hooks may slow what runs beside them.
+  if (options.counters) read_counters(session, work.workload, *options.counters, result);
   if (with_verification && !work.operation->operands().empty()) {
     result.verification = verify(session.queue(), prepared);
   }
@@ -85,59 +105,129 @@ bool succeeds(const Step& step, Outcome& outcome) {
   try {
     step();
     return true;
-  } catch (const Error&) {
-    outcome = {Result(), std::current_exception()};
+  } catch (const Error& error) {
+    outcome = {Result(), error};
     return false;
   }
 }
 
-// Returns those that are to be measured alone: what does not fit beside the others, and all of them where one
-// fails while it is measured, as nobody knows which.
-std::vector<std::size_t> measure_at_once(Session& session, const std::vector<Operation>& operations,
-                                         const MeasureOptions& options, bool with_verification,
-                                         std::vector<Outcome>& outcomes) {
-  std::vector<std::size_t> members, alone;
-  std::vector<PreparedWork> works;
-  works.reserve(operations.size());
-  for (std::size_t i = 0; i < operations.size() && !is_interrupted(options); ++i) {
-    const bool others_are_there = !works.empty();
-    if (succeeds([&] { works.push_back(prepare(session, operations[i], options)); }, outcomes[i])) {
-      members.push_back(i);
+struct GroupInWork {
+  std::size_t first_outcome = 0;          // of the group's trials, which follow each other
+  std::vector<std::size_t> members = {};  // trials of the group that are prepared
+  std::vector<PreparedWork> works = {};   // theirs
+};
+
+// False where another group's operands may be what is in the way.
+bool prepare_group(Session& session, const std::vector<Trial>& trials, bool others_are_there,
+                   GroupInWork& group, std::vector<Outcome>& outcomes) {
+  group.works.reserve(trials.size());
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const auto prepare_trial = [&] {
+      group.works.push_back(prepare(session, trials[i].operation, trials[i].options));
+    };
+    if (succeeds(prepare_trial, outcomes[group.first_outcome + i])) {
+      group.members.push_back(i);
     } else if (others_are_there) {
-      alone.push_back(i);
+      return false;
     }
   }
-  std::vector<NamedWorkload> workloads;
-  for (PreparedWork& work : works) workloads.push_back({work.workload, work.operation->text()});
+  return true;
+}
+
+std::vector<TrialGroup> timed_groups(const std::vector<std::vector<Trial>>& asked,
+                                     std::vector<std::pair<std::size_t, GroupInWork>>& prepared) {
+  std::vector<TrialGroup> groups;
+  for (auto& [number, group] : prepared) {
+    groups.emplace_back();
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      const Trial& trial = asked[number][group.members[i]];
+      groups.back().push_back({group.works[i].workload, trial.operation.text(), trial.options});
+    }
+  }
+  return groups;
+}
+
+// Returns the groups that are to be measured alone: what does not fit beside the others, and all of them
+// where one fails while it is measured, as nobody knows which.
+std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std::vector<Trial>>& groups,
+                                         const std::vector<std::size_t>& chosen,
+                                         const std::vector<std::size_t>& first_outcomes,
+                                         bool with_verification, std::vector<Outcome>& outcomes) {
+  std::vector<std::size_t> alone;
+  std::vector<std::pair<std::size_t, GroupInWork>> prepared;
+  for (const std::size_t number : chosen) {
+    if (is_interrupted(groups[number].front().options)) break;
+    GroupInWork group{first_outcomes[number]};
+    if (!prepare_group(session, groups[number], !prepared.empty(), group, outcomes)) {
+      alone.push_back(number);
+    } else if (!group.members.empty()) {
+      prepared.emplace_back(number, std::move(group));
+    }
+  }
+  if (prepared.empty()) return alone;
   std::vector<Result> results;
   Outcome together;
-  if (!succeeds([&] { results = session.measure(workloads, options); }, together)) {
-    if (members.size() == 1) outcomes[members.front()] = together;
-    if (members.size() > 1) alone.insert(alone.begin(), members.begin(), members.end());
+  if (!succeeds([&] { results = session.measure(timed_groups(groups, prepared)); }, together)) {
+    if (prepared.size() > 1) {
+      for (const auto& [number, group] : prepared) alone.push_back(number);
+    } else {
+      const GroupInWork& group = prepared.front().second;
+      for (const std::size_t member : group.members) outcomes[group.first_outcome + member] = together;
+    }
     return alone;
   }
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    Outcome& outcome = outcomes[members[i]];
-    outcome.result = std::move(results[i]);
-    succeeds([&] { complete(session, works[i], options, with_verification, outcome.result); }, outcome);
+  std::size_t next = 0;
+  for (auto& entry : prepared) {
+    GroupInWork& group = entry.second;
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      Outcome& outcome = outcomes[group.first_outcome + group.members[i]];
+      outcome.result = std::move(results[next++]);
+      const MeasureOptions& options = groups[entry.first][group.members[i]].options;
+      succeeds([&] { complete(session, group.works[i], options, with_verification, outcome.result); },
+               outcome);
+    }
   }
   return alone;
 }
 
 }  // namespace
 
-std::vector<Outcome> measure_operations(Session& session, const std::vector<Operation>& operations,
-                                        const MeasureOptions& options, bool with_verification) {
-  std::vector<Outcome> outcomes(operations.size());
-  for (const std::size_t i : measure_at_once(session, operations, options, with_verification, outcomes)) {
-    outcomes[i] = {};
-    if (is_interrupted(options)) break;
-    const auto measure_alone = [&] {
-      outcomes[i].result = measure_operation(session, operations[i], options, with_verification);
-    };
-    succeeds(measure_alone, outcomes[i]);
+std::vector<Outcome> measure_trials(Session& session, const std::vector<std::vector<Trial>>& groups,
+                                    bool with_verification) {
+  std::vector<std::size_t> all, first_outcomes;
+  std::size_t trials = 0;
+  for (const std::vector<Trial>& group : groups) {
+    all.push_back(all.size());
+    first_outcomes.push_back(trials);
+    trials += group.size();
+  }
+  std::vector<Outcome> outcomes(trials);
+  for (const std::size_t number :
+       measure_at_once(session, groups, all, first_outcomes, with_verification, outcomes)) {
+    for (std::size_t i = 0; i < groups[number].size(); ++i) outcomes[first_outcomes[number] + i] = {};
+    if (is_interrupted(groups[number].front().options)) break;
+    measure_at_once(session, groups, {number}, first_outcomes, with_verification, outcomes);
   }
   return outcomes;
+}
+
+void measure_in_turn(Session& session, const std::vector<std::vector<Trial>>& groups, bool with_verification,
+                     const std::function<bool(std::size_t group)>& begin,
+                     const std::function<void(std::size_t first_group, std::vector<Outcome>)>& done) {
+  if (groups.empty()) return;
+  const std::size_t at_once = measured_at_once(groups.front().front().options);
+  for (std::size_t i = 0; i < groups.size() && begin(i); i += at_once) {
+    const auto first = groups.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, groups.size() - i));
+    done(i, measure_trials(session, {first, first + count}, with_verification));
+  }
+}
+
+std::vector<std::vector<Trial>> trials_of(const std::vector<Operation>& operations,
+                                          const MeasureOptions& options) {
+  std::vector<std::vector<Trial>> groups;
+  for (const Operation& operation : operations) groups.push_back({{operation, options}});
+  return groups;
 }
 
 }  // namespace jitterscope

@@ -23,8 +23,9 @@ Nanoseconds MethodBench::shortest_launch() {
   const TimedWork work{device(), queue(), *prepared_, CacheState::warm};
   RoundShape several;
   several.values = 10;
-  Arm arm(work, several, options_, calibration());
-  const Round round = arm.run_gated_round(Nanoseconds(0), Nanoseconds(0));
+  several.launches_wait = first_.waits_for_queue;
+  RoundRunner runner(work, several, options_, calibration());
+  const Round round = runner.run_gated_round(Nanoseconds(0), Nanoseconds(0));
   return std::max(Nanoseconds(1), *std::min_element(round.launches.begin(), round.launches.end()));
 }
 
@@ -48,15 +49,17 @@ RoundShape MethodBench::shape(CacheState cache, Instrument instrument) const {
   options.instrument = instrument;
   Calibration without_grain;  // the host's clock has none that matters, and methods state their own groups
   const Calibration& calibration = instrument == Instrument::host ? without_grain : session_.calibration();
-  return shape_round(first_.launch_time, cache, Load::burst, options, calibration);
+  RoundShape shape = shape_round(first_.launch_time, cache, Load::burst, options, calibration);
+  shape.launches_wait = first_.waits_for_queue;
+  return shape;
 }
 
 Nanoseconds MethodBench::time_round(const std::string& method, CacheState cache, const RoundShape& shape,
                                     const Calibration& calibration) {
-  auto place = arms_.find(method);
-  if (place == arms_.end()) {
+  auto place = runners_.find(method);
+  if (place == runners_.end()) {
     const TimedWork work{device(), queue(), operation(), cache};
-    place = arms_.emplace(method, Arm(work, shape, options_, calibration)).first;
+    place = runners_.emplace(method, RoundRunner(work, shape, options_, calibration)).first;
   }
   const Round round = place->second.run_gated_round(Nanoseconds(0), Nanoseconds(0));
   if (round.clock) clocks_.push_back(round.clock->value());

@@ -4,9 +4,9 @@
 #include <map>
 #include <span>
 
-#include "measure/arm.hpp"
 #include "measure/first_call.hpp"
-#include "measure/methods.hpp"
+#include "measure/method_comparison.hpp"
+#include "measure/round_runner.hpp"
 
 namespace jitterscope {
 
@@ -45,7 +45,7 @@ class MethodBench {
   std::unique_ptr<PreparedOperation> prepared_;
   FirstCall first_;
   std::int64_t launches_ = 0;
-  std::map<std::string, Arm> arms_;
+  std::map<std::string, RoundRunner> runners_;
   std::unique_ptr<Recording> graph_;
   std::vector<double> clocks_;
 };

@@ -1,7 +1,7 @@
 // What a timing method gets wrong here, from the numbers.
 #pragma once
 
-#include "measure/methods.hpp"
+#include "measure/method_comparison.hpp"
 
 namespace jitterscope::method_sentences {
 

@@ -20,6 +20,13 @@ UsageError refused(const Operation& operation, const std::string& reason) {
   return UsageError(fmt::format("fresh data for {}: {}", operation.text(), reason));
 }
 
+// By the seed where they are drawn anew later on; none where the driver chooses.
+std::optional<std::uint64_t> placement_of(const MeasureOptions& options) {
+  if (!options.placement) return options.seed;
+  return *options.placement > 0 ? std::optional(static_cast<std::uint64_t>(*options.placement))
+                                : std::nullopt;
+}
+
 }  // namespace
 
 std::size_t sets_for_fresh_data(const DeviceDescription& device, const Operation& operation) {
@@ -57,7 +64,10 @@ RotatingWorkload prepare_sets(Device& device, const Operation& operation, const 
   const std::size_t sets = std::clamp<std::size_t>(launches, 1, wanted);
   std::vector<std::unique_ptr<PreparedOperation>> prepared;
   for (std::size_t i = 0; i < sets; ++i) {
-    prepared.push_back(device.prepare(operation, {.kind = options.data, .seed = options.seed + i}));
+    InputData data{.kind = options.data, .seed = options.seed + i};
+    // Another set for each launch is another place for each launch.
+    if (!options.fresh_data) data.placement = placement_of(options);
+    prepared.push_back(device.prepare(operation, data));
   }
   return RotatingWorkload(std::move(prepared));
 }

@@ -18,6 +18,7 @@ class RotatingWorkload final : public Workload {
     sets_[next_]->run(queue);
     next_ = (next_ + 1) % sets_.size();
   }
+  bool waits_for_queue() const override { return sets_.front()->waits_for_queue(); }
   bool produce_inputs(NativeQueue queue) override { return sets_[next_]->produce_inputs(queue); }
   std::vector<MemoryRegion> memory() const override {
     std::vector<MemoryRegion> all;
@@ -27,6 +28,7 @@ class RotatingWorkload final : public Workload {
     }
     return all;
   }
+  bool place_anew() override { return sets_.size() == 1 && sets_.front()->place_anew(); }
   PreparedOperation& first() { return *sets_.front(); }
   std::size_t sets() const { return sets_.size(); }
 

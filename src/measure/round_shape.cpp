@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/arm.hpp"
+#include "measure/round_runner.hpp"
 
 namespace jitterscope {
 namespace {

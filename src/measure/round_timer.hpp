@@ -48,7 +48,8 @@ std::unique_ptr<RoundTimer> make_slope_timer(const TimedWork&, const SlopeShape&
 /// The host's clock around launch and wait, each launch on its own.
 std::unique_ptr<RoundTimer> make_host_timer(const TimedWork&, std::int64_t values);
 
-/// The kernels of each launch as the device's tracer reports them, first start to last end.
-std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork&, std::int64_t values);
+/// The kernels of each launch as the device's tracer reports them, first start to last end; `gated`: behind a
+/// gate.
+std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork&, std::int64_t values, bool gated = true);
 
 }  // namespace jitterscope

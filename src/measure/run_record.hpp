@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "jitterscope/device.hpp"
+#include "jitterscope/measure.hpp"
 #include "jitterscope/measurement.hpp"
 #include "operation/model.hpp"
 
@@ -26,27 +28,52 @@ struct Calibration {
   std::string method;  ///< one sentence: what they were measured against
 };
 
+/// Whether an interval exists: fewer than 6 rounds give none.
+inline bool has_interval(const TimeEstimate& time) { return std::isfinite(time.precision()); }
+
 /// Whether there is one level to speak of: not so for a sustained load that never settled.
 inline bool has_settled(const Measurement& measurement) {
   return !measurement.steadiness || measurement.steadiness->verdict == Steadiness::Verdict::steady;
 }
 
+/// Whether "median ± half the interval" says what the interval says. It does not where the interval is wide
+/// (±157 % of a time is none), or where the median lies near one of its ends.
+inline bool reads_as_plus_minus(const TimeEstimate& time) {
+  constexpr double kWide = 0.1, kNarrow = 0.01, kLopsided = 0.75;
+  const Nanoseconds half = (time.high - time.low) * 0.5, middle = (time.high + time.low) * 0.5;
+  const Nanoseconds off(std::abs((middle - time.median).value()));
+  return time.precision() <= kWide && (time.precision() <= kNarrow || off <= half * kLopsided);
+}
+
+/// Of the printed interval, with what processes differ by.
 inline bool reached_precision(const Measurement& measurement) {
   return measurement.time.precision() <= measurement.precision_asked;
 }
 
-/// By how much the instrument's constant may be off in the time of one launch, for all launches alike.
-inline Nanoseconds instrument_error(const Measurement& measurement) {
+/// Of what measuring for longer, or in more processes, would change.
+inline bool rounds_reached_precision(const Measurement& measurement) {
+  const bool one_process = measurement.processes.empty();
+  return (one_process ? measurement.repeatability : measurement.time).precision() <=
+         measurement.precision_asked;
+}
+
+/// What an error of the instrument's constant is in the time of one launch.
+inline Nanoseconds in_one_launch(Nanoseconds error_of_constant, const Measurement& measurement) {
   // Of a group between two marks the constant is taken off once; that of a recording is one launch's already.
   const bool grouped = measurement.instrument == Instrument::events && !measurement.rounds.empty();
   const std::int64_t launches = grouped ? measurement.rounds.front().launches_per_value : 1;
-  return measurement.constant.uncertainty / static_cast<double>(launches);
+  return error_of_constant / static_cast<double>(launches);
+}
+
+/// By how much the instrument's constant may be off in the time of one launch, for all launches alike.
+inline Nanoseconds instrument_error(const Measurement& measurement) {
+  return in_one_launch(measurement.constant.uncertainty, measurement);
 }
 
 /// One call of a network, timed where it runs.
 struct SequenceCall {
   std::string name;
-  std::size_t layer = 0;  ///< index of RunRecord::results
+  std::size_t layer = 0;  ///< index of RunRecord::entries
   TimeEstimate time;      ///< first kernel's start to last kernel's end; no rounds where it did not run
   std::vector<LaunchKernel> kernels = {};  ///< where the device was traced
   std::string failure = {};                ///< empty, or why it was left out
@@ -78,6 +105,22 @@ inline bool reached_precision(const SequenceMeasurement& sequence) {
          10 * precise >= 9 * calls_timed(sequence);
 }
 
+/// A result, and how the network that was asked for uses it.
+struct RunEntry {
+  Result result = {};
+  std::int64_t count = 1;                         ///< how often the network runs it
+  std::vector<std::string> layers = {};           ///< the network's names for it; empty for what was typed
+  std::optional<Nanoseconds> recorded_time = {};  ///< GPU time of one call in the record that was read
+};
+
+/// What the user asked for. A run goes on only as it began.
+struct RunAsked {
+  std::vector<std::string> targets;  ///< as typed
+  std::string only, provider;
+  bool verify = false, ceilings = true, in_sequence = false;
+  MeasureOptions options;  ///< but for what it calls
+};
+
 struct RunRecord {
   Environment environment;
   DeviceDescription device;
@@ -85,12 +128,13 @@ struct RunRecord {
   Ceilings ceilings;
   std::string title;        ///< the model or the operation that was asked for
   std::string device_note;  ///< one sentence: why this device, where the user named none
-  std::vector<Result> results;
+  std::vector<RunEntry> entries;
   std::optional<SequenceMeasurement> sequence;
   std::vector<UntimedOperator> untimed;          ///< what a record holds but was not timed
   std::optional<Nanoseconds> recorded_gpu_time;  ///< of all that the record holds
   std::vector<std::string> notes;                ///< sentences about what was read
   std::vector<Finding> findings;                 ///< about the machine, not about one operation
+  std::optional<RunAsked> asked;                 ///< nothing in files of earlier versions
   bool interrupted = false;
 };
 

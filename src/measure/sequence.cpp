@@ -1,9 +1,6 @@
 #include "measure/sequence.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "base/random.hpp"
@@ -11,6 +8,7 @@
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
+#include "measure/traced_launches.hpp"
 #include "operation/aten_text.hpp"
 #include "operation/layer_aten.hpp"
 #include "statistics/statistics.hpp"
@@ -73,8 +71,8 @@ Sharing sharing_of(const Model& model, const Call& call, const PreparedCalls& pr
 
 // One pass over all calls that were prepared.
 struct Pass {
-  std::vector<Nanoseconds> times;                // of each of them
-  std::vector<std::vector<KernelTime>> kernels;  // of each of them, where traced
+  std::vector<Nanoseconds> times;        // of each of them
+  std::vector<KernelsOfLaunch> kernels;  // of each of them, where traced
   Nanoseconds iteration;
   std::optional<Hertz> clock;
 };
@@ -110,35 +108,35 @@ class Sequence {
       throw FailedError(model_.name + ": none of its calls runs on this device");
   }
 
-  // Kernels of each call; nothing where the device cannot be traced.
-  void count_kernels() {
-    std::map<std::size_t, std::size_t> of_layer;
+  // A device that cannot be traced is read by the host's clock.
+  void look_for_tracer() {
     try {
-      for (const std::size_t i : running_) {
-        const std::size_t layer = model_.calls[i].layer;
-        if (!of_layer.contains(layer)) {
-          of_layer[layer] = trace_launch(session_.device(), session_.queue(), *prepared_[i]).size();
-        }
-        kernels_.push_back(of_layer[layer]);
-      }
+      session_.device().trace_kernels();
+      is_traced_ = true;
     } catch (const MissingError&) {
-      kernels_.clear();
+      is_traced_ = false;
     }
   }
-  bool is_traced() const { return !kernels_.empty(); }
+  bool is_traced() const { return is_traced_; }
 
   Pass run_once() {
     launch_all();  // the clock rises, and caches get what a pass before leaves in them
-    return is_traced() ? run_traced() : run_by_host();
+    return is_traced_ ? run_traced() : run_by_host();
   }
 
   const std::vector<std::size_t>& running() const { return running_; }
   bool interrupted() const { return options_.interrupted && options_.interrupted(); }
 
  private:
-  void launch_all() {
-    for (const std::size_t i : running_) {
-      session_.queue().launch(*prepared_[i]);
+  // Numbered for the tracer, if there is one, from `first` on.
+  void launch_all(KernelTracer* tracer = nullptr, std::size_t first = 0) {
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      PreparedOperation& call = *prepared_[running_[i]];
+      if (tracer != nullptr) {
+        launch_traced(*tracer, session_.queue(), call, first + i);
+      } else {
+        session_.queue().launch(call);
+      }
       // Kernels take other times on a GPU that waits for its host: cuDNN's init_device_workspace 3.0 µs for
       // 9.6 behind another kernel, and convolutions of 17 µs up to 3 % more (H200).
       if (options_.queue == QueueMode::eager) session_.queue().wait();
@@ -150,34 +148,29 @@ class Sequence {
     queue.wait();
     const std::unique_ptr<KernelTracer> tracer = session_.device().trace_kernels();
     // The pass before, untimed, keeps a full queue full while the first calls of this one are launched.
-    launch_all();
+    launch_all(tracer.get());
     const ClockStamp before = queue.stamp_clock();
-    launch_all();
+    launch_all(tracer.get(), running_.size());
     const ClockStamp after = queue.stamp_clock();
     queue.wait();
-    Pass pass = read(tracer->stop());
+    Pass pass = read(kernels_by_launch(tracer->stop(), 2 * running_.size()));
     if (const auto clock = queue.clock_between(before, after)) pass.clock = clock->frequency;
     return pass;
   }
 
-  Pass read(const std::vector<KernelTime>& kernels) const {
-    std::size_t expected = 0;
-    for (const std::size_t count : kernels_) expected += count;
-    if (kernels.size() != 2 * expected) {
-      throw FailedError(
-          fmt::format("the tracer reported {} kernels for a pass of {}, twice: some records were lost",
-                      kernels.size(), expected));
-    }
+  // Of the two passes, which must have run the same kernels, the second.
+  Pass read(const std::vector<KernelsOfLaunch>& launches) const {
     Pass pass;
-    std::size_t next = expected;
-    for (const std::size_t count : kernels_) {
-      const auto first = kernels.begin() + static_cast<std::ptrdiff_t>(next);
-      pass.kernels.emplace_back(first, first + static_cast<std::ptrdiff_t>(count));
-      const std::vector<KernelTime>& own = pass.kernels.back();
-      pass.times.push_back(own.empty() ? Nanoseconds(0) : own.back().end - own.front().start);
-      next += count;
+    KernelsOfLaunch all;
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      const KernelsOfLaunch& own = launches[running_.size() + i];
+      require_equal_launches({launches[i], own});
+      pass.kernels.push_back(own);
+      pass.times.push_back(time_of(own));
+      all.insert(all.end(), own.begin(), own.end());
     }
-    pass.iteration = kernels.back().end - kernels[expected].start;
+    if (all.empty()) throw FailedError(model_.name + ": none of its calls ran a kernel");
+    pass.iteration = time_of(all);
     return pass;
   }
 
@@ -207,14 +200,8 @@ class Sequence {
   const SequenceListener& listener_;
   PreparedCalls prepared_;
   std::vector<std::size_t> running_;  // calls that were prepared
-  std::vector<std::size_t> kernels_;  // of each of them
+  bool is_traced_ = false;
 };
-
-std::vector<LaunchKernel> kernels_over_passes(const std::vector<std::vector<KernelTime>>& passes) {
-  std::vector<KernelTime> flat;
-  for (const std::vector<KernelTime>& pass : passes) flat.insert(flat.end(), pass.begin(), pass.end());
-  return summarise_kernels(flat, passes.size());
-}
 
 class Passes {
  public:
@@ -239,15 +226,15 @@ class Passes {
     if (count() == 0) return;
     for (std::size_t i = 0; i < running.size(); ++i) {
       result.calls[running[i]].time = estimate_of(times_[i]);
-      result.calls[running[i]].kernels = kernels_over_passes(kernels_[i]);
+      result.calls[running[i]].kernels = summarise_kernels(kernels_[i]);
     }
     result.iteration = estimate_of(iterations_);
     if (!clocks_.empty()) result.clock = Hertz(statistics::median(clocks_));
   }
 
  private:
-  std::vector<std::vector<double>> times_;                     // of each call, in nanoseconds
-  std::vector<std::vector<std::vector<KernelTime>>> kernels_;  // of each call in each pass
+  std::vector<std::vector<double>> times_;             // of each call, in nanoseconds
+  std::vector<std::vector<KernelsOfLaunch>> kernels_;  // of each call in each pass
   std::vector<double> iterations_;
   std::vector<double> clocks_;
 };
@@ -265,7 +252,7 @@ SequenceMeasurement measure_sequence(Session& session, const Model& model, const
   if (options.queue == QueueMode::eager) result.queue = QueueMode::eager;
   sequence.prepare(result);
   if (sequence.interrupted()) return result;
-  sequence.count_kernels();
+  sequence.look_for_tracer();
   result.instrument = sequence.is_traced() ? Instrument::cupti : Instrument::host;
   Passes passes(sequence.running().size());
   Random random(options.seed);

@@ -1,27 +1,31 @@
 #include "measure/session.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/check_options.hpp"
+#include "measure/estimate.hpp"
 #include "measure/first_call.hpp"
 #include "measure/load_probe.hpp"
-#include "measure/loads.hpp"
+#include "measure/measuring_loops.hpp"
 
 namespace jitterscope {
 namespace {
 
 // An unknown callable may do what cannot be recorded; then short launches are timed by events as well.
-Arm make_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
-             const Calibration& calibration) {
+RoundRunner make_runner(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
+                        const Calibration& calibration) {
   const bool was_asked_for = options.instrument || options.queue == QueueMode::graph;
-  if (shape.instrument != Instrument::graph || was_asked_for) return Arm(work, shape, options, calibration);
+  if (shape.instrument != Instrument::graph || was_asked_for)
+    return RoundRunner(work, shape, options, calibration);
   try {
-    return Arm(work, shape, options, calibration);
+    return RoundRunner(work, shape, options, calibration);
   } catch (const Error&) {
     // Refused (UsageError) by an operator of PyTorch that waits for the GPU or draws random numbers.
     shape.instrument = Instrument::events;
-    return Arm(work, shape, options, calibration);
+    return RoundRunner(work, shape, options, calibration);
   }
 }
 
@@ -40,12 +44,12 @@ bool halve(RoundShape& shape) {
   return true;
 }
 
-bool fits_queue(Queue& queue, Arm& arm) {
+bool fits_queue(Queue& queue, RoundRunner& runner) {
   constexpr Nanoseconds kPatience = milliseconds(500);  // what fits is enqueued in a few milliseconds
   if (!queue.limit_gate(kPatience)) return true;
   bool fits = true;
   try {
-    arm.rehearse();
+    runner.rehearse();
   } catch (const GateTimeoutError&) {
     fits = false;
   }
@@ -56,42 +60,114 @@ bool fits_queue(Queue& queue, Arm& arm) {
 // The queue of a GPU holds 1,024 launches, and far fewer of kernels whose parameters are large: recordings of
 // cuDNN's attention, or of its newest engines, fill it before the gate is opened, and the launch then waits
 // for a gate that waits for the launch. Such rounds are put behind several closings.
-Arm make_fitting_arm(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
-                     const Calibration& calibration) {
+RoundRunner make_fitting_runner(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
+                                const Calibration& calibration) {
   while (true) {
-    Arm arm = make_arm(work, shape, options, calibration);
-    if (arm.timer().instrument() != Instrument::graph || fits_queue(work.queue, arm)) return arm;
+    RoundRunner runner = make_runner(work, shape, options, calibration);
+    if (runner.timer().instrument() != Instrument::graph || fits_queue(work.queue, runner)) return runner;
     if (!halve(shape)) shape.instrument = Instrument::events;
   }
 }
 
-MeasuredArm start(const TimedWork& work, Load load, Nanoseconds launch_time, const MeasureOptions& options,
-                  const Calibration& calibration) {
-  const RoundShape shape = shape_round(launch_time, work.cache, load, options, calibration);
-  MeasuredArm arm{make_fitting_arm(work, shape, options, calibration), Measurement()};
-  arm.measurement.conditions = {work.cache, load, options.data, options.queue, options.fresh_data};
-  arm.measurement.instrument = arm.arm.timer().instrument();
-  arm.measurement.constant = arm.arm.timer().constant();
-  arm.measurement.precision_asked = options.precision;
-  return arm;
+// A trial whose first launches are over.
+struct StartedTrial {
+  TimedWork work;
+  const SessionTrial* trial;
+  FirstCall first;
+};
+
+// What waits for its queue can be neither saturated nor, as a rule, recorded: where that was not asked for,
+// it runs as a program launches it.
+MeasureOptions without_gate(MeasureOptions options) {
+  if (options.queue == QueueMode::saturated) options.queue = QueueMode::eager;
+  return options;
 }
 
-bool was_interrupted(const std::vector<MeasuredOperation>& operations) {
-  for (const MeasuredOperation& operation : operations) {
-    for (const MeasuredArm& arm : operation.arms) {
-      if (arm.measurement.stop_reason == StopReason::interrupted) return true;
+OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, const MeasureOptions& asked,
+                      const Calibration& calibration) {
+  TimedWork work = started.work;
+  work.cache = cache;
+  const bool waits = started.first.waits_for_queue;
+  const MeasureOptions options = waits ? without_gate(asked) : asked;
+  RoundShape shape = shape_round(started.first.launch_time, cache, load, options, calibration);
+  shape.launches_wait = waits;
+  OpenMeasurement one{make_fitting_runner(work, shape, options, calibration), started.trial->name,
+                      Measurement()};
+  one.measurement.conditions = {cache,
+                                load,
+                                options.data,
+                                options.queue,
+                                options.fresh_data,
+                                options.locked_clock,
+                                options.placement,
+                                options.seed};
+  one.measurement.instrument = one.runner.timer().instrument();
+  one.measurement.constant = one.runner.timer().constant();
+  one.measurement.precision_asked = options.precision;
+  one.measurement.process_variation = options.process_variation.value();
+  one.measurement.reference_clock_asked = options.reference_clock;
+  return one;
+}
+
+std::vector<OpenMeasurement> start_all(const std::vector<StartedTrial>& group, Load load,
+                                       std::optional<Instrument> instrument, const Calibration& calibration) {
+  std::vector<OpenMeasurement> measurements;
+  for (const StartedTrial& started : group) {
+    MeasureOptions options = started.trial->options;
+    if (instrument && !options.instrument) options.instrument = instrument;
+    for (const CacheState cache : options.caches) {
+      measurements.push_back(start(started, cache, load, options, calibration));
+    }
+  }
+  return measurements;
+}
+
+bool read_alike(const MeasuredGroup& group) {
+  const std::size_t states = group.measurements.size() / group.paired_operations;
+  for (std::size_t i = 0; i < group.measurements.size(); ++i) {
+    if (group.measurements[i].measurement.instrument != group.measurements[i % states].measurement.instrument)
+      return false;
+  }
+  return true;
+}
+
+// The constants of two instruments do not cancel in a ratio: what is compared is read alike, by slopes where
+// one of them needs these and the others can be recorded.
+MeasuredGroup start_group(const std::vector<StartedTrial>& group, Load load, const Calibration& calibration) {
+  MeasuredGroup measured{start_all(group, load, std::nullopt, calibration), group.size()};
+  for (const Instrument instrument : {Instrument::graph, Instrument::events}) {
+    if (read_alike(measured)) return measured;
+    try {
+      measured.measurements = start_all(group, load, instrument, calibration);
+    } catch (const Error&) {
+      // Something cannot be recorded: an operator refuses that (UsageError), the driver ends it
+      // (FailedError).
+    }
+  }
+  return measured;
+}
+
+bool was_interrupted(const std::vector<MeasuredGroup>& groups) {
+  for (const MeasuredGroup& group : groups) {
+    for (const OpenMeasurement& one : group.measurements) {
+      if (one.measurement.stop_reason == StopReason::interrupted) return true;
     }
   }
   return false;
 }
 
-void run(Device& device, Queue& queue, Load load, std::vector<MeasuredOperation>& operations,
-         const MeasureOptions& options) {
-  if (load == Load::burst) return measure_burst(device, operations, options);
-  for (MeasuredOperation& operation : operations) {
-    for (MeasuredArm& arm : operation.arms) {
-      measure_sustained(device, queue, arm, operation.name, options);
-      if (arm.measurement.stop_reason == StopReason::interrupted) return;
+void run(Device& device, Queue& queue, Load load, std::vector<MeasuredGroup>& groups,
+         const MeasureOptions& options, Nanoseconds& wake) {
+  if (load == Load::burst) return measure_burst(device, groups, options, wake);
+  Random random(options.seed);
+  for (MeasuredGroup& group : groups) {
+    std::vector<OpenMeasurement*> order;
+    for (OpenMeasurement& one : group.measurements) order.push_back(&one);
+    // What comes second meets a chip that the first has heated: of a pair each process draws who that is.
+    if (group.paired_operations > 1) shuffle(order, random);
+    for (OpenMeasurement* one : order) {
+      measure_sustained(device, queue, *one, options);
+      if (one->measurement.stop_reason == StopReason::interrupted) return;
     }
   }
 }
@@ -102,61 +178,75 @@ bool may_probe(Device& device, const MeasureOptions& options) {
   return options.load_probe && only_bursts && device.describe().power_limit.has_value();
 }
 
-LoadProbe probe_load(const TimedWork& work, const std::string& name, Nanoseconds launch_time,
-                     MeasureOptions options, const Calibration& calibration) {
+LoadProbe probe_load(const StartedTrial& started, const Calibration& calibration) {
+  MeasureOptions options = started.trial->options;
   options.sustained_time_limit = kLoadProbeTime;
-  MeasuredArm arm = start(work, Load::sustained, launch_time, options, calibration);
-  measure_sustained(work.device, work.queue, arm, name, options);
-  return load_probe_of(arm.measurement);
+  OpenMeasurement one = start(started, options.caches.front(), Load::sustained, options, calibration);
+  measure_sustained(started.work.device, started.work.queue, one, options);
+  return load_probe_of(one.measurement);
 }
 
 // An interruption leaves cache states without a round.
-void keep(MeasuredOperation& operation, Result& result) {
-  for (MeasuredArm& arm : operation.arms) {
-    if (!arm.measurement.rounds.empty()) result.measurements.push_back(std::move(arm.measurement));
+void keep(std::vector<MeasuredGroup>& groups, std::vector<Result>& results) {
+  std::size_t trial = 0;
+  for (MeasuredGroup& group : groups) {
+    const std::size_t states = group.measurements.size() / group.paired_operations;
+    for (std::size_t i = 0; i < group.measurements.size(); ++i) {
+      Measurement& measurement = group.measurements[i].measurement;
+      if (!measurement.rounds.empty())
+        results[trial + i / states].measurements.push_back(std::move(measurement));
+    }
+    trial += group.paired_operations;
   }
 }
 
 }  // namespace
 
-Session::Session(Device& device)
-    : device_(device), queue_(device.make_queue()), calibration_(calibrate(device, *queue_)) {}
+Session::Session(Device& device, std::unique_ptr<Queue> queue)
+    : device_(device),
+      queue_(std::move(queue)),
+      calibration_(calibrate(device, *queue_)),
+      process_variation_(assumed_process_variation(!device.describe().capabilities.is_host)) {}
 
 Result Session::measure(Workload& workload, std::string name, const MeasureOptions& options) {
-  return std::move(measure({{workload, std::move(name)}}, options).front());
+  return std::move(measure({{{workload, std::move(name), options}}}).front());
 }
 
-std::vector<Result> Session::measure(const std::vector<NamedWorkload>& workloads,
-                                     const MeasureOptions& options) {
-  check_options(options);
-  std::vector<Result> results(workloads.size());
-  std::vector<Nanoseconds> launch_times;
-  for (std::size_t i = 0; i < workloads.size(); ++i) {
-    const FirstCall first =
-        make_first_call(device_, *queue_, workloads[i].workload, calibration_.events.value);
-    results[i].operation = workloads[i].name;
-    results[i].first_call = first.time;
-    results[i].launch_cost = first.launch_cost;
-    launch_times.push_back(first.launch_time);
-  }
-  for (const Load load : options.loads) {
-    std::vector<MeasuredOperation> operations;
-    for (std::size_t i = 0; i < workloads.size(); ++i) {
-      operations.push_back({workloads[i].name, {}});
-      for (const CacheState cache : options.caches) {
-        const TimedWork work{device_, *queue_, workloads[i].workload, cache};
-        operations.back().arms.push_back(start(work, load, launch_times[i], options, calibration_));
-      }
+std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
+  std::vector<TrialGroup> groups = asked;
+  std::vector<Result> results;
+  std::vector<std::vector<StartedTrial>> started;
+  for (TrialGroup& group : groups) {
+    started.emplace_back();
+    for (SessionTrial& trial : group) {
+      check_options(trial.options);
+      if (!trial.options.process_variation) trial.options.process_variation = process_variation_;
+      const FirstCall first = make_first_call(device_, *queue_, trial.workload, calibration_.events.value);
+      started.back().push_back(
+          {{device_, *queue_, trial.workload, trial.options.caches.front()}, &trial, first});
+      Result& result = results.emplace_back();
+      result.subject = Callable{trial.name};  // until who knows better says what it is
+      result.first_call = first.time;
+      result.launch_cost = first.launch_cost;
+      result.waits_for_device = first.waits_for_queue;
     }
-    run(device_, *queue_, load, operations, options);
-    const bool stop = was_interrupted(operations);
-    for (std::size_t i = 0; i < workloads.size(); ++i) keep(operations[i], results[i]);
+  }
+  const MeasureOptions& shared = groups.front().front().options;
+  for (const Load load : shared.loads) {
+    std::vector<MeasuredGroup> measured;
+    for (const auto& group : started) measured.push_back(start_group(group, load, calibration_));
+    run(device_, *queue_, load, measured, shared, wake_);
+    const bool stop = was_interrupted(measured);
+    keep(measured, results);
     if (stop) return results;
   }
   // After all that is measured: it heats the chip.
-  for (std::size_t i = 0; may_probe(device_, options) && i < workloads.size(); ++i) {
-    const TimedWork work{device_, *queue_, workloads[i].workload, options.caches.front()};
-    results[i].load_probe = probe_load(work, workloads[i].name, launch_times[i], options, calibration_);
+  std::size_t number = 0;
+  for (const auto& group : started) {
+    for (const StartedTrial& trial : group) {
+      Result& result = results[number++];
+      if (may_probe(device_, trial.trial->options)) result.load_probe = probe_load(trial, calibration_);
+    }
   }
   return results;
 }
@@ -172,11 +262,33 @@ class CallableWorkload final : public Workload {
   const Launch& launch_;
 };
 
+void require_real(Device& device) {
+  const DeviceDescription description = device.describe();
+  if (!description.capabilities.is_simulated) return;
+  throw UsageError(description.id +
+                   " is simulated and runs none of a program's code, so a callable would take no time there: "
+                   "open cpu or cuda:0 for it, or measure an operation");
+}
+
+Result measure_callable(Session& session, const Launch& launch, const MeasureOptions& options) {
+  CallableWorkload workload(launch);
+  Result result = session.measure(workload, "callable", options);
+  for (Measurement& measurement : result.measurements) measurement.conditions.data.reset();
+  return result;
+}
+
 }  // namespace
 
 Result measure(Device& device, const Launch& launch, const MeasureOptions& options) {
-  CallableWorkload workload(launch);
-  return Session(device).measure(workload, "callable", options);
+  require_real(device);
+  Session session(device);
+  return measure_callable(session, launch, options);
+}
+
+Result measure(Device& device, NativeQueue stream, const Launch& launch, const MeasureOptions& options) {
+  require_real(device);
+  Session session(device, stream);
+  return measure_callable(session, launch, options);
 }
 
 }  // namespace jitterscope

@@ -44,6 +44,13 @@ std::optional<double> throttle_rate(std::span<const Round> rounds) {
   return (growth->power + growth->heat) / growth->span;
 }
 
+// Of the last third against the first: levels that come and go between them are no trend.
+double change_between_ends(std::span<const double> times) {
+  const std::size_t third = times.size() / 3;
+  if (third == 0) return 0.0;
+  return statistics::median(times.last(third)) / statistics::median(times.first(third)) - 1.0;
+}
+
 // Quarters by host time, so that slow rounds do not make a quarter longer.
 std::size_t first_round_after(std::span<const Round> rounds, double share) {
   const Nanoseconds begin = rounds.front().started;
@@ -76,14 +83,15 @@ std::optional<std::size_t> settled_since(std::span<const Round> rounds,
 
 Steadiness::Verdict why_not_steady(std::span<const Round> rounds,
                                    std::optional<Celsius> slowdown_temperature) {
-  switch (statistics::classify_series(times_of(rounds))) {
-    case statistics::Trend::warming_up: return Steadiness::Verdict::warming_up;
-    case statistics::Trend::slowing_down: return Steadiness::Verdict::slowing_down;
-    case statistics::Trend::flat:
-    case statistics::Trend::never_steady: break;
-  }
+  const std::vector<double> times = times_of(rounds);
+  const statistics::Trend trend = statistics::classify_series(times);
+  const double change = change_between_ends(times);
+  if (trend == statistics::Trend::warming_up && change < -kMargin) return Steadiness::Verdict::warming_up;
+  if (trend == statistics::Trend::slowing_down && change > kMargin) return Steadiness::Verdict::slowing_down;
   const bool is_warming = heat_may_still_move(rounds.subspan(rounds.size() / 2), slowdown_temperature);
-  return is_warming ? Steadiness::Verdict::slowing_down : Steadiness::Verdict::never_steady;
+  if (is_warming) return Steadiness::Verdict::slowing_down;
+  return trend == statistics::Trend::flat ? Steadiness::Verdict::not_shown
+                                          : Steadiness::Verdict::never_steady;
 }
 
 }  // namespace jitterscope

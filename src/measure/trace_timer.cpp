@@ -1,13 +1,15 @@
 #include "jitterscope/error.hpp"
 #include "measure/gate_guard.hpp"
 #include "measure/round_timer.hpp"
+#include "measure/traced_launches.hpp"
 
 namespace jitterscope {
 namespace {
 
 class TraceTimer final : public RoundTimer {
  public:
-  TraceTimer(const TimedWork& work, std::int64_t values) : work_(work), values_(values) {}
+  TraceTimer(const TimedWork& work, std::int64_t values, bool gated)
+      : work_(work), values_(values), gated_(gated) {}
 
   Instrument instrument() const override { return Instrument::cupti; }
   InstrumentConstant constant() const override { return {}; }
@@ -19,26 +21,26 @@ class TraceTimer final : public RoundTimer {
     work_.queue.wait();
     const std::unique_ptr<KernelTracer> tracer = work_.device.trace_kernels();
     GateGuard gate(work_.queue);
-    gate.close();
+    if (gated_) gate.close();
     for (std::int64_t value = 0; value < values_; ++value) {
       work_.queue.set_cache(work_.cache, work_.workload);
-      work_.queue.launch(work_.workload);
+      launch_traced(*tracer, work_.queue, work_.workload, static_cast<std::size_t>(value));
     }
     gate.open();
     work_.queue.wait();
-    kernels_ = tracer->stop();
+    kernels_ = kernels_by_launch(tracer->stop(), static_cast<std::size_t>(values_));
   }
 
   std::vector<Nanoseconds> read(const std::vector<Mark>& /*marks*/) override {
-    const auto launches = static_cast<std::size_t>(values_);
-    if (kernels_.empty() || kernels_.size() % launches != 0) {
-      throw FailedError("the tracer reported " + std::to_string(kernels_.size()) + " kernels for " +
-                        std::to_string(launches) + " equal launches: some records were lost; run it again");
-    }
-    const std::size_t kernels_per_launch = kernels_.size() / launches;
+    require_equal_launches(kernels_);
     std::vector<Nanoseconds> times;
-    for (std::size_t i = 0; i < kernels_.size(); i += kernels_per_launch) {
-      times.push_back(kernels_[i + kernels_per_launch - 1].end - kernels_[i].start);
+    for (const KernelsOfLaunch& launch : kernels_) {
+      if (launch.empty()) {
+        throw FailedError(
+            "the tracer reported no kernel for a launch: it ran none on the GPU, or its records were lost; "
+            "take --instrument host");
+      }
+      times.push_back(time_of(launch));
     }
     return times;
   }
@@ -46,13 +48,14 @@ class TraceTimer final : public RoundTimer {
  private:
   TimedWork work_;
   std::int64_t values_;
-  std::vector<KernelTime> kernels_;
+  bool gated_;
+  std::vector<KernelsOfLaunch> kernels_;
 };
 
 }  // namespace
 
-std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork& work, std::int64_t values) {
-  return std::make_unique<TraceTimer>(work, values);
+std::unique_ptr<RoundTimer> make_trace_timer(const TimedWork& work, std::int64_t values, bool gated) {
+  return std::make_unique<TraceTimer>(work, values, gated);
 }
 
 }  // namespace jitterscope

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "base/names.hpp"
+#include "measure/run_results.hpp"
+#include "record/words.hpp"
 
 namespace jitterscope {
 namespace {
@@ -38,24 +40,42 @@ std::string_view meaning(QueueMode mode) {
 }
 
 template <class Value>
-void explain(std::vector<std::string>& sentences, Value value, std::string_view meant) {
+void explain_condition(std::vector<std::string>& sentences, Value value, std::string_view meant) {
   const std::string sentence = fmt::format("{}: {}", to_string(value), meant);
   if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
     sentences.push_back(sentence);
+}
+
+// What waits for the device runs eagerly where the rest is saturated. Its time stands beside theirs, and is
+// part of a network's total; a finding says what it is.
+bool is_time_under(const Conditions& wanted, const Result& result, const Measurement& measurement) {
+  Conditions as_run = wanted;
+  if (result.waits_for_device && wanted.queue == QueueMode::saturated) as_run.queue = QueueMode::eager;
+  return measurement.conditions == wanted || measurement.conditions == as_run;
+}
+
+std::vector<Conditions> distinct_conditions(const RunRecord& record) {
+  std::vector<Conditions> all;
+  for (const bool waiting : {false, true}) {
+    for (const Result& result : results_of(record)) {
+      if (result.waits_for_device != waiting) continue;
+      for (const Measurement& measurement : result.measurements) {
+        const auto is_there = [&](const Conditions& known) {
+          return is_time_under(known, result, measurement);
+        };
+        if (std::ranges::none_of(all, is_there)) all.push_back(measurement.conditions);
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace
 
 ConditionLabels label_conditions(const RunRecord& record) {
   ConditionLabels result;
-  std::vector<Conditions>& all = result.conditions;
-  for (const Result& one : record.results) {
-    for (const Measurement& measurement : one.measurements) {
-      if (std::find(all.begin(), all.end(), measurement.conditions) == all.end()) {
-        all.push_back(measurement.conditions);
-      }
-    }
-  }
+  result.conditions = distinct_conditions(record);
+  const std::vector<Conditions>& all = result.conditions;
   const auto differs = [&](auto member) {
     return std::any_of(all.begin(), all.end(),
                        [&](const Conditions& c) { return c.*member != all[0].*member; });
@@ -63,7 +83,7 @@ ConditionLabels label_conditions(const RunRecord& record) {
   const bool data_differs = differs(&Conditions::data), queue_differs = differs(&Conditions::queue);
   for (const Conditions& conditions : all) {
     std::string label = fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load));
-    if (data_differs) label += fmt::format(" {}", to_string(conditions.data));
+    if (data_differs) label += fmt::format(" {}", data_word(conditions));
     if (queue_differs) label += fmt::format(" {}", to_string(conditions.queue));
     // Other times than those on the same data: said even where all are, as a label may be quoted alone.
     if (conditions.fresh_data) label += " fresh";
@@ -73,19 +93,19 @@ ConditionLabels label_conditions(const RunRecord& record) {
 }
 
 const Measurement* find_measurement(const Result& result, const Conditions& conditions) {
-  const auto found =
-      std::find_if(result.measurements.begin(), result.measurements.end(),
-                   [&](const Measurement& measurement) { return measurement.conditions == conditions; });
+  const auto found = std::find_if(
+      result.measurements.begin(), result.measurements.end(),
+      [&](const Measurement& measurement) { return is_time_under(conditions, result, measurement); });
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
 std::string explain_conditions(const ConditionLabels& labels) {
   std::vector<std::string> caches, loads, queues, data;
   for (const Conditions& conditions : labels.conditions) {
-    explain(caches, conditions.cache, meaning(conditions.cache, conditions.fresh_data));
-    explain(loads, conditions.load, meaning(conditions.load));
-    explain(queues, conditions.queue, meaning(conditions.queue));
-    const std::string word(to_string(conditions.data));
+    explain_condition(caches, conditions.cache, meaning(conditions.cache, conditions.fresh_data));
+    explain_condition(loads, conditions.load, meaning(conditions.load));
+    explain_condition(queues, conditions.queue, meaning(conditions.queue));
+    const std::string word(data_word(conditions));
     if (std::find(data.begin(), data.end(), word) == data.end()) data.push_back(word);
   }
   std::vector<std::string> sentences = caches;

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/names.hpp"
+#include "output/condition_labels.hpp"
+#include "record/words.hpp"
 
 namespace jitterscope {
 
@@ -45,13 +47,14 @@ std::string launches_csv(const RunRecord& record) {
   std::string text =
       "operation,layer,cache,load,data,fresh_data,queue,instrument,round,launch,seconds,clock_hertz,"
       "round_start_seconds,settled\r\n";
-  for (const Result& result : record.results) {
-    const std::string name = csv_quoted(result.operation) + ',' + csv_quoted(joined(result.layers, ";"));
-    for (const Measurement& measurement : result.measurements) {
+  for (const RunEntry& entry : record.entries) {
+    const std::string name =
+        csv_quoted(to_string(entry.result.subject)) + ',' + csv_quoted(joined(entry.layers, ";"));
+    for (const Measurement& measurement : entry.result.measurements) {
       const Conditions& conditions = measurement.conditions;
       const std::string prefix =
           fmt::format("{},{},{},{},{},{},{}", name, to_string(conditions.cache), to_string(conditions.load),
-                      to_string(conditions.data), conditions.fresh_data ? 1 : 0, to_string(conditions.queue),
+                      data_word(conditions), conditions.fresh_data ? 1 : 0, to_string(conditions.queue),
                       to_string(measurement.instrument));
       for (std::size_t index = 0; index < measurement.rounds.size(); ++index) {
         append_round(text, prefix, measurement, index);

@@ -1,10 +1,11 @@
+#include "output/doctor_sections.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "base/quantity_text.hpp"
-#include "output/doctor_report.hpp"
 
 namespace jitterscope {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using Status = Check::Status;
 
 Check device_check(const DeviceListing& listing, const DoctorReport& report) {
-  const bool chosen = listing.id == report.device;
+  const bool chosen = listing.id == report.device.id;
   if (!listing.problem.empty()) return {listing.id, Status::missing, listing.problem, ""};
   return {listing.id, Status::good, listing.name + (chosen ? " (the one looked at here)" : ""), ""};
 }
@@ -59,7 +60,7 @@ std::vector<Check> without_libraries(const DoctorReport& report, const std::vect
   return rest;
 }
 
-std::vector<Check> host_lines(const DoctorReport& report) {
+std::vector<Check> host_lines(const DoctorReport& report, const std::vector<Check>& host_checks) {
   std::vector<Check> lines;
   // What the CPU's own lines do not say.
   constexpr std::string_view kShown[] = {"kernel", "operating_system", "cpu", "container"};
@@ -69,27 +70,27 @@ std::vector<Check> host_lines(const DoctorReport& report) {
     std::replace(subject.begin(), subject.end(), '_', ' ');
     lines.push_back({subject, Status::good, property.value, ""});
   }
-  for (Check& check : without_libraries(report, report.host_checks)) lines.push_back(std::move(check));
+  for (Check& check : without_libraries(report, host_checks)) lines.push_back(std::move(check));
   return lines;
 }
 
 }  // namespace
 
-std::vector<DoctorSection> doctor_sections(const DoctorReport& report) {
+std::vector<DoctorSection> doctor_sections(const DoctorReport& report, const MachineChecks& machine) {
   std::vector<DoctorSection> sections;
   const auto add = [&](std::string key, std::string heading, std::vector<Check> checks) {
     if (!checks.empty()) sections.push_back({std::move(key), std::move(heading), std::move(checks)});
   };
   std::vector<Check> devices, libraries;
-  for (const DeviceListing& listing : report.devices) devices.push_back(device_check(listing, report));
+  for (const DeviceListing& listing : machine.devices) devices.push_back(device_check(listing, report));
   for (const LibraryInfo& library : report.libraries) libraries.push_back(library_check(library));
   add("devices", "Devices", std::move(devices));
   add("libraries", "Libraries", std::move(libraries));
-  add("device", "GPU " + report.device, without_libraries(report, report.device_checks));
-  add("host", "Host", host_lines(report));
+  add("device", "GPU " + report.device.id, without_libraries(report, machine.device_checks));
+  add("host", "Host", host_lines(report, machine.host_checks));
   if (report.noise_floor) {
     const std::string time = duration_text(report.noise_floor->duration);
-    add("noise_floor", fmt::format("Noise floor of {}, measured in {}", report.device, time),
+    add("noise_floor", fmt::format("Noise floor of {}, measured in {}", report.device.id, time),
         noise_floor_checks(*report.noise_floor));
   }
   return sections;

@@ -50,7 +50,7 @@ std::string summary(const std::vector<DoctorSection>& sections) {
 }  // namespace
 
 std::string doctor_text(const DoctorReport& report, std::size_t width) {
-  const std::vector<DoctorSection> sections = doctor_sections(report);
+  const std::vector<DoctorSection>& sections = report.sections;
   std::string text;
   for (const DoctorSection& section : sections) {
     text += section.heading + '\n';
@@ -58,8 +58,8 @@ std::string doctor_text(const DoctorReport& report, std::size_t width) {
     text += '\n';
   }
   text += summary(sections);
-  if (!report.device.empty()) {
-    text += fmt::format("Believe the tool here? jitterscope selftest --device {}\n", report.device);
+  if (!report.device.id.empty()) {
+    text += fmt::format("Believe the tool here? jitterscope selftest --device {}\n", report.device.id);
   }
   return text;
 }

@@ -2,22 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/quantity_text.hpp"
 
 namespace jitterscope {
-
-bool has_interval(const TimeEstimate& estimate) {
-  constexpr std::int64_t kFewestRounds = 6;  // below, no pair of order statistics covers the median at 95 %
-  return estimate.rounds >= kFewestRounds && std::isfinite(estimate.precision());
-}
 
 std::string estimate_text(const TimeEstimate& estimate) {
   if (estimate.rounds == 0) return std::string(kAbsent);
   if (has_interval(estimate)) {
     const double precision = estimate.precision();
-    return fmt::format("{} ± {}", time_text(estimate.median, precision), percent_text(precision));
+    const std::string median = time_text(estimate.median, precision);
+    if (reads_as_plus_minus(estimate)) return fmt::format("{} ± {}", median, percent_text(precision));
+    return fmt::format("{} ({})", median, time_range_text(estimate.low, estimate.high, precision));
   }
   return fmt::format("{}, no interval ({})", time_text(estimate.median), counted(estimate.rounds, "round"));
 }

@@ -3,13 +3,12 @@
 
 #include <string>
 
-#include "jitterscope/measurement.hpp"
+#include "measure/run_record.hpp"
 
 namespace jitterscope {
 
-/// Whether an interval exists: fewer than 6 rounds give none.
-bool has_interval(const TimeEstimate& estimate);
-/// "3.312 µs ± 0.1 %", or "3.31 µs, no interval (3 rounds)".
+/// "3.312 µs ± 0.1 %", "25 µs (25–104 µs)" where the interval is wide or lopsided, or "3.31 µs, no interval
+/// (3 rounds)".
 std::string estimate_text(const TimeEstimate& estimate);
 
 }  // namespace jitterscope

@@ -7,6 +7,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "finding/finding.hpp"
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 
@@ -49,8 +50,8 @@ void add_finding(std::vector<FindingGroup>& groups, const Finding& finding, cons
 std::vector<FindingGroup> group_findings(const RunRecord& record) {
   std::vector<FindingGroup> groups;
   for (const Finding& finding : record.findings) add_finding(groups, finding, nullptr);
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
-    for (const Finding& finding : record.results[row].findings) add_finding(groups, finding, &row);
+  for (std::size_t row = 0; row < record.entries.size(); ++row) {
+    for (const Finding& finding : record.entries[row].result.findings) add_finding(groups, finding, &row);
   }
   const auto effect = [](const FindingGroup& group) { return effect_of(*group.finding); };
   std::ranges::stable_sort(groups, std::ranges::greater(), effect);
@@ -73,7 +74,7 @@ std::string row_list(const std::vector<std::size_t>& rows) {
 
 // Which operations a finding is about; nothing where there is only one.
 std::string subject(const RunPage& run, const FindingGroup& group) {
-  if (group.rows.empty() || run.record.results.size() == 1) return {};
+  if (group.rows.empty() || run.record.entries.size() == 1) return {};
   if (group.rows.size() == 1) return fmt::format(" ({})", row_name(run, group.rows.front()));
   return fmt::format(" ({} operations: {})", group.rows.size(), row_list(group.rows));
 }
@@ -102,7 +103,7 @@ std::string all_findings(const RunPage& run) {
 std::string line(const RunPage& run, const FindingGroup& group, std::size_t number) {
   std::string text =
       fmt::format("{}. **{}**: {}", number, one_line(group.finding->id), one_line(group.finding->headline));
-  if (run.record.results.size() > 1 && !group.rows.empty()) {
+  if (run.record.entries.size() > 1 && !group.rows.empty()) {
     text += group.rows.size() == 1 ? fmt::format(" (#{})", group.row + 1)
                                    : fmt::format(" (#{} and {} more)", group.row + 1, group.rows.size() - 1);
   }
@@ -112,7 +113,7 @@ std::string line(const RunPage& run, const FindingGroup& group, std::size_t numb
 std::string top_findings(const RunPage& run) {
   std::vector<FindingGroup> groups = group_findings(run.record);
   // How many times were not precise enough is said once below, with what was asked for.
-  std::erase_if(groups, [](const FindingGroup& group) { return group.finding->id == "imprecise"; });
+  std::erase_if(groups, [](const FindingGroup& group) { return group.finding->id == kImpreciseFinding; });
   if (groups.empty()) return {};
   std::string text;
   for (std::size_t i = 0; i < std::min(kTop, groups.size()); ++i) text += line(run, groups[i], i + 1);

@@ -45,10 +45,10 @@ std::string table(const std::vector<IterationRun>& runs, std::size_t width) {
 std::string iterations_section(const RunPage& run) {
   std::string text;
   for (const std::size_t row : run.rows) {
-    const Result& result = run.record.results[row];
+    const Result& result = run.record.entries[row].result;
     if (result.iterations.empty()) continue;
     const std::string name =
-        run.record.results.size() == 1 ? "" : fmt::format(" of #{} {}", row + 1, run.names[row]);
+        run.record.entries.size() == 1 ? "" : fmt::format(" of #{} {}", row + 1, run.names[row]);
     if (!text.empty()) text += '\n';
     text +=
         wrapped(fmt::format(

@@ -1,7 +1,8 @@
 #include <nlohmann/json.hpp>
 
-#include "output/json.hpp"
 #include "output/list_table.hpp"
+#include "record/describe_result.hpp"
+#include "record/values.hpp"
 
 namespace jitterscope {
 namespace {
@@ -43,6 +44,19 @@ Json providers_json(const std::vector<ProviderListing>& providers) {
   return array;
 }
 
+Json counters_json(const CounterListing& listing) {
+  Json array = Json::array();
+  for (const Counter& counter : listing.counters) {
+    Json object = {{"name", counter.name}, {"default", counter.is_default}};
+    put(object, "unit", counter.unit);
+    put(object, "description", counter.description);
+    object["quantity"] = identifier(to_string(counter.quantity));
+    put(object, "stall_reason", counter.stall_reason);
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
 Json models_json(const std::vector<ModelListing>& models) {
   Json array = Json::array();
   for (const ModelListing& model : models) {
@@ -72,22 +86,16 @@ Json plans_json(const std::vector<RecordedPlan>& plans) {
 
 }  // namespace
 
-Json untimed_json(const std::vector<UntimedOperator>& untimed) {
-  Json array = Json::array();
-  for (const UntimedOperator& each : untimed) {
-    Json object = {{"name", each.name}, {"count", each.count}, {"reason", each.reason}};
-    put(object, "recorded_seconds", each.recorded_time);
-    array.push_back(std::move(object));
-  }
-  return array;
-}
-
 std::string list_json(const Listing& listing) {
   Json document = {{"format", "jitterscope-list"}, {"version", 1}};
   if (listing.operations) document["operations"] = operations_json();
   if (listing.devices) document["devices"] = devices_json(*listing.devices);
   if (listing.providers) document["providers"] = providers_json(*listing.providers);
   if (listing.models) document["models"] = models_json(*listing.models);
+  if (listing.counters) {
+    document["counters_of"] = listing.counters->subject;
+    document["counters"] = counters_json(*listing.counters);
+  }
   return json_text(document);
 }
 
@@ -111,7 +119,7 @@ std::string model_json(const Model& model) {
     if (!layer.recorded_plans.empty()) object["recorded_plans"] = plans_json(layer.recorded_plans);
     document["layers"].push_back(std::move(object));
   }
-  document["untimed"] = untimed_json(model.untimed);
+  document["untimed"] = write_value(model.untimed);
   document["notes"] = model.notes;
   return json_text(document);
 }

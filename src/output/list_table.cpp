@@ -86,6 +86,40 @@ std::string models_text(const std::vector<ModelListing>& models, std::size_t wid
                                 : "\n`jitterscope list MODEL` shows its layers.\n");
 }
 
+std::string counter_item(const Counter& counter, std::size_t width) {
+  std::string text = counter.description.empty() ? "no description" : counter.description;
+  if (!counter.unit.empty()) text += fmt::format(" [{}]", counter.unit);
+  return item(counter.name, text, width);
+}
+
+std::string counters_text(const CounterListing& listing, bool all, std::size_t width) {
+  std::string text = heading("Counters of " + one_line(listing.subject));
+  if (!listing.note.empty()) text += wrapped(listing.note, width) + '\n';
+  std::string others;
+  std::int64_t default_count = 0, other_count = 0;
+  for (const Counter& counter : listing.counters) {
+    (counter.is_default ? default_count : other_count) += 1;
+    if (!counter.is_default) others += counter_item(counter, width);
+  }
+  if (default_count > 0) text += "The default set of `run --counters`:\n\n";
+  for (const Counter& counter : listing.counters) {
+    if (counter.is_default) text += counter_item(counter, width);
+  }
+  if (other_count == 0) return text;
+  if (default_count > 0) text += '\n';
+  const bool few = other_count <= 20;
+  if (!all && !few) {
+    return text +
+           wrapped(fmt::format("Another {} are for `run --counters NAME,NAME`: `--only dram` lists those "
+                               "in whose name or description dram is found, `--only .` all of them.",
+                               other_count),
+                   width);
+  }
+  text += default_count > 0 ? "Others, for `run --counters NAME,NAME`:\n\n"
+                            : "For `run --counters NAME,NAME`:\n\n";
+  return text + others;
+}
+
 ProviderListing of_library(std::string name, std::string device, std::vector<std::string> operations,
                            std::span<const LibraryInfo> libraries, const std::string& device_problem) {
   ProviderListing listing{std::move(name), std::move(device), std::move(operations), "", device_problem};
@@ -124,6 +158,7 @@ std::string list_text(const Listing& listing, std::size_t width) {
   if (listing.devices) add(devices_text(*listing.devices, width));
   if (listing.providers) add(providers_text(*listing.providers, width));
   if (listing.models) add(models_text(*listing.models, width));
+  if (listing.counters) add(counters_text(*listing.counters, listing.all_counters, width));
   return text;
 }
 

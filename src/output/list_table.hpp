@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device/counter_listing.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/operation.hpp"
 #include "operation/model.hpp"
@@ -41,6 +42,8 @@ struct Listing {
   std::optional<std::vector<DeviceListing>> devices;
   std::optional<std::vector<ModelListing>> models;
   std::optional<std::vector<ProviderListing>> providers;
+  std::optional<CounterListing> counters;
+  bool all_counters = false;  ///< else the text has the default set alone
 };
 std::string list_text(const Listing& listing, std::size_t width = kPageWidth);
 std::string list_json(const Listing& listing);

@@ -14,7 +14,7 @@ namespace jitterscope {
 namespace {
 
 constexpr std::string_view kSpread = "spread";  // the first to leave where the page is narrow
-constexpr std::size_t kListIndent = 4;          // of "10. ": Markdown then keeps the lines in the item
+constexpr std::size_t kSentenceIndent = 4;      // of "10. ": Markdown then keeps the lines in the item
 
 std::string header(const MethodsRecord& record, std::size_t width) {
   const MethodComparison& comparison = record.comparison;
@@ -80,7 +80,7 @@ std::string sentences(const MethodComparison& comparison, std::size_t width) {
     std::string sentence = reading.sentence;
     if (!reading.absent.empty())
       sentence += (sentence.empty() ? "absent: " : "; then it failed: ") + reading.absent;
-    text += wrapped(fmt::format("{}. {}: {}.", i + 1, reading.name, sentence), width, kListIndent);
+    text += wrapped(fmt::format("{}. {}: {}.", i + 1, reading.name, sentence), width, kSentenceIndent);
   }
   return text;
 }

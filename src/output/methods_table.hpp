@@ -1,23 +1,14 @@
-// What `jitterscope methods` prints and writes.
+// What `jitterscope methods` prints.
 #pragma once
 
 #include <string>
 
-#include "measure/methods.hpp"
 #include "output/page.hpp"
+#include "record/records.hpp"
 
 namespace jitterscope {
 
-struct MethodsRecord {
-  Environment environment;
-  DeviceDescription device;
-  MethodComparison comparison;
-};
-
 /// Conditions and constants, a row for each method, and a numbered sentence for each.
 std::string methods_table(const MethodsRecord& record, std::size_t width = kPageWidth);
-
-/// Everything, times of each repetition included: docs/methods.schema.json describes it.
-std::string methods_json(const MethodsRecord& record);
 
 }  // namespace jitterscope

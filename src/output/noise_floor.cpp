@@ -3,9 +3,8 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
-#include "output/doctor_report.hpp"
+#include "output/doctor_sections.hpp"
 #include "output/estimate_text.hpp"
-#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -45,9 +44,10 @@ Check graph_check(const Calibration& calibration) {
 }
 
 Check result_check(const Result& result) {
-  if (!result.failure.empty()) return {result.operation, Status::limits, result.failure, ""};
+  const std::string operation = to_string(result.subject);
+  if (!result.failure.empty()) return {operation, Status::limits, result.failure, ""};
   if (result.measurements.empty() || result.measurements.front().rounds.empty()) {
-    return {result.operation, Status::limits, "was not measured: interrupted", "run doctor again"};
+    return {operation, Status::limits, "was not measured: interrupted", "run doctor again"};
   }
   const Measurement& measurement = result.measurements.front();
   const RoundSpread spread = round_spread(measurement);
@@ -59,14 +59,14 @@ Check result_check(const Result& result) {
                   estimate_text(measurement.time), rounds, to_string(measurement.instrument),
                   time_range_text(spread.p5, spread.p95, width / 10), percent_text(width));
   if (!has_interval(measurement.time) || measurement.time.precision() > kUsualPrecision) {
-    return {result.operation, Status::limits, sentence,
+    return {operation, Status::limits, sentence,
             "mend what is marked 'limits' above, or give each operation more time (run --time-limit)"};
   }
   if (width > kWideSpread) {
-    return {result.operation, Status::limits, sentence,
+    return {operation, Status::limits, sentence,
             "mend what is marked 'limits' above; until then compare medians and intervals, not single runs"};
   }
-  return {result.operation, Status::good, sentence, ""};
+  return {operation, Status::good, sentence, ""};
 }
 
 Check cache_check(const CacheProof& proof) {
@@ -81,14 +81,6 @@ Check cache_check(const CacheProof& proof) {
 }
 
 }  // namespace
-
-RoundSpread round_spread(const Measurement& measurement) {
-  std::vector<double> times;
-  for (const Round& round : measurement.rounds) times.push_back(round.time().value());
-  const double probabilities[] = {0.05, 0.95};
-  const std::vector<double> ends = statistics::quantiles(times, probabilities);
-  return {Nanoseconds(ends[0]), Nanoseconds(ends[1])};
-}
 
 std::vector<Check> noise_floor_checks(const NoiseFloor& floor) {
   std::vector<Check> checks = {events_check(floor.calibration), graph_check(floor.calibration)};

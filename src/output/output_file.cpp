@@ -125,7 +125,11 @@ void OutputFile::save(std::string_view text) {
 void OutputFile::commit(std::string_view text) {
   if (!is_stream()) return replace(text);
   std::fflush(stdout);  // what was printed before comes first
-  if (!write_all(stream_, text)) throw writing_failed(path_, errno);
+  write_whole(stream_, text, path_);
+}
+
+void write_whole(int descriptor, std::string_view text, const std::string& path) {
+  if (!write_all(descriptor, text)) throw writing_failed(path, errno);
 }
 
 void OutputFile::replace(std::string_view text) const {

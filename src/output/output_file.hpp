@@ -21,15 +21,20 @@ class OutputFile {
   void save(std::string_view text);
   /// The document as it is to stay.
   void commit(std::string_view text);
+  bool is_stream() const { return stream_ >= 0; }
+  /// Of a file, with links resolved, so that a link stays a link.
+  const std::string& target() const { return target_; }
 
  private:
-  bool is_stream() const { return stream_ >= 0; }
   void replace(std::string_view text) const;
 
-  std::string path_;    ///< as given, for messages
-  std::string target_;  ///< with links resolved, so that a link stays a link
+  std::string path_;  ///< as given, for messages
+  std::string target_;
   int stream_ = -1;
   bool owns_stream_ = false;
 };
+
+/// All of the text, to a descriptor that is open. Throws FailedError that names the path.
+void write_whole(int descriptor, std::string_view text, const std::string& path);
 
 }  // namespace jitterscope

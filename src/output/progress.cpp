@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -54,6 +55,11 @@ std::string progress_line(const Progress& progress, PlanPosition position, std::
   return cut_to_width(before + cut_to_width(one_line(progress.operation), room) + after, width);
 }
 
+Nanoseconds host_time_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return Nanoseconds(std::chrono::duration<double, std::nano>(now).count());
+}
+
 ProgressLine::ProgressLine(std::FILE* stream, std::function<Nanoseconds()> now)
     : stream_(stream), now_(std::move(now)), live_(can_rewrite(stream)) {}
 
@@ -76,12 +82,12 @@ void ProgressLine::show(const std::string& text, PlanPosition position) {
   const std::string line = fmt::format("[{}/{}] {}", position.number, position.total, one_line(text));
   if (!due(live_ ? kLivePause : kPlainPause)) return;
   if (live_) return show_live(cut_to_width(line, width()));
-  fmt::print(stream_, "{}\n", line);
+  std::fputs(fmt::format("{}\n", line).c_str(), stream_);
   std::fflush(stream_);
 }
 
 void ProgressLine::show_live(const std::string& line) {
-  fmt::print(stream_, "\r{}\x1b[K", line);
+  std::fputs(fmt::format("\r{}\x1b[K", line).c_str(), stream_);
   std::fflush(stream_);
   shown_ = true;
 }
@@ -89,7 +95,9 @@ void ProgressLine::show_live(const std::string& line) {
 void ProgressLine::show_plain(const Progress& progress, PlanPosition position) {
   if (position.number == last_number_ || !due(kPlainPause)) return;
   last_number_ = position.number;
-  fmt::print(stream_, "[{}/{}] {}\n", position.number, position.total, one_line(progress.operation));
+  std::fputs(
+      fmt::format("[{}/{}] {}\n", position.number, position.total, one_line(progress.operation)).c_str(),
+      stream_);
   std::fflush(stream_);
 }
 

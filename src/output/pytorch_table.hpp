@@ -1,21 +1,12 @@
-// What `jitterscope verify-pytorch` prints and writes.
+// What `jitterscope verify-pytorch` prints.
 #pragma once
 
 #include <string>
 
-#include "measure/run_record.hpp"
-#include "pytorch/comparison.hpp"
+#include "record/records.hpp"
 
 namespace jitterscope {
 
-struct PytorchRecord {
-  Environment environment;
-  DeviceDescription device;
-  PytorchComparison comparison;
-};
-
 std::string pytorch_table(const PytorchRecord& record);
-/// docs/verify-pytorch.schema.json describes it.
-std::string pytorch_json(const PytorchRecord& record);
 
 }  // namespace jitterscope

@@ -5,6 +5,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "measure/run_results.hpp"
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 
@@ -17,7 +18,7 @@ struct ClockRange {
 
 std::optional<ClockRange> measured_clocks(const RunRecord& record) {
   std::optional<ClockRange> range;
-  for (const Result& result : record.results) {
+  for (const Result& result : results_of(record)) {
     for (const Measurement& measurement : result.measurements) {
       if (!measurement.clock) continue;
       const Hertz clock = measurement.clock->median;
@@ -76,7 +77,7 @@ std::string device_note(const RunPage& run) {
 std::string run_header(const RunPage& run) {
   const RunRecord& record = run.record;
   // The line to quote has the device and the clock.
-  const bool is_quoted = record.results.size() == 1 && !run.labels.conditions.empty();
+  const bool is_quoted = record.entries.size() == 1 && !run.labels.conditions.empty();
   const bool anything = !record.title.empty() || !record.device.id.empty();
   std::string text;
   if (anything && (run.page.details || !is_quoted)) text = wrapped(device_line(record), run.page.width);

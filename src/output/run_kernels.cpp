@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
+#include "measure/run_results.hpp"
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
@@ -15,12 +16,12 @@
 namespace jitterscope {
 namespace {
 
-std::string name_in_row(const Result& result, const std::string& name) {
-  return result.layers.empty() ? name : one_line(result.layers.front());
+std::string name_in_row(const RunEntry& entry, const std::string& name) {
+  return entry.layers.empty() ? name : one_line(entry.layers.front());
 }
 
 bool any_stand_in(const RunRecord& record) {
-  return std::ranges::any_of(record.results, [](const Result& result) { return result.stand_in; });
+  return std::ranges::any_of(results_of(record), [](const Result& result) { return result.stand_in; });
 }
 
 // Mangled names of kernels are up to 2,000 letters long; the JSON has them whole.
@@ -31,7 +32,7 @@ std::string kernel_rows(const RunPage& run) {
                                          {"minimum–maximum", Align::right, {}},
                                          {"of launch", Align::right, {}}}};
   for (const std::size_t row : run.rows) {
-    const Result& result = run.record.results[row];
+    const Result& result = run.record.entries[row].result;
     Nanoseconds launch;
     for (const LaunchKernel& kernel : result.kernels) launch += kernel.median;
     for (const LaunchKernel& kernel : result.kernels) {
@@ -47,34 +48,15 @@ std::string kernel_rows(const RunPage& run) {
 }
 
 bool on_fresh_data(const RunRecord& record) {
-  return std::ranges::any_of(record.results, [](const Result& result) {
+  return std::ranges::any_of(results_of(record), [](const Result& result) {
     return !result.measurements.empty() && result.measurements.front().conditions.fresh_data;
   });
-}
-
-// Mostly one reason for all: a tracer that is missing. It is said once, with the first row.
-std::string missing_kernels(const RunPage& run) {
-  const RunRecord& record = run.record;
-  std::vector<std::string> reasons;
-  std::string text;
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
-    const auto& missing = record.results[row].without_kernels;
-    if (!missing || std::ranges::find(reasons, missing->reason) != reasons.end()) continue;
-    reasons.push_back(missing->reason);
-    const auto alike = std::ranges::count_if(record.results, [&](const Result& result) {
-      return result.without_kernels && result.without_kernels->reason == missing->reason;
-    });
-    const std::string others = alike > 1 ? fmt::format(" and {} more", alike - 1) : std::string();
-    text += wrapped(fmt::format("No kernels of #{}{}: {}", row + 1, others, one_line(missing->reason)),
-                    run.page.width);
-  }
-  return text;
 }
 
 // What all have in common; nothing where they differ.
 std::optional<std::string> common_engine(const RunRecord& record) {
   std::optional<std::string> common;
-  for (const Result& result : record.results) {
+  for (const Result& result : results_of(record)) {
     if (result.provider.empty()) continue;
     const std::string engine = engine_text(result);
     if (common && *common != engine) return std::nullopt;
@@ -87,11 +69,11 @@ std::string engines_table(const RunPage& run) {
   TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
       engine{"run by", Align::left, {}};
   for (const std::size_t row : run.rows) {
-    const Result& result = run.record.results[row];
-    if (result.provider.empty()) continue;
+    const RunEntry& entry = run.record.entries[row];
+    if (entry.result.provider.empty()) continue;
     number.cells.push_back(std::to_string(row + 1));
-    name.cells.push_back(name_in_row(result, run.names[row]));
-    engine.cells.push_back(engine_text(result));
+    name.cells.push_back(name_in_row(entry, run.names[row]));
+    engine.cells.push_back(engine_text(entry.result));
   }
   return number.cells.empty() ? std::string() : fitted_table({number, name, engine}, run.page.width);
 }
@@ -115,9 +97,29 @@ std::string engine_text(const Result& result) {
   return result.stand_in ? text + ", stand-in" : text;
 }
 
+// Mostly one reason for all: a tracer that is missing. It is said once, with the first row.
+std::string shortfall_text(const RunPage& run, std::string_view part,
+                           std::optional<Shortfall> Result::*missing) {
+  const RunRecord& record = run.record;
+  std::vector<std::string> reasons;
+  std::string text;
+  for (std::size_t row = 0; row < record.entries.size(); ++row) {
+    const auto& shortfall = record.entries[row].result.*missing;
+    if (!shortfall || std::ranges::find(reasons, shortfall->reason) != reasons.end()) continue;
+    reasons.push_back(shortfall->reason);
+    const auto alike = std::ranges::count_if(results_of(record), [&](const Result& result) {
+      return result.*missing && (result.*missing)->reason == shortfall->reason;
+    });
+    const std::string others = alike > 1 ? fmt::format(" and {} more", alike - 1) : std::string();
+    text += wrapped(fmt::format("No {} of #{}{}: {}", part, row + 1, others, one_line(shortfall->reason)),
+                    run.page.width);
+  }
+  return text;
+}
+
 std::string kernels_section(const RunPage& run) {
   const std::string rows = kernel_rows(run);
-  std::string missing = missing_kernels(run);
+  std::string missing = shortfall_text(run, "kernels", &Result::without_kernels);
   if (rows.empty()) return missing;
   const std::string heading = wrapped(
       fmt::format("Kernels of one launch, in their order, traced in launches back to back ({}; the tracer "

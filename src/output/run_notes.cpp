@@ -5,6 +5,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "measure/run_results.hpp"
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 
@@ -14,8 +15,8 @@ namespace {
 std::string failures_section(const RunPage& run) {
   const RunRecord& record = run.record;
   std::string text;
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
-    const std::string& failure = record.results[row].failure;
+  for (std::size_t row = 0; row < record.entries.size(); ++row) {
+    const std::string& failure = record.entries[row].result.failure;
     if (failure.empty()) continue;
     text += wrapped(fmt::format("- {}: {}", row_name(run, row), one_line(failure)), run.page.width, 2);
   }
@@ -42,8 +43,8 @@ std::string verification_section(const RunPage& run) {
   std::size_t checked = 0, passed = 0, same_formula = 0;
   double worst = 0.0;
   std::string failures;
-  for (std::size_t row = 0; row < record.results.size(); ++row) {
-    const std::optional<Verification>& verification = record.results[row].verification;
+  for (std::size_t row = 0; row < record.entries.size(); ++row) {
+    const std::optional<Verification>& verification = record.entries[row].result.verification;
     if (!verification) continue;
     ++checked;
     same_formula += verification->same_formula ? 1 : 0;
@@ -71,22 +72,23 @@ std::string imprecise_line(const RunPage& run) {
   std::size_t measured = 0, missed = 0;
   bool wide = false, unsettled = false;
   double asked = 0.0;
-  for (const Result& result : run.record.results) {
+  for (const Result& result : results_of(run.record)) {
     for (const Measurement& measurement : result.measurements) {
       ++measured;
       asked = measurement.precision_asked;
-      wide = wide || !reached_precision(measurement);
+      wide = wide || !rounds_reached_precision(measurement);
       unsettled = unsettled || !has_settled(measurement);
-      if (!reached_precision(measurement) || !has_settled(measurement)) ++missed;
+      if (!rounds_reached_precision(measurement) || !has_settled(measurement)) ++missed;
     }
   }
   std::vector<std::string> goals;
-  if (wide) goals.push_back(fmt::format("the precision asked, ± {}", percent_text(asked)));
+  if (wide) goals.push_back(fmt::format("± {}", percent_text(asked)));
   if (unsettled) goals.emplace_back("a steady state");
   if (goals.empty()) return {};
   std::string text =
       fmt::format("{} of {} times did not reach {}.", missed, measured, joined(goals, ", or "));
-  if (wide && run.record.device.id == "cpu") text += " A CPU that other programs share seldom gives that.";
+  if (wide && run.record.device.capabilities.is_host)
+    text += " A CPU that other programs share seldom gives that.";
   if (run.page.findings == FindingsShown::top) text += " Why: --findings all.";
   return wrapped(text, run.page.width);
 }

@@ -10,20 +10,20 @@
 namespace jitterscope {
 
 bool is_model(const RunRecord& record) {
-  return std::ranges::any_of(record.results,
-                             [](const Result& result) { return !result.layers.empty() || result.count > 1; });
+  return std::ranges::any_of(record.entries,
+                             [](const RunEntry& entry) { return !entry.layers.empty() || entry.count > 1; });
 }
 
 std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabels& labels,
                                     const Page& page) {
-  std::vector<std::size_t> rows(record.results.size());
+  std::vector<std::size_t> rows(record.entries.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   if (!page.top || labels.conditions.empty()) return rows;
   // What failed has no time; it stands under "Failed".
   const auto time = [&](std::size_t row) {
-    const Result& result = record.results[row];
-    const Measurement* measurement = find_measurement(result, labels.conditions.front());
-    return measurement ? measurement->time.median * static_cast<double>(result.count) : Nanoseconds(0);
+    const RunEntry& entry = record.entries[row];
+    const Measurement* measurement = find_measurement(entry.result, labels.conditions.front());
+    return measurement ? measurement->time.median * static_cast<double>(entry.count) : Nanoseconds(0);
   };
   std::ranges::stable_sort(rows, std::ranges::greater(), time);
   rows.resize(std::min(rows.size(), *page.top));
@@ -31,9 +31,9 @@ std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabe
 }
 
 std::string row_name(const RunPage& run, std::size_t row) {
-  const std::vector<std::string>& layers = run.record.results[row].layers;
+  const std::vector<std::string>& layers = run.record.entries[row].layers;
   std::string name = layers.empty() ? run.names[row] : one_line(layers.front());
-  if (run.record.results.size() == 1) return name;
+  if (run.record.entries.size() == 1) return name;
   return fmt::format("#{} {}", row + 1, name);
 }
 

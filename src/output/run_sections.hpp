@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ std::string several_operations_table(const RunPage& run);
 /// For one operation: one line to quote, and a row for each condition.
 std::string single_operation_table(const RunPage& run);
 
+/// "103.5 µs ± 0.22 %", and that it is extrapolated where it is.
+std::string time_at_reference_text(const TimeAtReferenceClock& at);
+/// The times at --reference-clock, or why they are not known; empty where none was asked for.
+std::string reference_clock_section(const RunPage& run);
+
 /// "cudnn ConvFwd_eng38_k2=1", and ", stand-in" where it is not what PyTorch runs.
 std::string engine_text(const Result& result);
 inline constexpr std::string_view kStandInExplained =
@@ -48,6 +54,11 @@ inline constexpr std::string_view kStandInExplained =
 std::string engines_section(const RunPage& run);
 /// Where they were traced.
 std::string kernels_section(const RunPage& run);
+/// Where launches were counted: beside the times, a row for each cache state.
+std::string counters_section(const RunPage& run);
+/// Why a part is not there that was asked for, each reason once: "No kernels of #1 and 3 more: …".
+std::string shortfall_text(const RunPage& run, std::string_view part,
+                           std::optional<Shortfall> Result::*missing);
 
 /// Loops of launches, where counts were asked for.
 std::string iterations_section(const RunPage& run);

@@ -1,5 +1,6 @@
 #include "output/run_table.hpp"
 
+#include "measure/run_results.hpp"
 #include "output/display_text.hpp"
 #include "output/operation_label.hpp"
 #include "output/run_sections.hpp"
@@ -22,15 +23,15 @@ std::string common_text(const std::string& common, std::size_t width) {
 
 std::string run_table(const RunRecord& record, const Page& page) {
   std::vector<std::string> operations;
-  for (const Result& result : record.results) operations.push_back(one_line(result.operation));
+  for (const Result& result : results_of(record)) operations.push_back(one_line(to_string(result.subject)));
   OperationLabels names = label_operations(operations);
   ConditionLabels labels = label_conditions(record);
   std::vector<std::size_t> rows = shown_rows(record, labels, page);
   const RunPage run{record, std::move(labels), std::move(names.labels), std::move(rows), page};
-  const bool several = record.results.size() > 1;
+  const bool several = record.entries.size() > 1;
   std::string text = device_note(run);
   append_section(text, run_header(run));
-  if (record.results.empty()) {
+  if (record.entries.empty()) {
     append_section(text, "Nothing was measured.\n");
   } else if (several) {
     text += common_text(names.common, page.width);
@@ -39,7 +40,9 @@ std::string run_table(const RunRecord& record, const Page& page) {
   } else {
     append_section(text, single_operation_table(run));
   }
+  append_section(text, reference_clock_section(run));
   append_section(text, kernels_section(run));
+  append_section(text, counters_section(run));
   append_section(text, iterations_section(run));
   append_section(text, sequence_section(run));
   append_section(text, record_section(run));

@@ -65,11 +65,13 @@ std::int64_t count(const SelftestRecord& record, Verdict verdict) {
 }
 
 std::string verdict_line(const SelftestRecord& record) {
-  const std::int64_t passed = count(record, Verdict::passed), missed = count(record, Verdict::missed);
+  const std::int64_t passed = count(record, Verdict::passed), missed = count(record, Verdict::missed),
+                     open = count(record, Verdict::inconclusive);
   const char* word = missed > 0 ? "MISSED" : passed == 0 || record.interrupted ? "NOT PROVEN" : "PASSED";
-  std::string text = fmt::format("**{}**: {} of {} missed, {} skipped, in {}", word, missed,
-                                 counted(passed + missed, "line"), count(record, Verdict::skipped),
-                                 duration_text(record.duration));
+  std::string text = fmt::format("**{}**: {} of {} missed, {}{} skipped, in {}", word, missed,
+                                 counted(passed + missed + open, "line"),
+                                 open > 0 ? fmt::format("{} inconclusive, ", open) : std::string(),
+                                 count(record, Verdict::skipped), duration_text(record.duration));
   if (record.interrupted) text += "; interrupted: these are the proofs so far";
   return text;
 }
@@ -93,18 +95,18 @@ std::string not_passed(const SelftestRecord& record, std::size_t width) {
   return text;
 }
 
-std::string counts_of_proofs(const SelftestRecord& record, std::size_t width) {
+std::string counts_of_proofs(const SelftestRecord& record, Verdict verdict, const std::string& lead,
+                             std::size_t width) {
   std::vector<std::string> parts, groups;
   for (const ProofLine& line : record.lines) {
     if (std::ranges::find(groups, line.group) == groups.end()) groups.push_back(line.group);
   }
   for (const std::string& group : groups) {
-    const auto passed = std::ranges::count_if(record.lines, [&](const ProofLine& line) {
-      return line.group == group && line.verdict == Verdict::passed;
-    });
-    parts.push_back(fmt::format("{} {}", group, passed));
+    const auto lines = std::ranges::count_if(
+        record.lines, [&](const ProofLine& line) { return line.group == group && line.verdict == verdict; });
+    if (lines > 0 || verdict == Verdict::passed) parts.push_back(fmt::format("{} {}", group, lines));
   }
-  return parts.empty() ? std::string() : wrapped("Lines that passed: " + joined(parts) + ".", width);
+  return parts.empty() ? std::string() : wrapped(lead + joined(parts) + ".", width);
 }
 
 std::string title(const SelftestRecord& record) {
@@ -149,7 +151,9 @@ std::string selftest_summary(const SelftestRecord& record, std::size_t width) {
       wrapped(verdict_line(record) + ".", width) + wrapped("selftest on " + title(record) + '.', width);
   const std::string others = not_passed(record, width);
   if (!others.empty()) text += '\n' + others;
-  return text + '\n' + counts_of_proofs(record, width) +
+  return text + '\n' + counts_of_proofs(record, Verdict::passed, "Lines that passed: ", width) +
+         counts_of_proofs(record, Verdict::inconclusive,
+                          "Inconclusive, as so few trials fit the target and its opposite: ", width) +
          "Every line: --details, --markdown FILE or --json FILE.\n";
 }
 

@@ -1,4 +1,4 @@
-// What `jitterscope selftest` prints and writes.
+// What `jitterscope selftest` prints.
 #pragma once
 
 #include <span>
@@ -17,9 +17,6 @@ std::string selftest_table(const selftest::SelftestRecord& record);
 
 /// That table under machine, versions, date and command: a section of docs/evidence/truth.md.
 std::string selftest_markdown(const selftest::SelftestRecord& record);
-
-/// docs/selftest.schema.json describes it.
-std::string selftest_json(const selftest::SelftestRecord& record);
 
 /// The proofs that can be named by --only.
 std::string proofs_table(std::span<const selftest::Proof> proofs, std::size_t width = kPageWidth);

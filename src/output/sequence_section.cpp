@@ -41,13 +41,13 @@ std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& 
   std::vector<TableColumn> alone;
   for (const std::string& heading : headings_alone(run.labels)) alone.push_back({heading, Align::right, {}});
   for (const LayerInSequence& layer : layers) {
-    const Result& result = run.record.results[layer.result];
+    const RunEntry& entry = run.record.entries[layer.result];
     number.cells.push_back(std::to_string(layer.result + 1));
-    name.cells.push_back(result.layers.empty() ? run.names[layer.result] : one_line(result.layers.front()));
+    name.cells.push_back(entry.layers.empty() ? run.names[layer.result] : one_line(entry.layers.front()));
     calls.cells.push_back(std::to_string(layer.calls));
     place.cells.push_back(run.page.details ? place_text(layer) : estimate_text(layer.in_place));
     for (std::size_t i = 0; i < alone.size(); ++i) {
-      const Measurement* measurement = find_measurement(result, run.labels.conditions[i]);
+      const Measurement* measurement = find_measurement(entry.result, run.labels.conditions[i]);
       alone[i].cells.push_back(measurement ? time_text(measurement->time.median, 0.002)
                                            : std::string(kAbsent));
     }
@@ -127,9 +127,8 @@ std::string left_out_text(const SequenceMeasurement& sequence) {
 
 std::string imprecise_text(const SequenceMeasurement& sequence) {
   if (reached_precision(sequence)) return {};
-  return fmt::format(
-      "In sequence, the pass or more than one call in ten did not reach the precision asked, ± {}.",
-      percent_text(sequence.precision_asked));
+  return fmt::format("In sequence, the pass or more than one call in ten did not reach ± {}.",
+                     percent_text(sequence.precision_asked));
 }
 
 }  // namespace

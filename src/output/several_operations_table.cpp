@@ -7,7 +7,7 @@
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
-#include "output/run_rates.hpp"
+#include "output/rate_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
 
@@ -33,9 +33,9 @@ std::string plain_text(const TimeEstimate& time) {
                             : time_text(time.median);
 }
 
-std::string layer_text(const Result& result) {
-  const std::string name = result.layers.empty() ? std::string(kAbsent) : one_line(result.layers.front());
-  return result.count > 1 ? fmt::format("{}× {}", result.count, name) : name;
+std::string layer_text(const RunEntry& entry) {
+  const std::string name = entry.layers.empty() ? std::string(kAbsent) : one_line(entry.layers.front());
+  return entry.count > 1 ? fmt::format("{}× {}", entry.count, name) : name;
 }
 
 // A model's total in one condition. The layers' errors are added, not taken as independent: the clock is
@@ -45,14 +45,14 @@ std::string total_text(const RunRecord& record, const Conditions& conditions, bo
   TimeEstimate total;
   total.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
   bool complete = true, interval = true;
-  for (const Result& result : record.results) {
-    const Measurement* measurement = find_measurement(result, conditions);
+  for (const RunEntry& entry : record.entries) {
+    const Measurement* measurement = find_measurement(entry.result, conditions);
     if (!measurement || measurement->time.rounds == 0) {
       complete = false;
       continue;
     }
     const TimeEstimate& time = measurement->time;
-    const auto count = static_cast<double>(result.count);
+    const auto count = static_cast<double>(entry.count);
     interval = interval && has_interval(time);
     total.median += count * time.median;
     total.low += count * (time.low - instrument_error(*measurement));
@@ -68,7 +68,7 @@ Columns key_columns(const RunPage& run, bool model) {
       operation{"operation", Align::left, {}, kSpareOperation};
   for (const std::size_t row : run.rows) {
     number.cells.push_back(fmt::format("{}", row + 1));
-    layer.cells.push_back(layer_text(run.record.results[row]));
+    layer.cells.push_back(layer_text(run.record.entries[row]));
     operation.cells.push_back(run.names[row]);
   }
   if (model) return {number, layer, operation};
@@ -84,7 +84,7 @@ Columns time_columns(const RunPage& run, bool model, std::size_t with_precision)
     TableColumn column{run.labels.labels[i], Align::right, {}};
     if (model) column.cells.push_back(total_text(run.record, conditions, i < with_precision));
     for (const std::size_t row : run.rows) {
-      const Result& result = run.record.results[row];
+      const Result& result = run.record.entries[row].result;
       const Measurement* measurement = find_measurement(result, conditions);
       const std::string absent(result.failure.empty() ? kAbsent : "failed");
       column.cells.push_back(!measurement         ? absent
@@ -98,18 +98,18 @@ Columns time_columns(const RunPage& run, bool model, std::size_t with_precision)
 
 const Measurement* first_measurement(const RunPage& run, std::size_t row) {
   if (run.labels.conditions.empty()) return nullptr;
-  return find_measurement(run.record.results[row], run.labels.conditions.front());
+  return find_measurement(run.record.entries[row].result, run.labels.conditions.front());
 }
 
 // Of the model's time in the first condition, as far as it was measured.
 std::vector<std::optional<double>> shares_of_total(const RunPage& run) {
   std::vector<std::optional<Nanoseconds>> times;
   Nanoseconds total;
-  for (std::size_t row = 0; row < run.record.results.size(); ++row) {
+  for (std::size_t row = 0; row < run.record.entries.size(); ++row) {
     const Measurement* measurement = first_measurement(run, row);
     times.emplace_back();
     if (measurement == nullptr) continue;
-    times.back() = static_cast<double>(run.record.results[row].count) * measurement->time.median;
+    times.back() = static_cast<double>(run.record.entries[row].count) * measurement->time.median;
     total += *times.back();
   }
   std::vector<std::optional<double>> shares;
@@ -123,13 +123,12 @@ Columns recorded_columns(const RunPage& run) {
       ratio{"here", Align::right, {}, kSpareRecorded};
   bool any = false;
   for (const std::size_t row : run.rows) {
-    const Result& result = run.record.results[row];
+    const std::optional<Nanoseconds>& time = run.record.entries[row].recorded_time;
     const Measurement* measurement = first_measurement(run, row);
-    any = any || result.recorded_time;
-    recorded.cells.push_back(result.recorded_time ? time_text(*result.recorded_time) : std::string(kAbsent));
-    ratio.cells.push_back(result.recorded_time && measurement
-                              ? change_text(measurement->time.median / *result.recorded_time - 1.0)
-                              : std::string(kAbsent));
+    any = any || time;
+    recorded.cells.push_back(time ? time_text(*time) : std::string(kAbsent));
+    ratio.cells.push_back(time && measurement ? change_text(measurement->time.median / *time - 1.0)
+                                              : std::string(kAbsent));
   }
   return any ? Columns{recorded, ratio} : Columns();
 }
@@ -140,7 +139,7 @@ Columns fact_columns(const RunPage& run) {
       share{std::string(kOfCeiling), Align::right, {}, kSpareCeiling}, bound{"bound by", Align::left, {}},
       launch{"launch", Align::right, {}}, first{"first call", Align::right, {}};
   for (const std::size_t row : run.rows) {
-    const Result& result = run.record.results[row];
+    const Result& result = run.record.entries[row].result;
     const Measurement* measurement = first_measurement(run, row);
     std::optional<AchievedRate> achieved;
     if (measurement) achieved = achieved_rate(result, measurement->time.median, run.record.ceilings);
@@ -149,8 +148,8 @@ Columns fact_columns(const RunPage& run) {
       return time.value() > 0 ? duration_text(time) : std::string(kAbsent);
     };
     clock.cells.push_back(has_clock ? clock_text(measurement->clock->median) : std::string(kAbsent));
-    rate.cells.push_back(achieved ? achieved->rate : std::string(kAbsent));
-    share.cells.push_back(achieved && !achieved->share.empty() ? achieved->share : std::string(kAbsent));
+    rate.cells.push_back(achieved ? rate_text(*achieved) : std::string(kAbsent));
+    share.cells.push_back(achieved && achieved->ceiling_share ? share_text(*achieved) : std::string(kAbsent));
     bound.cells.emplace_back(!achieved ? kAbsent : achieved->compute_bound ? "compute" : "memory");
     launch.cells.push_back(positive(result.launch_cost));
     first.cells.push_back(positive(result.first_call));
@@ -162,15 +161,15 @@ Columns fact_columns(const RunPage& run) {
   return columns;
 }
 
-std::string explain(const ConditionLabels& labels, const std::vector<std::string>& shares, bool model) {
+std::string columns_explained(const ConditionLabels& labels, const std::vector<std::string>& shares,
+                              bool model) {
   std::string explanation;
   if (!labels.conditions.empty()) {
     explanation += "Clock, rate, shares and the nearer ceiling are those of " + labels.labels.front() +
                    "; launch is the host's time for one launch call. ";
   }
-  if (std::ranges::find(shares, kInCache) != shares.end()) {
-    explanation += fmt::format("{} ", kInCacheExplained);
-  }
+  const std::string words = ceiling_words_explained(shares);
+  if (!words.empty()) explanation += words + ' ';
   if (model) {
     explanation +=
         "Share is of the total. The total adds the layers' times, none of the work between them; its ± adds "
@@ -193,7 +192,7 @@ Columns below_total(Columns columns) {
 
 Columns with_total(Columns keys, const RunRecord& record) {
   std::int64_t launches = 0;
-  for (const Result& result : record.results) launches += result.count;
+  for (const RunEntry& entry : record.entries) launches += entry.count;
   keys = below_total(std::move(keys));
   keys[1].cells.front() = fmt::format("all {}", counted(launches, "call"));
   return keys;
@@ -240,9 +239,9 @@ std::string page_table(const RunPage& run, bool model) {
 }
 
 std::string left_out_text(const RunPage& run, bool model) {
-  const std::size_t left_out = run.record.results.size() - run.rows.size();
+  const std::size_t left_out = run.record.entries.size() - run.rows.size();
   if (left_out == 0) return {};
-  const std::size_t all = run.record.results.size();
+  const std::size_t all = run.record.entries.size();
   std::string text =
       fmt::format("The {} slowest of {} operations; the other {}", run.rows.size(), all, left_out);
   if (!model) text += " are left out";
@@ -271,7 +270,7 @@ std::string detailed_tables(const RunPage& run, bool model) {
   }
   text += '\n' + split_tables(short_keys, facts, run.page.width);
   const auto shares = std::ranges::find(facts, kOfCeiling, &TableColumn::heading);
-  const std::string explanation = explain(run.labels, shares->cells, model);
+  const std::string explanation = columns_explained(run.labels, shares->cells, model);
   return explanation.empty() ? text : text + '\n' + wrapped(explanation, run.page.width);
 }
 

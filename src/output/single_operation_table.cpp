@@ -7,9 +7,10 @@
 #include "base/quantity_text.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
-#include "output/run_rates.hpp"
+#include "output/rate_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
+#include "record/words.hpp"
 
 namespace jitterscope {
 namespace {
@@ -21,7 +22,7 @@ std::string quoted_conditions(const RunPage& run, const Conditions& conditions, 
   std::string text = label;
   const bool differs = run.labels.conditions.size() > 1;
   if (conditions.data != DataKind::normal) {
-    const std::string data(to_string(conditions.data));
+    const std::string data(data_word(conditions));
     if (!differs || label.find(data) == std::string::npos) text += ' ' + data;
   }
   if (conditions.queue != QueueMode::saturated) {
@@ -35,9 +36,11 @@ std::string quoted_conditions(const RunPage& run, const Conditions& conditions, 
 // all that a number needs to be quoted, in one line however wide the page is.
 std::string line_to_quote(const RunPage& run) {
   const Measurement& measurement =
-      *find_measurement(run.record.results.front(), run.labels.conditions.front());
+      *find_measurement(run.record.entries.front().result, run.labels.conditions.front());
   const TimeEstimate& time = measurement.time;
-  std::vector<std::string> parts = {estimate_text(time)};
+  std::vector<std::string> parts = {has_interval(time) && !reads_as_plus_minus(time)
+                                        ? time_text(time.median, time.precision())
+                                        : estimate_text(time)};
   if (has_interval(time)) {
     parts[0] += fmt::format(" (95 % interval {}", time_range_text(time.low, time.high, time.precision()));
     const Nanoseconds error = instrument_error(measurement);
@@ -45,6 +48,9 @@ std::string line_to_quote(const RunPage& run) {
     parts[0] += ')';
   }
   parts.push_back(quoted_conditions(run, measurement.conditions, run.labels.labels.front()));
+  if (!measurement.processes.empty()) {
+    parts.push_back(fmt::format("{} processes", measurement.processes.size()));
+  }
   if (!has_settled(measurement)) parts.emplace_back("not steady");
   if (measurement.clock) parts.push_back(clock_text(measurement.clock->median));
   if (!run.record.device.name.empty()) parts.push_back(one_line(run.record.device.name));
@@ -89,7 +95,8 @@ std::vector<TableColumn> columns_of(const RunPage& run,
                                     const std::function<std::vector<Cell>(const Measurement&)>& cells_of) {
   std::vector<TableColumn> columns;
   for (const Conditions& conditions : run.labels.conditions) {
-    const std::vector<Cell> cells = cells_of(*find_measurement(run.record.results.front(), conditions));
+    const std::vector<Cell> cells =
+        cells_of(*find_measurement(run.record.entries.front().result, conditions));
     columns.resize(cells.size());
     for (std::size_t i = 0; i < cells.size(); ++i) {
       columns[i].heading = cells[i].heading;
@@ -103,25 +110,35 @@ std::vector<TableColumn> columns_of(const RunPage& run,
 
 TableColumn condition_column(const RunPage& run) { return {"conditions", Align::left, run.labels.labels}; }
 
+// What the interval is made of: of one process what it adds itself, of several how far they lie apart.
+Cell spread_cell(const Measurement& measurement) {
+  if (!measurement.processes.empty()) {
+    return {"processes differ by", percent_text(measurement.process_variation.placed)};
+  }
+  const double own = measurement.repeatability.precision();
+  return {"this process alone", std::isfinite(own) ? "± " + percent_text(own) : ""};
+}
+
 std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement) {
   const TimeEstimate& time = measurement.time;
   const Distribution& launches = measurement.launches;
   // Single launches spread more than the median is uncertain: four digits say all of it.
   const double spread_precision = std::max(time.precision(), 0.002);
-  const auto rate = achieved_rate(run.record.results.front(), time.median, run.record.ceilings);
+  const auto rate = achieved_rate(run.record.entries.front().result, time.median, run.record.ceilings);
   const bool any = launches.values > 0;
   std::vector<Cell> cells = {
       {"median", estimate_text(time)},
       {"95 % interval", has_interval(time) ? time_range_text(time.low, time.high, time.precision()) : "", 3},
       {"p5–p95", any ? time_range_text(launches.p5, launches.p95, spread_precision) : "", 4}};
   if (run.page.details) {
+    cells.push_back(spread_cell(measurement));
     cells.push_back({"minimum", any ? time_text(launches.minimum, spread_precision) : ""});
     cells.push_back({"maximum", any ? time_text(launches.maximum, spread_precision) : ""});
   } else {
     cells.push_back({"clock", measurement.clock ? clock_text(measurement.clock->median) : "", 1});
   }
-  cells.push_back({"rate", rate ? rate->rate : "", 1});
-  cells.push_back({"of ceiling", rate ? rate->share : "", 2});
+  cells.push_back({"rate", rate ? rate_text(*rate) : "", 1});
+  cells.push_back({"of ceiling", rate ? share_text(*rate) : "", 2});
   return cells;
 }
 
@@ -133,24 +150,41 @@ std::string times_table(const RunPage& run) {
   std::string text = run.page.details ? split_tables({all.front()}, columns, run.page.width)
                                       : fitted_table(all, run.page.width);
   const std::vector<std::string>& shares = columns.back().cells;
-  if (std::ranges::find(shares, kInCache) != shares.end())
-    text += '\n' + wrapped(std::string(kInCacheExplained), run.page.width);
+  const std::string explained = ceiling_words_explained(shares);
+  if (!explained.empty()) text += '\n' + wrapped(explained, run.page.width);
   return text;
 }
 
 std::string reference_text(const Measurement& measurement) {
   if (!measurement.at_reference_clock) return {};
   const TimeAtReferenceClock& at = *measurement.at_reference_clock;
-  const double precision = (at.high - at.low) / at.time / 2;
-  return fmt::format("{} ± {} at {}", time_text(at.time, precision), percent_text(precision),
-                     clock_text(at.reference));
+  return fmt::format("{} at {}{}", estimate_text({at.time, at.low, at.high, measurement.time.rounds}),
+                     clock_text(at.reference), at.extrapolated ? ", extrapolated" : "");
+}
+
+// Nothing where it may be half of the time or more, either way.
+std::string clock_share_text(const Measurement& measurement) {
+  constexpr double kWellKnown = 0.1, kKnown = 0.5;
+  if (!measurement.at_reference_clock) return {};
+  const TimeAtReferenceClock& at = *measurement.at_reference_clock;
+  const double low = std::max(0.0, at.clock_share - 2.0 * at.clock_share_error);
+  const double high = std::min(1.0, at.clock_share + 2.0 * at.clock_share_error);
+  if (high - low > kKnown) return {};
+  if (high - low > kWellKnown) {
+    return fmt::format("{:.0f}–{:.0f} % of the time follows the clock", 100 * low, 100 * high);
+  }
+  std::string share = percent_text(at.clock_share) + " of the time follows the clock";
+  if (at.clock_share >= 1.0) return share;
+  return fmt::format("{}; {} does not", share, time_text(at.fixed_part, 0.02));
 }
 
 std::string instrument_text(const Measurement& measurement) {
   const InstrumentConstant& constant = measurement.constant;
   std::string text(to_string(measurement.instrument));
-  if (constant.value.value() != 0 || constant.uncertainty.value() != 0) {
+  if (constant.value > Nanoseconds(0)) {
     text += ", less " + time_with_error_text(constant.value, constant.uncertainty);
+  } else if (constant.uncertainty > Nanoseconds(0)) {
+    text += ", ± " + time_text(constant.uncertainty, 0.05);
   }
   return text;
 }
@@ -179,7 +213,8 @@ std::string remarks(const RunPage& run) {
   const ConditionLabels& labels = run.labels;
   std::string text;
   for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
-    const Measurement& measurement = *find_measurement(run.record.results.front(), labels.conditions[i]);
+    const Measurement& measurement =
+        *find_measurement(run.record.entries.front().result, labels.conditions[i]);
     if (measurement.modes.size() > 1) {
       std::vector<std::string> modes;
       for (const Mode& mode : measurement.modes) {
@@ -195,13 +230,8 @@ std::string remarks(const RunPage& run) {
                                   duration_text(steadiness.watched)),
                       run.page.width);
     }
-    const TimeAtReferenceClock* at =
-        measurement.at_reference_clock ? &*measurement.at_reference_clock : nullptr;
-    if (at) {
-      text += wrapped(fmt::format("{}: {} of the time follows the clock; {} does not.", labels.labels[i],
-                                  percent_text(at->clock_share), time_text(at->fixed_part, 0.02)),
-                      run.page.width);
-    }
+    const std::string share = clock_share_text(measurement);
+    if (!share.empty()) text += wrapped(fmt::format("{}: {}.", labels.labels[i], share), run.page.width);
   }
   return text;
 }
@@ -209,8 +239,8 @@ std::string remarks(const RunPage& run) {
 }  // namespace
 
 std::string single_operation_table(const RunPage& run) {
-  const Result& result = run.record.results.front();
-  const std::string operation = one_line(result.operation), title = one_line(run.record.title);
+  const Result& result = run.record.entries.front().result;
+  const std::string operation = one_line(to_string(result.subject)), title = one_line(run.record.title);
   const bool any = !run.labels.conditions.empty();
   std::string text;
   if (any) text += "**" + (title.empty() ? operation : title) + "**\n" + line_to_quote(run) + '\n';

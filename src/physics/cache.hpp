@@ -8,10 +8,6 @@
 
 namespace jitterscope::physics {
 
-struct Traffic {
-  Bytes accessed, read_misses, write_backs;
-};
-
 /// Least recently used first out, by buffers: each is swept from its beginning, so that what is left of a
 /// buffer is its end, and a sweep of more than fits evicts what it is about to need.
 class Cache {

@@ -14,6 +14,10 @@ const Parameters& Machine::parameters() const { return state_->parameters; }
 Buffer Machine::allocate(Bytes size) { return state_->cache.allocate(size); }
 void Machine::release(Buffer buffer) { state_->cache.release(buffer); }
 
+void Machine::choose_placements(std::uint64_t number) {
+  state_->placement = Random(state_->placement_seed ^ Random(number).next());
+}
+
 double Machine::draw_placement() {
   const double normal = state_->placement.normal();
   return state_->parameters.has(Mechanism::placement) ? 1.0 + state_->parameters.placement.sd * normal : 1.0;

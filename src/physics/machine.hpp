@@ -32,10 +32,16 @@ struct KernelWork {
   bool helper = false;   ///< gate, stamp, eviction: exact, no noise
 };
 
+/// What the L2 cache is asked for, and what of it goes to DRAM.
+struct Traffic {
+  Bytes accessed, read_misses, write_backs;
+};
+
 /// One kernel as it really ran: the truth that instruments only estimate.
 struct Execution {
   Nanoseconds start, end;
   Cycles cycles;
+  Traffic traffic = {};
   Nanoseconds time() const { return end - start; }
 };
 
@@ -61,6 +67,8 @@ class Machine {
 
   Buffer allocate(Bytes size);
   void release(Buffer buffer);
+  /// Factors that are drawn from now on follow from this number.
+  void choose_placements(std::uint64_t number);
   /// A placement factor for operands allocated now.
   double draw_placement();
 

@@ -28,7 +28,8 @@ Machine::State::State(const Parameters& all, std::uint64_t seed)
       clocks(all),
       cache(all),
       other_process(all, seed),
-      placement(stream_of(seed, Mechanism::placement)),
+      placement_seed(stream_of(seed, Mechanism::placement).next()),
+      placement(placement_seed),
       sensors(all, seed),
       power_(all, clocks),
       wandering_(all, seed),
@@ -140,13 +141,12 @@ double Machine::State::factor_of(const KernelWork& work) {
   return work.accesses.empty() ? 1.0 : factor * work.placement;
 }
 
-Load Machine::State::load_of(const KernelWork& work) {
+Load Machine::State::load_of(const KernelWork& work, const Traffic& traffic) const {
   Load load;
   load.compute = work.compute;
   load.fixed = work.fixed;
   load.activity = work.activity;
   if (work.accesses.empty()) return load;
-  const Traffic traffic = cache.access(work.accesses);
   const Celsius refresh = parameters.memory.refresh_temperature;
   const bool hot =
       parameters.has(Mechanism::thermal) && refresh > Celsius(0) && temperature_.value() > refresh;
@@ -174,7 +174,8 @@ Execution Machine::State::run(const KernelWork& work, Nanoseconds earliest) {
   wandering_.wake(now - idle_from_);
   idle_ramp_.start_work(now);
   choose_clock();
-  Load load = load_of(work);
+  const Traffic traffic = cache.access(work.accesses);
+  Load load = load_of(work, traffic);
   const double factor = factor_of(work);
   const Nanoseconds memory = load.memory, start = now;
   const Cycles first_cycle = cycles;
@@ -197,7 +198,7 @@ Execution Machine::State::run(const KernelWork& work, Nanoseconds earliest) {
     if (at_control) control(Nanoseconds(0));
   }
   idle_from_ = now;
-  return {.start = start, .end = now, .cycles = cycles - first_cycle};
+  return {.start = start, .end = now, .cycles = cycles - first_cycle, .traffic = traffic};
 }
 
 }  // namespace jitterscope::physics

@@ -28,13 +28,14 @@ struct Machine::State {
   ClockTable clocks;
   Cache cache;
   OtherProcess other_process;
+  std::uint64_t placement_seed;
   Random placement;
   SensorReader sensors;
   Nanoseconds now;
   Cycles cycles;
 
  private:
-  Load load_of(const KernelWork& work);
+  Load load_of(const KernelWork& work, const Traffic& traffic) const;
   double factor_of(const KernelWork& work);
   void advance_running(const OperatingPoint& point, Nanoseconds until, Nanoseconds dwelt);
   void advance_resting(Nanoseconds until);

@@ -6,8 +6,7 @@
 #include <map>
 
 #include "base/kernel_name.hpp"
-#include "device/cuda/operations/batch_norm_rules.hpp"
-#include "device/cuda/operations/pytorch_rules.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope {
 namespace {
@@ -18,9 +17,8 @@ bool is_library_call(const Layer& layer) {
   const Operation::Parameters& parameters = layer.operation.parameters();
   if (std::holds_alternative<Attention>(parameters))
     return layer.source.find("cudnn_attention") != std::string::npos;
-  if (const auto* convolution = std::get_if<Conv2d>(&parameters))
-    return cuda::pytorch_uses_cudnn(*convolution);
-  if (const auto* norm = std::get_if<BatchNorm>(&parameters)) return cuda::is_cudnn_batch_norm(*norm);
+  if (const auto* convolution = std::get_if<Conv2d>(&parameters)) return pytorch_uses_cudnn(*convolution);
+  if (const auto* norm = std::get_if<BatchNorm>(&parameters)) return pytorch_uses_cudnn(*norm);
   return std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
 }
 

@@ -145,10 +145,6 @@ RecordingRequest recording_request(std::string_view target) {
   return request;
 }
 
-std::string pytorch_device(std::string_view device_id) {
-  return device_id.starts_with("cuda") ? std::string(device_id) : "cpu";
-}
-
 PytorchRecording read_recording(const std::string& trace, const std::string& log) {
   PytorchRecording recording;
   recording.trace = import_file(trace, {});

@@ -14,7 +14,7 @@ struct RecordingRequest {
   std::string model;
   ModelOptions options;  ///< batch, dtype and layout apply
   std::string python = "python3";
-  std::string device = "cuda";  ///< PyTorch's word, as of pytorch_device()
+  std::string device = "cuda";  ///< PyTorch's word, as of DeviceCapabilities
   std::function<bool()> interrupted;
 };
 
@@ -29,9 +29,6 @@ struct PytorchRecording {
 /// Of `resnet18:batch=4,dtype=f16`. Throws UsageError for a network or an option that PyTorch's side does not
 /// have.
 RecordingRequest recording_request(std::string_view target);
-
-/// PyTorch's word for a device of this program: the same GPU, or the host.
-std::string pytorch_device(std::string_view device_id);
 
 /// Runs PyTorch as another process. Throws MissingError with PyTorch's own words where it, or a package of
 /// it, is not there, UsageError where the script knows less than recording_request(), FailedError where a

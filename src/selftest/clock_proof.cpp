@@ -6,8 +6,8 @@
 
 #include "base/quantity_text.hpp"
 #include "measure/gate_guard.hpp"
-#include "selftest/lines.hpp"
 #include "selftest/proof_context.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 
 namespace jitterscope::selftest {

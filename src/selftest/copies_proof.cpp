@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "base/quantity_text.hpp"
-#include "selftest/lines.hpp"
 #include "selftest/proof_context.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 
 namespace jitterscope::selftest {

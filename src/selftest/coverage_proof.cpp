@@ -31,12 +31,12 @@ std::vector<Scene> modelled_scenes() {
 
 ProofLine time_line(const Sample& sample, const Scene& scene) {
   const Nanoseconds truth = true_time(sample, scene.gpu);
-  Share held;
+  Frequency held;
   double precision = 0.0;
-  for (const Trial& trial : sample.trials) {
+  for (const SimulatedRun& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
     held.add(holds_time(measurement, scene.gpu, truth));
-    precision += measurement.time.precision() / static_cast<double>(sample.trials.size());
+    precision += measurement.repeatability.precision() / static_cast<double>(sample.trials.size());
   }
   return coverage_line("time: " + scene.name, held, kLowest, kHighest,
                        fmt::format("truth {}, ±{} on average", time_text(truth), percent_text(precision)));
@@ -50,7 +50,7 @@ struct TrueLine {
 std::optional<statistics::InverseClockFit> true_fit(const Sample& sample, const physics::Parameters& gpu,
                                                     double reference) {
   TrueLine all;
-  for (const Trial& trial : sample.trials) {
+  for (const SimulatedRun& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
     const Nanoseconds error = constant_error(measurement, gpu);
     for (const Round& round : measurement.rounds) {
@@ -62,13 +62,13 @@ std::optional<statistics::InverseClockFit> true_fit(const Sample& sample, const 
 }
 
 std::optional<ProofLine> reference_clock_line(const Sample& sample, const Scene& scene) {
-  const Trial& first = sample.trials.front();
+  const SimulatedRun& first = sample.trials.front();
   if (!first.result.measurements.front().clock) return std::nullopt;
   const double clock = first.result.measurements.front().clock->median.value();
   const auto fit = true_fit(sample, scene.gpu, clock);
   if (!fit) return std::nullopt;
-  Share held;
-  for (const Trial& trial : sample.trials) {
+  Frequency held;
+  for (const SimulatedRun& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
     if (!measurement.at_reference_clock) continue;
     const TimeAtReferenceClock& time = *measurement.at_reference_clock;
@@ -85,8 +85,8 @@ std::optional<ProofLine> reference_clock_line(const Sample& sample, const Scene&
 
 ProofLine constant_line(const Sample& sample, const Scene& scene) {
   const Nanoseconds truth = true_events_constant(scene.gpu);
-  Share held;
-  for (const Trial& trial : sample.trials) {
+  Frequency held;
+  for (const SimulatedRun& trial : sample.trials) {
     const InstrumentConstant& constant = trial.calibration.events;
     held.add(constant.value - constant.scatter <= truth && truth <= constant.value + constant.scatter);
   }

@@ -1,6 +1,6 @@
 // Kernels that spin for known cycles: the cycles that the tool reports are its time times its clock.
-#include "selftest/lines.hpp"
 #include "selftest/proof_context.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 
 namespace jitterscope::selftest {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "selftest/trial.hpp"
+#include "selftest/simulated_run.hpp"
 
 namespace jitterscope::selftest {
 

@@ -9,8 +9,8 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "selftest/frequency.hpp"
 #include "selftest/proofs.hpp"
-#include "selftest/shares.hpp"
 
 namespace jitterscope::selftest {
 namespace {
@@ -20,7 +20,7 @@ constexpr double kSensitivity = 0.9, kFalseAlarms = 0.01;
 // nearer.
 constexpr double kLeastEffect = 0.0062, kMostEffect = 0.0138;
 
-bool has_finding(const Trial& trial, const std::string& id) {
+bool has_finding(const SimulatedRun& trial, const std::string& id) {
   const auto is_it = [&](const Finding& finding) { return finding.id == id; };
   return std::ranges::any_of(trial.result.findings, is_it) ||
          std::ranges::any_of(trial.machine_findings, is_it);
@@ -32,8 +32,8 @@ double mean_of(const std::vector<double>& values) {
 
 double mean_time(const Scene& scene, std::uint64_t seed) {
   std::vector<double> times;
-  run_trial(scene, seed,
-            [&](const physics::Execution& execution) { times.push_back(execution.time().value()); });
+  simulate_run(scene, seed,
+               [&](const physics::Execution& execution) { times.push_back(execution.time().value()); });
   return mean_of(times);
 }
 
@@ -51,7 +51,7 @@ class Trials {
   std::size_t total_, number_ = 0;
 };
 
-ProofLine sensitivity_line(const DetectorScene& scene, const Share& seen,
+ProofLine sensitivity_line(const DetectorScene& scene, const Frequency& seen,
                            const std::vector<double>& effects) {
   if (!scene.is_measured_effect) {
     return at_least_line("seen, " + scene.id, seen, kSensitivity, true, scene.cause);
@@ -64,23 +64,23 @@ ProofLine sensitivity_line(const DetectorScene& scene, const Share& seen,
 }
 
 ProofLine prove_sensitivity(Trials& trials, const DetectorScene& scene, const DetectorPlan& plan) {
-  Share seen;
+  Frequency seen;
   std::vector<double> effects;
   for (std::size_t i = 0; i < plan.trials; ++i) {
     const std::uint64_t seed = trials.begin("seen", scene.id);
-    seen.add(has_finding(run_trial(scene.with, seed), scene.id));
+    seen.add(has_finding(simulate_run(scene.with, seed), scene.id));
     if (scene.is_measured_effect && i < plan.effects) effects.push_back(true_effect(scene, seed));
   }
   return sensitivity_line(scene, seen, effects);
 }
 
 std::vector<ProofLine> prove_silence(Trials& trials, const DetectorPlan& plan) {
-  std::vector<Share> alarms(plan.scenes.size());
+  std::vector<Frequency> alarms(plan.scenes.size());
   std::vector<std::string> names;
   for (const Scene& scene : plan.quiet) names.push_back(scene.name);
   for (std::size_t i = 0; i < plan.trials; ++i) {
     const Scene& scene = plan.quiet[i % plan.quiet.size()];
-    const Trial trial = run_trial(scene, trials.begin("false alarms", scene.name));
+    const SimulatedRun trial = simulate_run(scene, trials.begin("false alarms", scene.name));
     for (std::size_t k = 0; k < alarms.size(); ++k) alarms[k].add(has_finding(trial, plan.scenes[k].id));
   }
   std::vector<ProofLine> lines;

@@ -7,8 +7,9 @@
 
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
-#include "selftest/lines.hpp"
+#include "selftest/frequency.hpp"
 #include "selftest/proof_context.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 #include "selftest/sample_operations.hpp"
 #include "statistics/binomial.hpp"
@@ -20,33 +21,32 @@ constexpr int kPairs = 12;
 // Two estimates with the same normal error differ by less than 1.96 of it with probability
 // 2·Φ(1.96/√2) - 1 = 0.834, not 0.95: the second one errs as well.
 constexpr double kExpectedShare = 0.834;
-constexpr double kPairsLevel = 0.01;
 constexpr std::string_view kTarget = "83 % or more";
 
 struct Pairs {
-  std::int64_t inside = 0, total = 0;
+  Frequency inside;
   double largest_distance = 0.0;  ///< relative
 
   void add(const TimeEstimate& first, const TimeEstimate& second) {
-    ++total;
-    if (second.median >= first.low && second.median <= first.high) ++inside;
+    inside.add(second.median >= first.low && second.median <= first.high);
     largest_distance = std::max(largest_distance, std::abs(second.median / first.median - 1.0));
   }
 };
 
 ProofLine pairs_line(const Operation& operation, const Pairs& pairs) {
-  const double share = static_cast<double>(pairs.inside) / static_cast<double>(pairs.total);
-  const statistics::Interval interval = statistics::clopper_pearson(pairs.inside, pairs.total);
-  const double probability = statistics::probability_of_at_most(pairs.inside, pairs.total, kExpectedShare);
+  const Frequency& inside = pairs.inside;
+  const statistics::Interval interval = statistics::clopper_pearson(inside.hits, inside.trials);
+  const double probability = statistics::probability_of_at_most(inside.hits, inside.trials, kExpectedShare);
   return judged_line(
       operation.text(), std::string(kTarget),
-      fmt::format("{} of {}: {:.0f} % ({:.0f}–{:.0f} %)", pairs.inside, pairs.total, share * 100,
+      fmt::format("{} of {}: {:.0f} % ({:.0f}–{:.0f} %)", inside.hits, inside.trials, inside.value() * 100,
                   interval.low * 100, interval.high * 100),
-      {ValueKind::share, share, interval.low, interval.high}, probability >= kPairsLevel,
-      fmt::format("second estimates within the first one's 95 % interval, with the exact 95 % interval of "
-                  "their share; so few have a probability of {:.2g} where intervals are right, and it misses "
-                  "below 0.01; largest distance {}",
-                  probability, percent_text(pairs.largest_distance)));
+      {ValueKind::share, inside.value(), interval.low, interval.high}, verdict_on(inside, kExpectedShare),
+      fmt::format(
+          "second estimates within the first one's 95 % interval, with the exact 95 % interval of "
+          "their share; so few have a probability of {:.2g} where intervals are right; largest distance "
+          "{}",
+          probability, percent_text(pairs.largest_distance)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ std::string_view to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::passed: return "passed";
     case Verdict::missed: return "missed";
+    case Verdict::inconclusive: return "inconclusive";
     case Verdict::skipped: return "skipped";
   }
   return "";

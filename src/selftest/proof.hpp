@@ -13,7 +13,12 @@ namespace jitterscope::selftest {
 
 class ProofContext;
 
-enum class Verdict { passed, missed, skipped };
+enum class Verdict {
+  passed,
+  missed,
+  inconclusive,  ///< what was seen fits the target, and what would refute it as well
+  skipped,
+};
 std::string_view to_string(Verdict);
 
 /// What a line's value counts: JSON gives it by this name.

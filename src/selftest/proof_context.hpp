@@ -31,7 +31,6 @@ class ProofContext {
 
   Device& device() { return device_; }
   const DeviceDescription& description() const { return description_; }
-  bool is_cpu() const { return description_.id == "cpu"; }
   /// Calibrated at its first use.
   Session& session();
   const ProofOptions& options() const { return options_; }

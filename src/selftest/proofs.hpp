@@ -26,7 +26,9 @@ std::vector<ProofLine> prove_clock(ProofContext& context);
 std::vector<ProofLine> prove_trace(ProofContext& context);
 std::vector<ProofLine> prove_pairs(ProofContext& context);
 std::vector<ProofLine> prove_detectors(ProofContext& context);
-std::vector<ProofLine> prove_same_code(ProofContext& context);
+std::vector<ProofLine> prove_comparison(ProofContext& context);
+std::vector<ProofLine> prove_explain(ProofContext& context);
 std::vector<ProofLine> prove_width(ProofContext& context);
+std::vector<ProofLine> prove_next_process(ProofContext& context);
 
 }  // namespace jitterscope::selftest

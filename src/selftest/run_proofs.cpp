@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "jitterscope/error.hpp"
-#include "selftest/lines.hpp"
+#include "selftest/proof_lines.hpp"
 
 namespace jitterscope::selftest {
 namespace {

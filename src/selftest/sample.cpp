@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "selftest/lines.hpp"
+#include "selftest/proof_lines.hpp"
 #include "statistics/binomial.hpp"
 
 namespace jitterscope::selftest {
@@ -14,7 +14,7 @@ Sample run_trials(ProofContext& context, const Scene& scene, std::string_view pr
   sample.scene = scene.name;
   for (std::size_t i = 0; i < count; ++i) {
     context.begin_step(i, count, scene.name);
-    sample.trials.push_back(run_trial(scene, trial_seed(context.seed(), proof, i)));
+    sample.trials.push_back(simulate_run(scene, trial_seed(context.seed(), proof, i)));
   }
   return sample;
 }
@@ -34,11 +34,11 @@ Nanoseconds constant_error(const Measurement& measurement, const physics::Parame
 
 Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu) {
   std::size_t rounds = SIZE_MAX;
-  for (const Trial& trial : sample.trials) {
+  for (const SimulatedRun& trial : sample.trials) {
     rounds = std::min(rounds, trial.result.measurements.front().rounds.size());
   }
   std::vector<double> times;
-  for (const Trial& trial : sample.trials) {
+  for (const SimulatedRun& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
     const Nanoseconds error = constant_error(measurement, gpu);
     for (std::size_t i = 0; i < rounds; ++i) {
@@ -50,10 +50,11 @@ Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu) {
 
 bool holds_time(const Measurement& measurement, const physics::Parameters& gpu, Nanoseconds truth) {
   const Nanoseconds error = constant_error(measurement, gpu);
-  return measurement.time.low + error <= truth && truth <= measurement.time.high + error;
+  const TimeEstimate& own = measurement.repeatability;  // truth and constant are known apart
+  return own.low + error <= truth && truth <= own.high + error;
 }
 
-ProofLine coverage_line(std::string name, const Share& held, double lowest, double highest,
+ProofLine coverage_line(std::string name, const Frequency& held, double lowest, double highest,
                         std::string note) {
   const statistics::Interval interval = statistics::clopper_pearson(held.hits, held.trials);
   const std::string target = highest < 1.0 ? fmt::format("{:.0f}–{:.0f} %", 100 * lowest, 100 * highest)
@@ -62,7 +63,7 @@ ProofLine coverage_line(std::string name, const Share& held, double lowest, doub
                                            100 * interval.low, 100 * interval.high, held.trials);
   return judged_line(std::move(name), target, measured,
                      {ValueKind::share, held.value(), interval.low, interval.high},
-                     interval.high >= lowest && interval.low <= highest, std::move(note));
+                     interval.low > highest ? Verdict::missed : verdict_on(held, lowest), std::move(note));
 }
 
 }  // namespace jitterscope::selftest

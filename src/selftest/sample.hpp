@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "selftest/frequency.hpp"
 #include "selftest/proof.hpp"
 #include "selftest/proof_context.hpp"
-#include "selftest/shares.hpp"
-#include "selftest/trial.hpp"
+#include "selftest/simulated_run.hpp"
 
 namespace jitterscope::selftest {
 
 struct Sample {
   std::string scene;
-  std::vector<Trial> trials;  ///< each with one measurement
+  std::vector<SimulatedRun> trials;  ///< each with one measurement
 };
 
 /// Steps `first` to `first + count` of `total`, told to the user. Throws InterruptedError.
@@ -34,6 +34,7 @@ Nanoseconds true_time(const Sample& sample, const physics::Parameters& gpu);
 bool holds_time(const Measurement& measurement, const physics::Parameters& gpu, Nanoseconds truth);
 
 /// A line that passes where the exact interval of the share of intervals that hold meets [lowest, highest].
-ProofLine coverage_line(std::string name, const Share& held, double lowest, double highest, std::string note);
+ProofLine coverage_line(std::string name, const Frequency& held, double lowest, double highest,
+                        std::string note);
 
 }  // namespace jitterscope::selftest

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/random.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope::selftest {
@@ -13,5 +14,8 @@ std::vector<Operation> sample_operations(const DeviceDescription& device);
 
 /// The short product, of which launch and kernel are equally long.
 Operation short_product(const DeviceDescription& device);
+
+/// One of the kinds of layers, of any size and type that 2 GiB hold.
+Operation random_operation(Random& random);
 
 }  // namespace jitterscope::selftest

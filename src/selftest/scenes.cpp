@@ -15,6 +15,9 @@ MeasureOptions one_load(Load load) {
   MeasureOptions options;
   options.caches = {CacheState::warm};
   options.loads = {load};
+  // What varies within a process is proven apart from what differs between processes.
+  options.process_variation = ProcessVariation();
+  options.placement = 0;
   return options;
 }
 

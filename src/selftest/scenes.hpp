@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "selftest/trial.hpp"
+#include "selftest/simulated_run.hpp"
 
 namespace jitterscope::selftest {
 

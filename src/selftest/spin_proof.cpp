@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/names.hpp"
-#include "selftest/lines.hpp"
 #include "selftest/proof_context.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 
 namespace jitterscope::selftest {
@@ -18,7 +18,7 @@ constexpr double kSlopeTolerance = 0.002;
 constexpr Nanoseconds kResidualLimit = microseconds(0.1);
 
 std::vector<std::int64_t> block_counts(const ProofContext& context) {
-  if (context.is_cpu()) return {1};
+  if (!context.description().capabilities.launches_have_blocks) return {1};
   const std::int64_t processors = context.description().processors;
   return {1, processors, 8 * processors};
 }

@@ -6,9 +6,9 @@
 
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/methods.hpp"
-#include "selftest/lines.hpp"
+#include "measure/method_comparison.hpp"
 #include "selftest/proof_context.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 #include "selftest/sample_operations.hpp"
 
@@ -20,10 +20,11 @@ constexpr double kRelativeLimit = 0.005;
 constexpr std::string_view kTarget = "0.15 µs or 0.5 %";
 
 std::vector<Operation> traced_operations(const ProofContext& context) {
-  const std::int64_t blocks = context.is_cpu() ? 1 : context.description().processors;
+  const DeviceDescription& device = context.description();
+  const std::int64_t blocks = device.capabilities.launches_have_blocks ? device.processors : 1;
   std::vector<Operation> operations = {Operation(Spin{.amount = 10'000, .blocks = blocks}),
-                                       short_product(context.description())};
-  const std::vector<Operation> longer = sample_operations(context.description());
+                                       short_product(device)};
+  const std::vector<Operation> longer = sample_operations(device);
   operations.insert(operations.end(), longer.begin(), longer.begin() + (context.quick() ? 1 : 2));
   return operations;
 }

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "base/quantity_text.hpp"
-#include "selftest/lines.hpp"
+#include "selftest/frequency.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 #include "selftest/scenes.hpp"
-#include "selftest/shares.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::selftest {
@@ -25,7 +25,7 @@ constexpr double kLongestSeconds = 1.0;
 /// All trials of a scene.
 struct Score {
   std::vector<double> errors, durations;  ///< relative; seconds
-  Share held;                             ///< the truth, by its interval
+  Frequency held;                         ///< the truth, by its interval
   std::int64_t at_another_clock = 0;      ///< of the runs whose interval does not hold it
 };
 
@@ -33,7 +33,7 @@ struct Score {
 void add_trial(Score& score, const Scene& scene, const TrueBurst& truth, std::uint64_t seed) {
   const TracedBurst burst = trace_burst(scene, seed);
   const Nanoseconds error = burst.reading_error();
-  const TimeEstimate& time = burst.measurement().time;
+  const TimeEstimate& time = burst.measurement().repeatability;
   score.errors.push_back((time.median - error) / truth.time - 1.0);
   score.durations.push_back(to_seconds(burst.trial.duration));
   const bool holds = time.low - error <= truth.time && truth.time <= time.high - error;
@@ -83,10 +83,10 @@ WidthPlan width_plan(bool quick) {
 
 TracedBurst trace_burst(const Scene& scene, std::uint64_t seed) {
   std::vector<double> times;
-  TracedBurst burst{.trial = run_trial(scene, seed,
-                                       [&](const physics::Execution& execution) {
-                                         times.push_back(execution.time().value());
-                                       }),
+  TracedBurst burst{.trial = simulate_run(scene, seed,
+                                          [&](const physics::Execution& execution) {
+                                            times.push_back(execution.time().value());
+                                          }),
                     .true_rounds = {}};
   const std::vector<Round>& rounds = burst.measurement().rounds;
   // Each part of a round begins with its conditioning launches; what is left over came before all rounds.

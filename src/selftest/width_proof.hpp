@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "selftest/proof_context.hpp"
-#include "selftest/trial.hpp"
+#include "selftest/simulated_run.hpp"
 
 namespace jitterscope::selftest {
 
@@ -19,7 +19,7 @@ std::vector<ProofLine> prove_width(ProofContext& context, const WidthPlan& plan)
 
 /// One measured burst, and the true times of the very launches that were timed, by rounds.
 struct TracedBurst {
-  Trial trial;
+  SimulatedRun trial;
   std::vector<std::vector<double>> true_rounds;  ///< nanoseconds
 
   const Measurement& measurement() const { return trial.result.measurements.at(0); }

@@ -1,7 +1,6 @@
 // What the fits share; internal to src/statistics.
 #pragma once
 
-#include <boost/math/distributions/students_t.hpp>
 #include <span>
 #include <stdexcept>
 
@@ -35,12 +34,6 @@ inline CentredLine fit_centred(std::span<const double> x, std::span<const double
   }
   line.slope = line.spread_x > 0.0 ? product / line.spread_x : 0.0;
   return line;
-}
-
-/// The two-sided critical value: |T| stays below it with probability `confidence`.
-inline double student_critical(double confidence, double degrees_of_freedom) {
-  const boost::math::students_t distribution(degrees_of_freedom);
-  return boost::math::quantile(boost::math::complement(distribution, (1.0 - confidence) / 2.0));
 }
 
 }  // namespace jitterscope::statistics

@@ -37,6 +37,20 @@ Position position_of(double probability, std::size_t count) {
 
 double median(std::span<const double> values) { return quantiles(values, std::vector<double>{0.5}).front(); }
 
+double median_of_readings(std::span<const double> values, double grain) {
+  const double middle = median(values);
+  if (grain <= 0.0) return middle;
+  const auto is_near = [&](double value) { return std::abs(value - middle) <= 2.0 * grain; };
+  const auto near = std::ranges::count_if(values, is_near);
+  const auto equal =
+      std::ranges::count_if(values, [&](double v) { return std::abs(v - middle) <= grain / 4; });
+  // Finer than they vary, the grain makes few values equal, and leaves most of them far.
+  if (2 * near < std::ssize(values) || 8 * equal < std::ssize(values)) return middle;
+  double sum = 0.0;
+  for (const double value : values) sum += is_near(value) ? value : 0.0;
+  return sum / static_cast<double>(near);
+}
+
 std::vector<double> quantiles(std::span<const double> values, std::span<const double> probabilities) {
   if (values.empty()) {
     return std::vector<double>(probabilities.size(), std::numeric_limits<double>::quiet_NaN());

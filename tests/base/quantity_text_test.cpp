@@ -60,6 +60,8 @@ TEST(TimeRangeText, BothEndsShareAUnit) {
   EXPECT_EQ(time_range_text(Nanoseconds(127800), Nanoseconds(128060), 0.001), "127.8–128.1 µs");
   EXPECT_EQ(time_range_text(Nanoseconds(950), Nanoseconds(1200), 0.01), "0.95–1.20 µs");
   EXPECT_EQ(time_range_text(kNan, kNan), "–");
+  // More digits than any timer has would be needed to tell the ends apart.
+  EXPECT_EQ(time_range_text(Nanoseconds(2693.59), Nanoseconds(2693.61), 1e-5), "2.6936 µs");
 }
 
 TEST(TimeWithErrorText, BothInOneUnit) {

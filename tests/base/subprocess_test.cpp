@@ -33,6 +33,28 @@ TEST(Subprocess, MoreThanAPipeHolds) {
 
 TEST(Subprocess, ItHasNoStandardInput) { EXPECT_EQ(shell("cat").exit_code, 0); }
 
+TEST(Subprocess, ItReadsWhatItIsGiven) {
+  EXPECT_EQ(shell("cat", {.input = "a plan\n"}).output, "a plan\n");
+  const std::string large(1'000'000, 'x');
+  EXPECT_EQ(shell("cat", {.input = large}).output, large);
+  EXPECT_EQ(shell("exit 3", {.input = large}).exit_code, 3);  // who does not read it is not waited for
+}
+
+TEST(Subprocess, OneThatHangsIsEnded) {
+  const SubprocessOutcome outcome = shell("echo begun; exec sleep 100", {.time_limit = milliseconds(300)});
+  EXPECT_TRUE(outcome.timed_out);
+  EXPECT_EQ(outcome.output, "begun\n");
+  EXPECT_FALSE(has_children());
+  EXPECT_FALSE(shell("exit 0", {.time_limit = seconds(60)}).timed_out);
+}
+
+TEST(Subprocess, WholeLinesOfErrorsAreToldOnce) {
+  std::vector<std::string> lines;
+  const auto listen = [&](std::string_view line) { lines.emplace_back(line); };
+  shell("printf 'one\\ntwo\\nthr' >&2", {.error_line = listen});
+  EXPECT_EQ(lines, (std::vector<std::string>{"one", "two"}));
+}
+
 TEST(Subprocess, ASignalIsNoExitCode) {
   const SubprocessOutcome outcome = shell("kill -9 $$");
   EXPECT_EQ(outcome.exit_code, -1);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <array>
 #include <cstdio>
@@ -49,6 +50,16 @@ int validate_json(const std::string& text) {
   const int code = exit_code_of(std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str()));
   ::unlink(path.c_str());
   return code;
+}
+
+std::string on_one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+std::string WithFolder::text(const std::string& name) const {
+  std::ifstream file(path(name));
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace jitterscope::test

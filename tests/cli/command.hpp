@@ -1,6 +1,10 @@
 // Runs the built tool as a shell would.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <string>
 
 namespace jitterscope::test {
@@ -19,5 +23,22 @@ Outcome run_tool(const std::string& arguments);
 
 /// Exit code of scripts/validate-json: 0 valid, 1 not.
 int validate_json(const std::string& text);
+
+/// What was wrapped for a page, to be searched for sentences.
+std::string on_one_line(std::string text);
+
+/// A folder of the test's own for the files that the tool writes, gone behind it.
+class WithFolder : public testing::Test {
+ protected:
+  WithFolder() { std::filesystem::create_directory(folder_); }
+  ~WithFolder() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name = "r.json") const { return (folder_ / name).string(); }
+  std::string text(const std::string& name = "r.json") const;
+
+ private:
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("jitterscope-cli-" + std::to_string(::getpid()));
+};
 
 }  // namespace jitterscope::test

@@ -29,9 +29,9 @@ TEST(Doctor, WithoutMeasuringHasNoNoiseFloor) {
   EXPECT_THAT(text.output, HasSubstr("onednn"));
   EXPECT_THAT(text.output, testing::EndsWith("jitterscope selftest --device cpu\n"));
   EXPECT_THAT(text.output, testing::Not(HasSubstr("Noise floor")));
-  const Outcome json = run_tool("doctor --device cpu --no-measure --json -");
-  EXPECT_EQ(test::validate_json(json.output), 0);
-  EXPECT_FALSE(nlohmann::json::parse(json.output).contains("noise_floor"));
+  const Outcome written = run_tool("doctor --device cpu --no-measure --json -");
+  EXPECT_EQ(test::validate_json(written.output), 0);
+  EXPECT_FALSE(nlohmann::json::parse(written.output).contains("noise_floor"));
 }
 
 TEST(Doctor, ADryRunSaysWhatWouldBeMeasured) {

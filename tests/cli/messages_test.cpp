@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/command.hpp"
 
@@ -31,11 +32,19 @@ TEST_P(Messages, AreOneSentenceThatSaysWhatToType) {
 }
 
 constexpr Typed kCommands[] = {
-    {"", "a command is missing (run, methods, "},
+    {"", "a command is missing (run, compare, "},
     {"runn resnet18", "did you mean 'run'?"},
+    {"runn --help", "did you mean 'run'?"},
+    {"runn resnet18 --device cpu --cache warm", "did you mean 'run'?"},
+    {"--settings '' runn resnet18", "there is no command 'runn' (did you mean 'run'?)"},
+    {"--settings= selftset", "did you mean 'selftest'?"},
+    {"--settings ''", "a command is missing (run, compare, "},
     {"bench resnet18", "did you mean 'run'?"},
     {"resnet18", "write jitterscope run resnet18"},
     {"matmul:m=1,n=2,k=3", "write jitterscope run matmul:m=1,n=2,k=3"},
+    {"add:count=1Mi --device cpu", "write jitterscope run add:count=1Mi"},
+    {"add", "it is an operation; write jitterscope run add:"},
+    {"model.onnx:batch=8", "write jitterscope run model.onnx:batch=8"},
     {"help", "see jitterscope --help"},
     {"-v", "write jitterscope --version"},
     {"version", "write jitterscope --version"},
@@ -144,11 +153,51 @@ constexpr Typed kModels[] = {
 constexpr Typed kImpossible[] = {
     {"run matmul:m=64,n=64,k=64,dtype=f16 --device cpu",
      "cpu has no f16 for matmul; write dtype= with one of f64, f32"},
-    {"run add:count=1Ti --device cpu", "its operands need 12 TiB and cpu has"},
-    {"run add:count=1Ti --device virtual:h200", "its operands need 12 TiB and virtual:h200 has"},
+    {"run add:count=1Ti --device cpu", "needs 12 TiB of memory, and cpu has"},
+    {"run add:count=1Ti --device virtual:h200", "needs 12 TiB of memory, and virtual:h200 has"},
     {"run add:count=512Gi,1Ti --device cpu",
      "none of the 2 operations can run here; the first is add:count=549755813888"},
-    {"methods add:count=1Ti --device cpu", "its operands need 12 TiB and cpu has"},
+    {"methods add:count=1Ti --device cpu", "needs 12 TiB of memory, and cpu has"},
+};
+
+constexpr Typed kComparisons[] = {
+    {"compare", "an example is jitterscope compare matmul:"},
+    {"compare add:count=8", "two or more operations, models or records, or one with --vary NAME=VALUE,VALUE"},
+    {"compare add:count=8 --vary dtype", "--vary dtype: write NAME=VALUE,VALUE"},
+    {"compare add:count=8 --vary =f32,f16", "write NAME=VALUE,VALUE"},
+    {"compare add:count=8 --vary dtype=f32", "one value leaves nothing to compare"},
+    {"compare add:count=8 --vary dtype=f32,,f16", "--vary dtype=f32,,f16: a value is empty"},
+    {"compare add:count=8 --vary dtype=f32,f32", "--vary dtype=f32,f32: a value stands twice"},
+    {"compare add:count=8 --vary dtyp=f32,f16",
+     "--vary dtyp: add: no parameter 'dtyp' (did you mean 'dtype'?)"},
+    {"compare add:count=8 --vary dtype=f32,f17", "'f17' is not a known dtype (did you mean 'f16'?)"},
+    {"compare add:count=8 --vary load=burst,sustained",
+     "conditions that can be varied: cache, data, queue, "},
+    {"compare add:count=8 --vary cache=warm,hot", "unknown word 'hot' (did you mean 'warm'?)"},
+    {"compare add:count=8 --vary provider=torch,tirch", "unknown word 'tirch' (did you mean 'torch'?)"},
+    {"compare 'aten::relu(f32[8])' --vary dtype=f32,f16",
+     "has no parameters by name; write the two operators"},
+    {"compare add:count=8 mul:count=8 --vary dtype=f32,f16", "--vary varies one operation or model"},
+    {"compare add:count=8 --vary count=1,2,3,4,5,6 --vary dtype=f32,f16,bf16 --vary cache=warm,cold",
+     "36 combinations; at most 32"},
+    {"compare add:count=8,16 mul:count=8", "add:count=8,16 is 2 operations and mul:count=8 is one"},
+    {"compare add:count=8 resnet18", "a network and a single operation have no layer in common"},
+    {"compare resnet18 bert-base --device virtual:h200",
+     "resnet18 and bert-base have no layer of the same name"},
+    {"compare add:count=8 mul:cont=8", "did you mean 'count'?"},
+    {"compare add:count=8 mul:count=8 --margin x", "--margin: 'x' is no percentage between 0 and 100, as 1%"},
+    {"compare add:count=8 mul:count=8 --margin 0", "--margin: '0' is no percentage"},
+    {"compare add:count=8 mul:count=8 --margin 100%", "--margin: '100' is no percentage"},
+    {"compare add:count=8 mul:count=8 --margin nan", "--margin: 'nan' is no percentage"},
+    {"compare add:count=8 mul:count=8 --fail-if faster",
+     "--fail-if: 'faster' is unknown; slower, or different"},
+    {"compare add:count=8 mul:count=8 --processes 0", "--processes: 1 to 1000"},
+    {"compare add:count=8 mul:count=8 --processes 1001", "--processes: 1 to 1000"},
+    {"compare add:count=8 mul:count=8 --prcesses 3", "did you mean '--processes'?"},
+    {"compare monday.json tuesday.json", "monday.json: there is no such file"},
+    {"compare add:count=8 add:count=1Ti --device virtual:h200", "needs 12 TiB of memory"},
+    {"run add:count=8 --processes 0", "--processes: Value 0 not in range 1 to 1000"},
+    {"run resnet18 --processes 3 --in-sequence", "leave one of them out"},
 };
 
 const auto kNumber = [](const testing::TestParamInfo<Typed>& row) { return std::to_string(row.index); };
@@ -156,6 +205,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheCommandLine, Messages, testing::ValuesIn(kCommands
 INSTANTIATE_TEST_SUITE_P(OfDevices, Messages, testing::ValuesIn(kDevices), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfOperations, Messages, testing::ValuesIn(kOperations), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfModels, Messages, testing::ValuesIn(kModels), kNumber);
+INSTANTIATE_TEST_SUITE_P(OfComparisons, Messages, testing::ValuesIn(kComparisons), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfWhatCannotRun, Messages, testing::ValuesIn(kImpossible), kNumber);
 
 TEST(GpuAsDevice, IsTheFirstOfCuda) {
@@ -184,6 +234,49 @@ TEST(Numbers, AreTakenAsPeopleTypeThem) {
   EXPECT_EQ(run_tool(run + "--time-limit 500ms").output, run_tool(run + "--time-limit 0.5").output);
   EXPECT_EQ(run_tool(run + "--time-limit 2m").output, run_tool(run + "--time-limit 120").output);
   EXPECT_NE(run_tool(run + "--time-limit 2m").output, run_tool(run + "--time-limit 2").output);
+}
+
+class FullDevice : public testing::TestWithParam<const char*> {};
+
+TEST_P(FullDevice, IsAnErrorOfEachCommandThatPrints) {
+  const Outcome outcome = run_tool(std::string(GetParam()) + " >/dev/full");
+  EXPECT_EQ(outcome.exit_code, 5) << GetParam();
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("jitterscope: standard output cannot be written (No space left on device)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, FullDevice,
+                         testing::Values("run spin:ns=1000 --device virtual:quiet --cache warm --no-ceilings",
+                                         "run resnet18 --device virtual:quiet --dry-run", "--help",
+                                         "--version", "run --help", "list", "list resnet18",
+                                         "doctor --device virtual:quiet", "selftest --list",
+                                         "selftest --dry-run --device virtual:quiet", "reference man",
+                                         "methods spin:ns=1000 --device virtual:quiet --dry-run"),
+                         [](const auto& row) { return std::to_string(row.index); });
+
+TEST(StandardOutput, ThatIsFullDoesNotKeepFilesFromBeingWritten) {
+  const std::string file = testing::TempDir() + "/full_device.json";
+  const Outcome outcome =
+      run_tool("run spin:ns=1000" + test::kQuick + " --json " + file + " >/dev/full; cat " + file);
+  EXPECT_THAT(outcome.errors, HasSubstr("standard output cannot be written"));
+  EXPECT_THAT(outcome.output, testing::StartsWith("{\n \"format\": \"jitterscope"));
+  std::filesystem::remove(file);
+}
+
+TEST(StandardError, ThatIsFullCostsNoResult) {
+  const Outcome outcome = run_tool("run spin:ns=1000" + test::kQuick + " 2>/dev/full");
+  EXPECT_EQ(outcome.exit_code % 4, 0);  // 4: these few rounds are not precise
+  EXPECT_THAT(outcome.output, HasSubstr("spin:ns=1000"));
+  EXPECT_EQ(run_tool("runn 2>/dev/full").exit_code, 2);
+}
+
+TEST(StandardOutput, MayBeClosedByAReaderThatHasEnough) {
+  for (const char* before : {"", "trap '' PIPE; "}) {
+    const Outcome outcome = run_tool("--version >/dev/null; " + std::string(before) +
+                                     JITTERSCOPE_EXECUTABLE " reference commands | head -1");
+    EXPECT_EQ(outcome.errors, "") << before;
+    EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << before;
+  }
 }
 
 TEST(WhatCannotRun, IsSaidAndTheRestRuns) {

@@ -140,5 +140,18 @@ TEST_F(Settings, DoNotKeepHelpFromBeingShown) {
   EXPECT_EQ(run("list models").exit_code, 2);
 }
 
+// Three rounds are no interval, so that no precision is reached.
+TEST_F(Settings, APrecisionThatIsMissedIsAFailureOnlyWhereItWasAskedFor) {
+  const std::string few =
+      "run add:count=4 --device virtual:quiet --cache warm --no-ceilings --min-rounds 3 "
+      "--time-limit 0.001 --details ";
+  const Outcome by_default = run(few);
+  EXPECT_EQ(by_default.exit_code, 0) << by_default.errors;
+  EXPECT_THAT(by_default.output, HasSubstr("**imprecise**"));
+  EXPECT_EQ(run(few + "--precision 0.5").exit_code, 4);
+  write(".jitterscope.toml", "[run]\nprecision = 0.5\n");
+  EXPECT_EQ(run(few).exit_code, 4);
+}
+
 }  // namespace
 }  // namespace jitterscope

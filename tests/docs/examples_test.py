@@ -24,7 +24,8 @@ STAND_INS = {
     "my-gpu.toml": "presets/quiet.toml",
 }
 DONE, MISSING = 0, 3  # exit codes
-DRY = {"run", "methods", "doctor", "selftest"}
+DRY = {"run", "compare", "explain", "methods", "doctor", "selftest"}
+RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "before.json", "after.json"]
 
 
 def pages():
@@ -35,7 +36,7 @@ def cheap(words):
     """The same command so that it measures nothing: a simulated GPU, a plan in place of a measurement."""
     words = [PROGRAM, *words[1:]]
     command = words[1]
-    if command in {"run", "methods", "doctor"}:
+    if command in {"run", "compare", "explain", "methods", "doctor"}:
         if "--device" in words:
             value = words.index("--device") + 1
             if words[value].startswith("cuda"):
@@ -56,8 +57,8 @@ def cheap(words):
 
 
 def may_be_missing(words):
-    """Whether a command needs a GPU or PyTorch even for a plan."""
-    return words[1] in {"engines", "verify-pytorch", "selftest"} or any(
+    """Whether a command needs a GPU, CUPTI or PyTorch even for a plan."""
+    return words[1:3] == ["list", "counters"] or words[1] in {"engines", "verify-pytorch", "selftest"} or any(
         "aten::" in word or word == "torch" for word in words)
 
 
@@ -72,6 +73,14 @@ def problem_of_command(place, words, folder):
     return f"{place}: {' '.join(words)}: exit code {run.returncode}: {run.stderr.strip() or run.stdout[-300:]}"
 
 
+def write_records(folder):
+    """Of the reader's own as well: what a run wrote."""
+    subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--json", RECORDS[0]], cwd=folder,
+                   capture_output=True, check=True)
+    for name in RECORDS[1:]:
+        shutil.copy(pathlib.Path(folder) / RECORDS[0], pathlib.Path(folder) / name)
+
+
 def problems_of_commands(texts):
     """Of all commands in pages, given as {name: text}; and how many commands there were."""
     commands = [(f"{block.place.split(':')[0]}:{number}", words)
@@ -80,6 +89,7 @@ def problems_of_commands(texts):
     with tempfile.TemporaryDirectory() as folder:
         for name, target in STAND_INS.items():
             os.symlink(ROOT / target, pathlib.Path(folder) / name)
+        write_records(folder)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             results = list(pool.map(lambda command: problem_of_command(*command, folder), commands))
     return [problem for problem in results if problem], len(commands)

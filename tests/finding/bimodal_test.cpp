@@ -41,7 +41,7 @@ TEST(Bimodal, ListsModesWithWeights) {
 TEST(Bimodal, AClockThatSplitsTheSameWayExplainsIt) {
   const auto findings = bimodal(two_levels(1.0, 0.96, 1));
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(simulated::evidence_text(findings[0], "clock_explains"), "true");
+  EXPECT_EQ(simulated::evidence_value(findings[0], "clock_explains"), Value(true));
   EXPECT_THAT(findings[0].sentence, HasSubstr("The SM clock explains it: 161"));
   EXPECT_NEAR(simulated::evidence_number(findings[0], "slow_clock_hz"), 1612e6 * 0.96, 3e6);
 }
@@ -50,9 +50,10 @@ TEST(Bimodal, TheClockIsToldFromOtherCausesAtOnePercent) {
   int right = 0;
   constexpr int kTrials = 200;
   for (std::uint64_t seed = 1; seed <= kTrials; ++seed) {
-    right += simulated::evidence_text(bimodal(two_levels(1.0, 0.99, seed)).at(0), "clock_explains") == "true";
-    right +=
-        simulated::evidence_text(bimodal(two_levels(1.01, 1.0, seed)).at(0), "clock_explains") == "false";
+    right += simulated::evidence_value(bimodal(two_levels(1.0, 0.99, seed)).at(0), "clock_explains") ==
+             Value(true);
+    right += simulated::evidence_value(bimodal(two_levels(1.01, 1.0, seed)).at(0), "clock_explains") ==
+             Value(false);
   }
   EXPECT_GE(right, 2 * kTrials * 9 / 10);
 }

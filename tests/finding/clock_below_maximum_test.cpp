@@ -33,6 +33,14 @@ TEST(ClockBelowMaximum, NinetyPercentIsTheBorder) {
   EXPECT_THAT(at_clock(megahertz(0.91 * 1980)), IsEmpty());
 }
 
+TEST(ClockBelowMaximum, SilentWhereTheUserLockedTheClock) {
+  simulated::Record record;
+  record.clock = megahertz(1612);
+  record.conditions.locked_clock = megahertz(1612);
+  const Result result = simulated::result_of({simulated::measure(record, 1)});
+  EXPECT_THAT(simulated::with_id(find_all(result, simulated::context()), "clock_below_maximum"), IsEmpty());
+}
+
 TEST(ClockBelowMaximum, SilentWhereAnotherFindingExplainsIt) {
   EXPECT_THAT(at_clock(megahertz(1612), Load::burst, true), IsEmpty());
 }

@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <string>
+
 #include "finding/simulated.hpp"
 
 namespace jitterscope {
@@ -49,6 +52,28 @@ TEST(IdleRamp, SaysHowMuch) {
   ASSERT_THAT(idle, SizeIs(1));
   EXPECT_THAT(idle[0].sentence, HasSubstr("SM clock of a round is lower after a longer idle"));
   EXPECT_NEAR(simulated::evidence_number(idle[0], "clock_change_ratio"), -0.04, 0.004);
+}
+
+TEST(IdleRamp, NoClockFallsByMoreThanAllOfIt) {
+  const auto idle = ramps(with_effect(
+      [](const simulated::RoundPosition& at) {
+        return simulated::RoundEffect{.clock = at.idle < 0.4 ? 1.0 : 0.2};
+      },
+      1));
+  ASSERT_THAT(idle, SizeIs(1));
+  const double change = simulated::evidence_number(idle[0], "clock_change_ratio");
+  EXPECT_LT(change, -0.6);
+  EXPECT_GT(change, -1.0);
+}
+
+TEST(IdleRamp, PrintsTheClockToCompareAt) {
+  const Result result = with_effect(clock_by_idle(-0.04), 1);
+  const auto idle = ramps(result);
+  ASSERT_THAT(idle, SizeIs(1));
+  const std::int64_t clock = std::llround(result.measurements[0].clock->median.value() * 1e-6);
+  EXPECT_THAT(idle[0].sentence,
+              HasSubstr("To compare at one clock: --reference-clock " + std::to_string(clock) + "."));
+  EXPECT_THAT(idle[0].remedy, HasSubstr("--reference-clock"));
 }
 
 TEST(IdleRamp, WithoutAClockTheTimeIsFollowed) {

@@ -30,10 +30,23 @@ TEST(Imprecise, NamesTheClockWhereCyclesScatterLess) {
   const auto findings = imprecise(simulated::measure(record, 3));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(simulated::evidence_text(findings[0], "dominated_by"), "clock");
-  EXPECT_THAT(findings[0].sentence, HasSubstr("±0.5 % asked for"));
   EXPECT_GT(simulated::evidence_number(findings[0], "between_rounds_ratio"), 0.02);
   EXPECT_LT(simulated::evidence_number(findings[0], "cycles_between_rounds_ratio"), 0.005);
   EXPECT_THAT(findings[0].sentence, HasSubstr("would take about"));
+}
+
+TEST(Imprecise, TellsADefaultFromWhatTheUserAskedFor) {
+  const Result result =
+      simulated::result_of({simulated::measure({.round_noise = 0.0, .launch_noise = 0.2}, 3)});
+  FindingContext context = simulated::context();
+  const Finding missed = simulated::with_id(find_all(result, context), "imprecise").at(0);
+  EXPECT_THAT(missed.sentence, HasSubstr("was reached, not the default of ±0.5 % (warm, burst): "));
+  EXPECT_THAT(missed.headline, HasSubstr("was reached, not the default of ±0.5 %"));
+  context.precision_was_asked = true;
+  const Finding asked = simulated::with_id(find_all(result, context), "imprecise").at(0);
+  EXPECT_THAT(asked.sentence, HasSubstr("was reached where ±0.5 % was asked for (warm, burst): "));
+  EXPECT_THAT(asked.headline, HasSubstr("was reached where ±0.5 % was asked for"));
+  EXPECT_EQ(asked.remedy, missed.remedy);
 }
 
 TEST(Imprecise, WhatWouldTakeYearsIsNotCountedInSeconds) {
@@ -52,6 +65,16 @@ TEST(Imprecise, APrecisionMissedByLittleIsNotPrintedAsReached) {
   const auto findings = imprecise(measurement);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].sentence, HasSubstr("Just over ±"));
+}
+
+TEST(Imprecise, AnIntervalThatIsNoPlusMinusIsGivenByItsEnds) {
+  Measurement measurement = simulated::measure({.round_noise = 0.0, .launch_noise = 0.2}, 3);
+  measurement.time = {microseconds(25), microseconds(25), microseconds(104), 20};
+  measurement.stop_reason = StopReason::time_limit;
+  const Finding finding = imprecise(measurement).at(0);
+  EXPECT_THAT(finding.sentence,
+              testing::StartsWith("The interval is 25–104 µs, not the default of ±0.5 % ("));
+  EXPECT_THAT(finding.headline, testing::StartsWith("the interval is 25–104 µs, not"));
 }
 
 TEST(Imprecise, TheSameCauseHasTheSameRemedy) {

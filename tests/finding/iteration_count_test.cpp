@@ -31,7 +31,7 @@ Measurement burst(CacheState cache, double time_us) {
 Finding finding_of(std::vector<IterationRun> runs, std::vector<Measurement> measurements = {},
                    double launch_cost_us = 1, bool on_gpu = true) {
   Result result;
-  result.operation = "conv2d:n=1";
+  result.subject = Operation(Conv2d{});
   result.iterations = std::move(runs);
   result.measurements = std::move(measurements);
   result.launch_cost = microseconds(launch_cost_us);

@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 std::vector<Finding> with_verdict(Steadiness::Verdict verdict, double change = 0.06) {
@@ -49,7 +50,7 @@ TEST(NoSteadyState, SaysThatTheChipWarmed) {
         .sentence;
   };
   EXPECT_THAT(sentence(36, 50), HasSubstr("while the chip warmed from 36 to 50 °C"));
-  EXPECT_THAT(sentence(49, 50), testing::Not(HasSubstr("warmed")));
+  EXPECT_THAT(sentence(49, 50), Not(HasSubstr("warmed")));
 }
 
 TEST(NoSteadyState, EachVerdictHasItsWords) {
@@ -58,6 +59,27 @@ TEST(NoSteadyState, EachVerdictHasItsWords) {
   const Finding never = with_verdict(Steadiness::Verdict::never_steady).at(0);
   EXPECT_THAT(never.sentence, HasSubstr("kept changing level (nine rounds in ten between 1.3"));
   EXPECT_THAT(never.remedy, HasSubstr("quote the range"));
+}
+
+TEST(NoSteadyState, NeverSaysThatItGetsSlowerAndByLess) {
+  const Finding heat = with_verdict(Steadiness::Verdict::slowing_down, -0.04).at(0);
+  EXPECT_THAT(heat.sentence, HasSubstr("it was about to get slower, as the chip had not stopped warming (-"));
+  EXPECT_THAT(heat.sentence, Not(HasSubstr("getting slower")));
+}
+
+TEST(NoSteadyState, ARangeWithoutWidthIsNone) {
+  simulated::Record record;
+  record.conditions.load = Load::sustained;
+  record.round_noise = record.launch_noise = record.clock_noise = 0.0;
+  Measurement measurement = simulated::measure(record, 1);
+  for (const Steadiness::Verdict verdict :
+       {Steadiness::Verdict::never_steady, Steadiness::Verdict::not_shown}) {
+    measurement.steadiness->verdict = verdict;
+    const auto findings = simulated::with_id(
+        find_all(simulated::result_of({measurement}), simulated::context()), "no_steady_state");
+    EXPECT_THAT(findings.at(0).sentence, HasSubstr("(nine rounds in ten near 1.3"));
+    EXPECT_THAT(findings.at(0).sentence, Not(HasSubstr("between")));
+  }
 }
 
 TEST(NoSteadyState, ASettledLoadIsNone) { EXPECT_THAT(with_verdict(Steadiness::Verdict::steady), IsEmpty()); }

@@ -10,7 +10,7 @@ using ::testing::SizeIs;
 
 std::vector<Finding> of_copy(const std::string& text, bool on_gpu = true) {
   Result result = simulated::result_of({simulated::measure({.time = microseconds(100)}, 1)});
-  result.operation = Operation::parse(text).text();
+  result.subject = Operation::parse(text);
   FindingContext context = simulated::context();
   context.on_gpu = on_gpu;
   return simulated::with_id(find_all(result, context), "pageable");

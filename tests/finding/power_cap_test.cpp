@@ -41,7 +41,7 @@ TEST(PowerCap, GivesBothTimesBothClocksAndTheLimit) {
   EXPECT_NEAR(simulated::evidence_number(findings[0], "time_change_ratio"), 1 / 0.87 - 1, 0.003);
   EXPECT_NEAR(simulated::evidence_number(findings[0], "sustained_clock_hz"), 1612e6 * 0.87, 2e6);
   EXPECT_GT(simulated::evidence_number(findings[0], "throttled_power_s"), 0.1);
-  EXPECT_EQ(simulated::evidence_text(findings[0], "cause_known"), "true");
+  EXPECT_EQ(simulated::evidence_value(findings[0], "cause_known"), Value(true));
 }
 
 TEST(PowerCap, IsSeenAtOnePercent) {
@@ -58,7 +58,7 @@ TEST(PowerCap, WithoutSensorsTheCauseIsLeftOpen) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].sentence, HasSubstr("The sensor that would tell the cause is not readable"));
   EXPECT_THAT(findings[0].sentence, ::testing::Not(HasSubstr("power")));
-  EXPECT_EQ(simulated::evidence_text(findings[0], "cause_known"), "false");
+  EXPECT_EQ(simulated::evidence_value(findings[0], "cause_known"), Value(false));
 }
 
 TEST(PowerCap, HeatIsNotThePowerCap) {

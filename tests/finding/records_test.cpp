@@ -14,24 +14,25 @@ using testing::SizeIs;
 
 std::vector<Finding> about_engine(const std::string& operation, const std::string& algorithm, bool on_gpu) {
   Result result;
-  result.operation = operation;
+  result.subject = Operation::parse(operation);
   result.provider = "onednn";
   result.algorithm = algorithm;
   return simulated::with_id(find_all(result, simulated::context(on_gpu)), "engine_ignored");
 }
 
 TEST(EngineIgnored, AnotherEngineThanTheOneNamedIsSaid) {
-  const auto found = about_engine("conv2d:n=1,engine=ConvFwd_eng3_k1=2", "jit:avx2", false);
+  const auto found = about_engine("conv2d:n=1,c=8,hw=8,k=8,rs=3,engine=ConvFwd_eng3_k1=2", "jit:avx2", false);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_THAT(found[0].sentence, HasSubstr("ConvFwd_eng3_k1=2 was asked for"));
   EXPECT_THAT(found[0].sentence, HasSubstr("ran jit:avx2"));
 }
 
 TEST(EngineIgnored, TheNamedOneAndAChoiceAreNone) {
-  EXPECT_THAT(about_engine("conv2d:n=1,engine=ConvFwd_eng3", "ConvFwd_eng3", true), IsEmpty());
-  EXPECT_THAT(about_engine("conv2d:n=1,engine=best", "ConvFwd_eng3", true), IsEmpty());
-  EXPECT_THAT(about_engine("conv2d:n=1", "ConvFwd_eng3", true), IsEmpty());
-  EXPECT_THAT(about_engine("conv2d:n=1,engine=best", "jit:avx2", false), SizeIs(1));
+  EXPECT_THAT(about_engine("conv2d:n=1,c=8,hw=8,k=8,rs=3,engine=ConvFwd_eng3", "ConvFwd_eng3", true),
+              IsEmpty());
+  EXPECT_THAT(about_engine("conv2d:n=1,c=8,hw=8,k=8,rs=3,engine=best", "ConvFwd_eng3", true), IsEmpty());
+  EXPECT_THAT(about_engine("conv2d:n=1,c=8,hw=8,k=8,rs=3", "ConvFwd_eng3", true), IsEmpty());
+  EXPECT_THAT(about_engine("conv2d:n=1,c=8,hw=8,k=8,rs=3,engine=best", "jit:avx2", false), SizeIs(1));
 }
 
 TEST(OtherCudnn, BothVersionsAreSaid) {
@@ -62,7 +63,7 @@ RunRecord in_sequence(double place_us, Hertz clock) {
   result.bytes = Bytes(1000000);
   result.measurements = {alone(CacheState::warm, 100, megahertz(1800)),
                          alone(CacheState::cold, 120, megahertz(1800))};
-  record.results = {result};
+  record.entries = {{result}};
   record.sequence = SequenceMeasurement();
   record.sequence->clock = clock;
   SequenceCall call{"a", 0, {}};
@@ -88,7 +89,7 @@ TEST(SequenceReason, ALowerClockExplainsItsShare) {
 
 TEST(SequenceReason, WhatMovesMemoryDoesNotFollowTheClock) {
   RunRecord record = in_sequence(100, megahertz(1600));
-  record.results[0].flops = 0.0;
+  record.entries[0].result.flops = 0.0;
   EXPECT_EQ(layers_in_sequence(record)[0].reason, "as warm");
 }
 
@@ -108,7 +109,7 @@ TEST(SequenceReason, WhatBothIntervalsCoverIsNoDifference) {
   TimeEstimate& place = record.sequence->calls[0].time;
   place.low = microseconds(101);
   place.high = microseconds(105);
-  TimeEstimate& warm = record.results[0].measurements[0].time;
+  TimeEstimate& warm = record.entries[0].result.measurements[0].time;
   warm.low = microseconds(99);
   warm.high = microseconds(101);
   EXPECT_EQ(layers_in_sequence(record)[0].reason, "as warm");

@@ -36,7 +36,7 @@ void estimate(Measurement& measurement) {
   const std::vector<double> times = round_times(measurement.rounds);
   const auto interval = statistics::median_interval(times);
   const double infinity = std::numeric_limits<double>::infinity();
-  measurement.time = {
+  measurement.time = measurement.repeatability = {
       Nanoseconds(statistics::median(times)), Nanoseconds(interval ? interval->low : -infinity),
       Nanoseconds(interval ? interval->high : infinity), static_cast<std::int64_t>(times.size())};
   if (const auto clocks = round_clocks(measurement.rounds)) {
@@ -113,7 +113,7 @@ Result quiet_result(std::uint64_t seed) {
 
 Result result_of(std::vector<Measurement> measurements) {
   Result result;
-  result.operation = "matmul:m=8192,n=8192,k=8192,dtype=bf16";
+  result.subject = Operation::parse("matmul:m=8192,n=8192,k=8192,dtype=bf16");
   result.launch_cost = microseconds(3.1);
   result.measurements = std::move(measurements);
   return result;
@@ -143,14 +143,19 @@ std::vector<Finding> with_id(const std::vector<Finding>& findings, const std::st
   return wanted;
 }
 
+std::optional<Value> evidence_value(const Finding& finding, const std::string& key) {
+  const auto found = std::ranges::find(finding.evidence, key, &Evidence::key);
+  return found == finding.evidence.end() ? std::nullopt : std::optional(found->value);
+}
+
 std::string evidence_text(const Finding& finding, const std::string& key) {
-  const auto found = std::ranges::find(finding.evidence, key, &Property::key);
-  return found == finding.evidence.end() ? "" : found->value;
+  return std::get<std::string>(evidence_value(finding, key).value_or(std::string()));
 }
 
 double evidence_number(const Finding& finding, const std::string& key) {
-  const std::string text = evidence_text(finding, key);
-  return text.empty() ? std::numeric_limits<double>::quiet_NaN() : std::stod(text);
+  const Value value = evidence_value(finding, key).value_or(std::numeric_limits<double>::quiet_NaN());
+  const auto* count = std::get_if<std::int64_t>(&value);
+  return count != nullptr ? static_cast<double>(*count) : std::get<double>(value);
 }
 
 double detection_rate(const std::string& id, int trials, const std::function<Result(std::uint64_t)>& make) {

@@ -52,6 +52,7 @@ std::vector<Finding> with_id(const std::vector<Finding>& findings, const std::st
 /// Value of a piece of evidence as a number; NaN where it is not there.
 double evidence_number(const Finding& finding, const std::string& key);
 std::string evidence_text(const Finding& finding, const std::string& key);
+std::optional<Value> evidence_value(const Finding& finding, const std::string& key);
 
 /// Share of the seeds 1…trials whose result has a finding of that id.
 double detection_rate(const std::string& id, int trials, const std::function<Result(std::uint64_t)>& make);

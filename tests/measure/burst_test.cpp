@@ -33,7 +33,7 @@ TEST(Burst, QuietDeviceStopsAtTheLeastNumberOfRounds) {
   EXPECT_EQ(measurement.rounds.size(), 10u);
   EXPECT_EQ(measurement.stop_reason, StopReason::precision);
   EXPECT_NEAR(measurement.time.median.value(), 100e3, 100.0);
-  EXPECT_LE(measurement.time.precision(), 0.005);
+  EXPECT_LE(measurement.repeatability.precision(), 0.005);
 }
 
 TEST(Burst, MinimumRoundsAreKept) {
@@ -56,7 +56,7 @@ TEST(Burst, NoisyDeviceGoesOnToTheTimeLimit) {
   EXPECT_GT(measurement.rounds.size(), 30u);
 }
 
-TEST(Burst, PreciseArmsStopWhileOthersGoOn) {
+TEST(Burst, PreciseMeasurementsStopWhileOthersGoOn) {
   Script script;
   auto random = std::make_shared<Random>(5);
   script.launch_time = [random, level = 1.0](const LaunchContext& context) mutable {
@@ -152,13 +152,13 @@ TEST(Burst, SameSeedGivesTheSameSequence) {
   EXPECT_NE(sequence(3), sequence(4));
 }
 
-TEST(Burst, OrderOfArmsIsDrawnAnewForEachVisit) {
+TEST(Burst, OrderOfMeasurementsIsDrawnAnewForEachVisit) {
   Laboratory laboratory;
   MeasureOptions options;
   options.loads = {Load::burst};
   options.minimum_rounds = 40;
   const Result result = laboratory.measure(options);
-  // One idle for both arms of a visit.
+  // One idle for both measurements of a visit.
   EXPECT_EQ(count_of(laboratory.device.log(), Call::idle), 40);
   int warm_first = 0;
   for (std::size_t i = 0; i < 40; ++i) {
@@ -185,7 +185,7 @@ TEST(Burst, InterruptionKeepsTheRoundsSoFar) {
   }
 }
 
-TEST(Burst, InterruptionBetweenArmsKeepsTheArmThatHasARound) {
+TEST(Burst, InterruptionBetweenRoundsKeepsTheMeasurementThatHasARound) {
   Laboratory laboratory;
   MeasureOptions options;
   bool stop = false;

@@ -37,6 +37,16 @@ TEST(Calibration, TheSlopesBiasIsInTheUncertainty) {
   expect_covered(calibration.events, script.events_constant);
 }
 
+// Events cannot take less than nothing: what a noisy machine reads below it is scatter.
+TEST(Calibration, AConstantIsNeverNegative) {
+  Script script;
+  script.events_constant = Nanoseconds(-700);
+  Bench bench(script);
+  const Calibration calibration = calibrate(bench.device, *bench.queue);
+  EXPECT_EQ(calibration.events.value, Nanoseconds(0));
+  expect_covered(calibration.events, script.events_constant);
+}
+
 TEST(Calibration, FindsTheTimersGrain) {
   for (const double grain : {32.0, 500.0, 1000.0}) {
     Script script;
@@ -50,10 +60,11 @@ TEST(Calibration, FindsTheTimersGrain) {
   }
 }
 
-TEST(Calibration, ACpuHasOneBlock) {
+TEST(Calibration, OneBlockWhereLaunchesHaveNone) {
   DeviceDescription description;
-  description.id = "cpu";
   description.processors = 4;
+  EXPECT_EQ(std::get<Spin>(calibration_operations(description).back().parameters()).blocks, 32);
+  description.capabilities.launches_have_blocks = false;
   for (const Operation& operation : calibration_operations(description)) {
     EXPECT_EQ(std::get<Spin>(operation.parameters()).blocks, 1);
   }

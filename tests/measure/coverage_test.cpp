@@ -46,11 +46,13 @@ TEST(Coverage, IntervalsOfBurstsHoldTheTruthDespiteStickyClocks) {
     MeasureOptions options = one_condition(CacheState::warm, Load::burst);
     options.seed = static_cast<std::uint64_t>(run);
     const Measurement measurement = laboratory.measure(options).measurements.front();
-    covered += measurement.time.low <= truth && truth <= measurement.time.high;
+    // What this process would read again: the instrument and other processes are not in question.
+    covered += measurement.repeatability.low <= truth && truth <= measurement.repeatability.high;
     precise += measurement.stop_reason == StopReason::precision;
     laboratory.device.log().clear();
   }
-  EXPECT_GE(covered, kRuns * 0.90);  // two levels that last through idles: a stress, not the model
+  // Where 950 are right on average, fewer than 936 come by chance in one case of forty.
+  EXPECT_GE(covered, 936);
   // The stop rule was at work: most runs ended by precision.
   EXPECT_GE(precise, kRuns * 0.5);
 }

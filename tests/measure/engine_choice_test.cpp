@@ -110,7 +110,7 @@ TEST(EngineChoice, BestAndAutotuneAreResolvedToATag) {
     const Operation operation = Operation::parse(std::string(kConvolution) + ",engine=" + engine);
     const Result result = measure_operation(engines.laboratory.session, operation, options, false);
     EXPECT_EQ(result.algorithm, "b") << engine;
-    EXPECT_THAT(result.operation, HasSubstr(std::string("engine=") + engine));
+    EXPECT_THAT(to_string(result.subject), HasSubstr(std::string("engine=") + engine));
   }
 }
 
@@ -120,8 +120,8 @@ RankedEngine ranked(const std::string& tag, double median, double half_width, st
   engine.autotune_tries = true;
   engine.autotune_wins = wins;
   engine.result.measurements.emplace_back();
-  engine.result.measurements[0].time = {microseconds(median), microseconds(median - half_width),
-                                        microseconds(median + half_width), 10};
+  engine.result.measurements[0].repeatability = engine.result.measurements[0].time = {
+      microseconds(median), microseconds(median - half_width), microseconds(median + half_width), 10};
   return engine;
 }
 

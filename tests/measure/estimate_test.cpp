@@ -63,6 +63,44 @@ TEST(Estimate, BlocksAreConsecutive) {
   EXPECT_NEAR(time.high.value(), 7.3424, 1e-3);
 }
 
+TEST(Estimate, RoundsBehindOneIdleCountOnce) {
+  std::vector<Round> rounds = rounds_of({1, 3, 10, 20, 5});
+  rounds[0].block = rounds[1].block = 0;
+  rounds[2].block = 1;
+  rounds[3].block = rounds[4].block = -1;  // alone, each of them
+  EXPECT_THAT(block_times(rounds), ::testing::ElementsAre(2, 10, 20, 5));
+}
+
+TEST(Estimate, AnIntervalHoldsForTheNextProcess) {
+  Measurement measurement;
+  measurement.rounds = rounds_of({997, 998, 999, 1000, 1000, 1000, 1000, 1001, 1002, 1003});
+  measurement.process_variation = {.placed = 0.003, .fixed = 0.010};
+  measurement.constant.scatter = Nanoseconds(4);
+  summarise(measurement, 0);
+  const double own = (measurement.repeatability.high - measurement.repeatability.low).value() / 2;
+  EXPECT_NEAR(measurement.uncertainty.rounds.value(), own, 1e-9);
+  EXPECT_NEAR(measurement.uncertainty.processes.value(), 19.6, 0.01) << "operands stayed where they were";
+  EXPECT_EQ(measurement.uncertainty.instrument, Nanoseconds(4));
+  EXPECT_NEAR((measurement.time.high - measurement.time.median).value(), std::hypot(own, 19.6, 4), 0.01);
+  measurement.is_placed_anew = true;
+  summarise(measurement, 0);
+  EXPECT_NEAR(measurement.uncertainty.processes.value(), 5.88, 0.01);
+  measurement.process_variation.degrees_of_freedom = 5;
+  summarise(measurement, 0);
+  EXPECT_NEAR(measurement.uncertainty.processes.value(), 2.5706 * 3, 0.01)
+      << "from six processes, by Student";
+}
+
+TEST(Estimate, StoppingIsNotKeptFromByWhatProcessesDifferBy) {
+  Measurement measurement;
+  measurement.rounds = rounds_of({997, 998, 999, 1000, 1000, 1000, 1000, 1001, 1002, 1003});
+  EXPECT_TRUE(may_stop(measurement, 0.0031));
+  measurement.process_variation.fixed = 0.0005;
+  EXPECT_FALSE(may_stop(measurement, 0.0031)) << "both together are wider";
+  measurement.process_variation.fixed = 0.05;
+  EXPECT_TRUE(may_stop(measurement, 0.0031)) << "no number of rounds would help";
+}
+
 TEST(Estimate, FewerRoundsThanBlocksStandForThemselves) {
   EXPECT_EQ(estimate_time_in_blocks(rounds_of({1, 2, 3}), 20).rounds, 3);
 }
@@ -111,6 +149,22 @@ TEST(Estimate, SummaryTwiceIsTheSummaryOnce) {
   ASSERT_EQ(measurement.modes.size(), 2u);
   summarise(measurement, 0);
   EXPECT_EQ(measurement.modes.size(), 2u);
+}
+
+// Times that rise by more than the clock falls: a slip of the timer, not a part of the time below nothing.
+TEST(Estimate, AShareOfTheTimeIsBetweenNothingAndAll) {
+  Measurement measurement;
+  for (int index = 0; index < 20; ++index) {
+    const double clock = 1400 + index;
+    Round round = round_of({100.0 * std::pow(1410.0 / clock, 1.4)});
+    round.clock = megahertz(clock);
+    measurement.rounds.push_back(round);
+  }
+  summarise(measurement, 0);
+  ASSERT_TRUE(measurement.at_reference_clock);
+  EXPECT_EQ(measurement.at_reference_clock->clock_share, 1.0);
+  EXPECT_EQ(measurement.at_reference_clock->fixed_part, Nanoseconds(0));
+  EXPECT_NEAR(measurement.at_reference_clock->clock_share_error, 0.4, 0.02);
 }
 
 TEST(Estimate, CyclesComeFromRoundsThatKnowTheirClock) {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "jitterscope/error.hpp"
-#include "measure/arm.hpp"
+#include "measure/round_runner.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {
@@ -18,8 +18,8 @@ RoundShape shape_of(std::int64_t values) {
 
 TEST(Gate, WarmRoundIsInOrder) {
   Bench bench;
-  Arm arm(bench.work(), shape_of(3), MeasureOptions(), Calibration());
-  arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  RoundRunner runner(bench.work(), shape_of(3), MeasureOptions(), Calibration());
+  runner.run_gated_round(milliseconds(30), Nanoseconds(0));
   EXPECT_THAT(bench.device.queue_calls(),
               ElementsAre(idle, close_gate, set_cache, launch, set_cache, launch, stamp, mark, launch, mark,
                           launch, mark, launch, mark, stamp, mark, open_gate, wait, open_gate, wait_for));
@@ -27,8 +27,8 @@ TEST(Gate, WarmRoundIsInOrder) {
 
 TEST(Gate, ColdRoundEvictsBeforeEachLaunchAndMarksAfterEviction) {
   Bench bench;
-  Arm arm(bench.work(CacheState::cold), shape_of(2), MeasureOptions(), Calibration());
-  arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  RoundRunner runner(bench.work(CacheState::cold), shape_of(2), MeasureOptions(), Calibration());
+  runner.run_gated_round(milliseconds(30), Nanoseconds(0));
   EXPECT_THAT(
       bench.device.queue_calls(),
       ElementsAre(idle, close_gate, set_cache, launch, set_cache, launch, stamp, set_cache, mark, launch,
@@ -42,8 +42,8 @@ TEST(Gate, EachPartOfARoundHasItsOwnGateAndConditioning) {
   Bench bench;
   RoundShape shape = shape_of(4);
   shape.parts = 2;
-  Arm arm(bench.work(), shape, MeasureOptions(), Calibration());
-  const Round round = arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  RoundRunner runner(bench.work(), shape, MeasureOptions(), Calibration());
+  const Round round = runner.run_gated_round(milliseconds(30), Nanoseconds(0));
   EXPECT_EQ(std::ssize(round.launches), 4);
   EXPECT_EQ(count_of(bench.device.log(), close_gate), 2);
   EXPECT_EQ(count_of(bench.device.log(), launch), 4 + 2 * 2);
@@ -52,8 +52,8 @@ TEST(Gate, EachPartOfARoundHasItsOwnGateAndConditioning) {
 
 TEST(Gate, RoundWithoutIdleDoesNotIdle) {
   Bench bench;
-  Arm arm(bench.work(), shape_of(1), MeasureOptions(), Calibration());
-  arm.run_gated_round(Nanoseconds(0), Nanoseconds(0));
+  RoundRunner runner(bench.work(), shape_of(1), MeasureOptions(), Calibration());
+  runner.run_gated_round(Nanoseconds(0), Nanoseconds(0));
   EXPECT_EQ(count_of(bench.device.log(), idle), 0);
 }
 
@@ -62,8 +62,8 @@ TEST(Gate, ConditioningLaunchesAreCounted) {
     Bench bench;
     RoundShape shape = shape_of(4);
     shape.conditioning_launches = count;
-    Arm arm(bench.work(), shape, MeasureOptions(), Calibration());
-    const Round round = arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+    RoundRunner runner(bench.work(), shape, MeasureOptions(), Calibration());
+    const Round round = runner.run_gated_round(milliseconds(30), Nanoseconds(0));
     EXPECT_EQ(count_of(bench.device.log(), launch), 4 + count);
     EXPECT_EQ(std::ssize(round.launches), 4);
   }
@@ -75,9 +75,9 @@ TEST(Gate, IsOpenAfterAFailureAnywhereInTheRound) {
       Script script;
       script.failure = Failure{call, number};
       Bench bench(script);
-      Arm arm(bench.work(), shape_of(3), MeasureOptions(), Calibration());
+      RoundRunner runner(bench.work(), shape_of(3), MeasureOptions(), Calibration());
       const auto three_rounds = [&] {
-        for (int i = 0; i < 3; ++i) arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+        for (int i = 0; i < 3; ++i) runner.run_gated_round(milliseconds(30), Nanoseconds(0));
       };
       EXPECT_THROW(three_rounds(), FailedError);
       EXPECT_FALSE(bench.device.state().gate_is_closed);
@@ -90,10 +90,12 @@ TEST(Gate, EagerRoundsAndHostInstrumentsHaveNone) {
   Bench bench;
   MeasureOptions eager;
   eager.queue = QueueMode::eager;
-  Arm(bench.work(), shape_of(3), eager, Calibration()).run_gated_round(milliseconds(30), Nanoseconds(0));
+  RoundRunner(bench.work(), shape_of(3), eager, Calibration())
+      .run_gated_round(milliseconds(30), Nanoseconds(0));
   RoundShape shape = shape_of(3);
   shape.instrument = Instrument::host;
-  Arm(bench.work(), shape, MeasureOptions(), Calibration()).run_gated_round(milliseconds(30), Nanoseconds(0));
+  RoundRunner(bench.work(), shape, MeasureOptions(), Calibration())
+      .run_gated_round(milliseconds(30), Nanoseconds(0));
   EXPECT_EQ(count_of(bench.device.log(), close_gate), 0);
 }
 
@@ -101,8 +103,8 @@ TEST(Gate, TracedRoundsCloseOneWithinTheTracer) {
   Bench bench;
   RoundShape shape = shape_of(3);
   shape.instrument = Instrument::cupti;
-  Arm arm(bench.work(), shape, MeasureOptions(), Calibration());
-  const Round round = arm.run_gated_round(milliseconds(30), Nanoseconds(0));
+  RoundRunner runner(bench.work(), shape, MeasureOptions(), Calibration());
+  const Round round = runner.run_gated_round(milliseconds(30), Nanoseconds(0));
   EXPECT_EQ(count_of(bench.device.log(), close_gate), 1);
   EXPECT_THAT(round.launches, testing::SizeIs(3));
   EXPECT_FALSE(bench.device.state().gate_is_closed);

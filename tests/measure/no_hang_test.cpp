@@ -71,10 +71,18 @@ MeasureOptions any_options(Random& random) {
   return options;
 }
 
+// Calibration needs recordings, and only the tracer loses records.
+bool may_fail(const Script& script, const MeasureOptions& options) {
+  const bool loses = script.lost_records > 0 && options.instrument == Instrument::cupti;
+  return script.failure || !script.can_record || loses;
+}
+
 TEST(Loop, EndsWithTheGateOpenForAnyScript) {
+  int measured = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Random random(seed);
-    ScriptedDevice device(any_script(random));
+    const Script script = any_script(random);
+    ScriptedDevice device(script);
     const MeasureOptions options = any_options(random);
     try {
       const auto operation = device.prepare(some_operation(), InputData());
@@ -84,12 +92,16 @@ TEST(Loop, EndsWithTheGateOpenForAnyScript) {
         EXPECT_TRUE(std::isfinite(measurement.time.median.value())) << "seed " << seed;
         EXPECT_LE(measurement.time.low, measurement.time.high) << "seed " << seed;
       }
-    } catch (const FailedError&) {  // what the script asked for
+      ++measured;
+    } catch (const FailedError& error) {
+      EXPECT_TRUE(may_fail(script, options)) << "seed " << seed << ": " << error.what();
     } catch (const std::logic_error& error) {
       ADD_FAILURE() << "seed " << seed << ": " << error.what();
     }
     EXPECT_FALSE(device.state().gate_is_closed) << "seed " << seed;
   }
+  // A quarter of the scripts cannot be recorded, and some of the failures come too late to be met.
+  EXPECT_GE(measured, 90);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "measure/arm.hpp"
+#include "measure/round_runner.hpp"
 
 namespace jitterscope {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "jitterscope/error.hpp"
-#include "measure/arm.hpp"
+#include "measure/round_runner.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {
@@ -117,6 +117,16 @@ TEST(TraceTimer, TakesFirstStartToLastEndOfEachLaunch) {
   }
 }
 
+// Inputs produced anew are written by kernels between the launches.
+TEST(TraceTimer, KernelsThatNoLaunchMadeAreNotCounted) {
+  Script script = exact_script(microseconds(30));
+  script.kernels_per_launch = 2;
+  script.stray_kernels = 2;
+  Bench bench(script);
+  const auto timer = make_trace_timer(bench.work(CacheState::produced), 5);
+  EXPECT_THAT(read_round(bench, *timer), Each(DoubleNear(30e3, 1e-3)));
+}
+
 TEST(TraceTimer, LostRecordsAreAFailure) {
   for (const std::int64_t lost : {1, 15}) {
     Script script = exact_script(microseconds(30));
@@ -134,8 +144,8 @@ TEST(EagerRound, IncludesTheHostWhereTheHostIsSlower) {
   MeasureOptions eager;
   eager.queue = QueueMode::eager;
   Bench bench(script);
-  Arm arm(bench.work(), RoundShape(), eager, Calibration());
-  const Round round = arm.run_gated_round(milliseconds(20), Nanoseconds(0));
+  RoundRunner runner(bench.work(), RoundShape(), eager, Calibration());
+  const Round round = runner.run_gated_round(milliseconds(20), Nanoseconds(0));
   ASSERT_EQ(round.launches.size(), 1u);
   EXPECT_EQ(round.launches_per_value, 20);
   EXPECT_NEAR(round.time().value(), 9e3, 200);
@@ -148,9 +158,9 @@ TEST(EagerRound, IsUncertainByAConstantThatItKeeps) {
   for (const double constant : {2900.0, -20.0}) {
     Calibration calibration;
     calibration.events.value = Nanoseconds(constant);
-    const Arm arm(bench.work(), RoundShape(), eager, calibration);
-    EXPECT_EQ(arm.timer().constant().value, Nanoseconds(0));
-    EXPECT_EQ(arm.timer().constant().uncertainty, Nanoseconds(std::abs(constant)));
+    const RoundRunner runner(bench.work(), RoundShape(), eager, calibration);
+    EXPECT_EQ(runner.timer().constant().value, Nanoseconds(0));
+    EXPECT_EQ(runner.timer().constant().uncertainty, Nanoseconds(std::abs(constant)));
   }
 }
 
@@ -164,8 +174,8 @@ TEST(EagerRound, IsColdAtEachLaunch) {
   Calibration calibration;
   calibration.events.value = script.events_constant;
   Bench bench(script);
-  Arm arm(bench.work(CacheState::cold), RoundShape(), eager, calibration);
-  const Round round = arm.run_gated_round(milliseconds(20), Nanoseconds(0));
+  RoundRunner runner(bench.work(CacheState::cold), RoundShape(), eager, calibration);
+  const Round round = runner.run_gated_round(milliseconds(20), Nanoseconds(0));
   EXPECT_NEAR(round.time().value(), 40e3, 1.0);
 }
 
@@ -176,8 +186,8 @@ TEST(EagerRound, HoldsAllLaunchesWhereTheGrainIsCoarse) {
   calibration.events.grain = Nanoseconds(1000);
   Bench bench;
   const RoundShape shape = shape_round(microseconds(100), CacheState::warm, Load::burst, eager, calibration);
-  Arm arm(bench.work(), shape, eager, calibration);
-  EXPECT_GE(arm.run_gated_round(milliseconds(20), Nanoseconds(0)).launches_per_value, 18);
+  RoundRunner runner(bench.work(), shape, eager, calibration);
+  EXPECT_GE(runner.run_gated_round(milliseconds(20), Nanoseconds(0)).launches_per_value, 18);
 }
 
 }  // namespace

@@ -35,13 +35,22 @@ TEST(Session, ConditionsAndInstrumentAreStated) {
   MeasureOptions options;
   options.precision = 0.02;
   options.data = DataKind::ones;
+  options.locked_clock = megahertz(1200);
+  options.placement = 3;
+  options.seed = 7;
   const Result result = laboratory.measure(options);
   ASSERT_EQ(result.measurements.size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) {
     const Measurement& measurement = result.measurements[i];
     const bool warm = i % 2 == 0;
     const Conditions expected{warm ? CacheState::warm : CacheState::cold,
-                              i < 2 ? Load::burst : Load::sustained, DataKind::ones, QueueMode::saturated};
+                              i < 2 ? Load::burst : Load::sustained,
+                              DataKind::ones,
+                              QueueMode::saturated,
+                              false,
+                              megahertz(1200),
+                              3,
+                              7};
     EXPECT_EQ(measurement.conditions, expected);
     EXPECT_EQ(measurement.instrument, Instrument::graph);
     EXPECT_EQ(measurement.constant.value, laboratory.session.calibration().graph.value);
@@ -126,9 +135,35 @@ TEST(Session, CallableIsMeasuredLikeAnOperation) {
   };
   const Result result = measure(device, launch, kWarmBurst);
   EXPECT_GT(calls, 200);
+  EXPECT_EQ(result.subject, Subject(Callable{"callable"}));
+  EXPECT_EQ(result.measurements.front().conditions.data, std::nullopt) << "only the caller knows";
   EXPECT_GT(result.first_call, milliseconds(40));
   // Twice what the events' constant is known to (calibration.cpp).
   EXPECT_NEAR(result.measurements.front().time.median.value(), 100e3, 200);
+}
+
+TEST(Session, CallableIsLaunchedOnTheStreamOfItsOwner) {
+  ScriptedDevice device;
+  Stream stream;
+  const Launch launch = [&](NativeQueue queue) {
+    EXPECT_EQ(queue, &stream);
+    launch_kernel(queue);
+  };
+  const Result result = measure(device, &stream, launch, kWarmBurst);
+  EXPECT_NEAR(result.measurements.front().time.median.value(), 100e3, 200);
+  EXPECT_EQ(stream.queue, nullptr) << "the queue is gone, the stream is its owner's";
+}
+
+TEST(Session, ASimulatedDeviceRunsNoCallable) {
+  const auto device = open_device("virtual:h200");
+  try {
+    measure(
+        *device, [](NativeQueue) {}, kWarmBurst);
+    FAIL() << "it has a time";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("virtual:h200"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("open cpu or cuda:0"));
+  }
 }
 
 TEST(Session, CallableMayThrowWhatItLikes) {
@@ -142,6 +177,14 @@ TEST(Session, CallableMayThrowWhatItLikes) {
   EXPECT_FALSE(device.state().gate_is_closed);
 }
 
+// Another clock in each 30 ms.
+std::function<Hertz(Nanoseconds)> wandering_clock(double lowest_megahertz, double span_megahertz) {
+  return [=](Nanoseconds time) {
+    Random random(static_cast<std::uint64_t>(time.value() / 30e6));
+    return megahertz(lowest_megahertz + span_megahertz * random.uniform());
+  };
+}
+
 // A fifth of the launch does not follow the clock.
 Nanoseconds partly_clocked(const LaunchContext& context) {
   return microseconds(20.0 + 80.0 * 1980e6 / context.clock.value());
@@ -149,10 +192,7 @@ Nanoseconds partly_clocked(const LaunchContext& context) {
 
 TEST(Session, TimeAtReferenceClockIsRecoveredWhereTheClockVaries) {
   Laboratory laboratory;
-  laboratory.device.script().clock = [](Nanoseconds time) {
-    Random random(static_cast<std::uint64_t>(time.value() / 30e6));
-    return megahertz(1800 + 180 * random.uniform());
-  };
+  laboratory.device.script().clock = wandering_clock(1800, 180);
   laboratory.device.script().launch_time = partly_clocked;
   MeasureOptions options = kWarmBurst;
   options.minimum_rounds = 30;
@@ -165,6 +205,38 @@ TEST(Session, TimeAtReferenceClockIsRecoveredWhereTheClockVaries) {
   EXPECT_NEAR(at_reference.clock_share, 0.8, 0.05);
   EXPECT_EQ(at_reference.reference, measurement.clock->median);
   ASSERT_TRUE(measurement.cycles);
+}
+
+// The clock that the user names is the same in both runs, whose own clocks differ.
+TEST(Session, TimesAtAClockThatWasAskedForCompareAcrossRuns) {
+  for (const double lowest : {1700.0, 1780.0}) {
+    Laboratory laboratory;
+    laboratory.device.script().clock = wandering_clock(lowest, 150);
+    laboratory.device.script().launch_time = partly_clocked;
+    MeasureOptions options = kWarmBurst;
+    options.minimum_rounds = 30;
+    options.reference_clock = megahertz(1820);
+    const Measurement measurement = laboratory.measure(options).measurements.front();
+    ASSERT_TRUE(measurement.at_reference_clock);
+    const TimeAtReferenceClock& at_reference = *measurement.at_reference_clock;
+    EXPECT_EQ(at_reference.reference, megahertz(1820));
+    EXPECT_NEAR(at_reference.time.value() / (20e3 + 80e3 * 1980.0 / 1820.0), 1.0, 0.003);
+    EXPECT_FALSE(at_reference.extrapolated);
+  }
+}
+
+TEST(Session, AReferenceClockThatNoRoundWasNearIsExtrapolatedTo) {
+  Laboratory laboratory;
+  laboratory.device.script().clock = wandering_clock(1800, 180);
+  laboratory.device.script().launch_time = partly_clocked;
+  MeasureOptions options = kWarmBurst;
+  options.minimum_rounds = 30;
+  options.reference_clock = megahertz(1500);
+  const Measurement measurement = laboratory.measure(options).measurements.front();
+  ASSERT_TRUE(measurement.at_reference_clock);
+  EXPECT_TRUE(measurement.at_reference_clock->extrapolated);
+  options.reference_clock = Hertz(0);
+  EXPECT_THROW(laboratory.measure(options), UsageError);
 }
 
 TEST(Session, TimeAtReferenceClockIsAbsentWhereTheClockStands) {

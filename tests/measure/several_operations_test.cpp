@@ -42,7 +42,7 @@ struct Group {
   explicit Group(Script script) : laboratory(std::move(script)) { laboratory.device.log().clear(); }
 
   std::vector<Outcome> measure(const std::vector<Operation>& operations, const MeasureOptions& options) {
-    return measure_operations(laboratory.session, operations, options, false);
+    return measure_trials(laboratory.session, trials_of(operations, options), false);
   }
   std::int64_t idles() { return count_of(laboratory.device.log(), Call::idle); }
 
@@ -55,7 +55,7 @@ TEST(SeveralOperations, EachHasItsOwnTimesAndName) {
   ASSERT_EQ(outcomes.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
     const Result& result = outcomes[i].result;
-    EXPECT_EQ(result.operation, kThree[i].text());
+    EXPECT_EQ(result.subject, Subject(kThree[i]));
     ASSERT_EQ(result.measurements.size(), 2u);
     EXPECT_NEAR(result.measurements[0].time.median.value(), 100e3 * static_cast<double>(i + 1), 200.0);
     EXPECT_EQ(result.measurements[1].conditions.cache, CacheState::cold);
@@ -144,7 +144,7 @@ TEST(SeveralOperations, OneThatCannotBePreparedIsAloneInThat) {
     operations.insert(operations.begin() + static_cast<std::ptrdiff_t>(place), missing);
     const std::vector<Outcome> outcomes = group.measure(operations, bursts());
     for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(outcomes[i].error != nullptr, i == place);
+      EXPECT_EQ(outcomes[i].error.has_value(), i == place);
       EXPECT_EQ(outcomes[i].result.measurements.size(), i == place ? 0u : 2u);
     }
   }

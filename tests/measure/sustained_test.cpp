@@ -40,6 +40,43 @@ TEST(Sustained, LaunchesOfAFifthOfASecondSettle) {
   EXPECT_EQ(measurement.steadiness->verdict, Steadiness::Verdict::steady);
 }
 
+// Most of the time goes into evictions: the ten seconds do not hold one of the operation's own.
+TEST(Sustained, ShortColdLaunchesSettle) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const LaunchContext&) { return microseconds(4.4); };
+  const Measurement measurement =
+      laboratory.measure(one_condition(CacheState::cold, Load::sustained)).measurements.front();
+  ASSERT_TRUE(measurement.steadiness);
+  EXPECT_EQ(measurement.steadiness->verdict, Steadiness::Verdict::steady);
+  EXPECT_LT(measurement.steadiness->watched, seconds(1));
+  // Two looks that pass: at half of the limit, and at 1.3 times that.
+  EXPECT_GE(measurement.duration, seconds(6.5));
+  EXPECT_LT(measurement.duration, seconds(10));
+}
+
+// The look at half of the limit passes, the next ones meet the change.
+TEST(Sustained, ShortColdLaunchesThatChangeLateDoNotSettleBefore) {
+  Laboratory laboratory;
+  const Nanoseconds start = laboratory.device.host_time();
+  laboratory.device.script().launch_time = [start](const LaunchContext& context) {
+    return microseconds(context.time < start + seconds(5.6) ? 4.4 : 4.6);
+  };
+  const Measurement measurement =
+      laboratory.measure(one_condition(CacheState::cold, Load::sustained)).measurements.front();
+  ASSERT_TRUE(measurement.steadiness);
+  EXPECT_NE(measurement.steadiness->verdict, Steadiness::Verdict::steady);
+}
+
+// Nothing changes, and there is no time to show it: that is not a level that comes and goes.
+TEST(Sustained, ARecordTooShortForTwoLooksIsNotCalledUnsteady) {
+  Laboratory laboratory;
+  MeasureOptions options = kSustained;
+  options.sustained_time_limit = seconds(1.1);
+  const Measurement measurement = laboratory.measure(options).measurements.front();
+  ASSERT_TRUE(measurement.steadiness);
+  EXPECT_EQ(measurement.steadiness->verdict, Steadiness::Verdict::not_shown);
+}
+
 TEST(Sustained, PowerCapIsWaitedFor) {
   Laboratory laboratory;
   const Nanoseconds start = laboratory.device.host_time();

@@ -14,25 +14,25 @@ const std::string kHeader =
     "operation,layer,cache,load,data,fresh_data,queue,instrument,round,launch,seconds,clock_hertz,"
     "round_start_seconds,settled\r\n";
 
-RunRecord one_round(const std::string& operation) {
+RunRecord one_round(const Subject& subject) {
   RunRecord record;
-  record.results.resize(1);
-  record.results[0].operation = operation;
-  record.results[0].measurements.resize(1);
+  record.entries.resize(1);
+  record.entries[0].result.subject = subject;
+  record.entries[0].result.measurements.resize(1);
   Round round;
   round.started = milliseconds(20);
   round.launches = {Nanoseconds(127900), Nanoseconds(128001)};
-  record.results[0].measurements[0].rounds = {round};
+  record.entries[0].result.measurements[0].rounds = {round};
   return record;
 }
 
 TEST(Csv, EmptyRecordHasAHeader) { EXPECT_EQ(launches_csv(RunRecord()), kHeader); }
 
 TEST(Csv, OneLinePerValue) {
-  RunRecord record = one_round("spin:ns=1000");
-  record.results[0].layers = {"a", "b"};
-  record.results[0].measurements[0].rounds[0].clock = megahertz(1716);
-  record.results[0].measurements[0].rounds[0].launches_per_value = 8;
+  RunRecord record = one_round(Operation::parse("spin:ns=1000"));
+  record.entries[0].layers = {"a", "b"};
+  record.entries[0].result.measurements[0].rounds[0].clock = megahertz(1716);
+  record.entries[0].result.measurements[0].rounds[0].launches_per_value = 8;
   EXPECT_EQ(
       launches_csv(record),
       kHeader +
@@ -41,8 +41,8 @@ TEST(Csv, OneLinePerValue) {
 }
 
 TEST(Csv, QuotesAndAbsentValues) {
-  RunRecord record = one_round("say \"a,b\"\nµ");
-  record.results[0].measurements[0].rounds[0].launches = {
+  RunRecord record = one_round(Callable{"say \"a,b\"\nµ"});
+  record.entries[0].result.measurements[0].rounds[0].launches = {
       Nanoseconds(std::numeric_limits<double>::quiet_NaN())};
   EXPECT_EQ(launches_csv(record),
             kHeader + "\"say \"\"a,b\"\"\nµ\",,warm,burst,normal,0,saturated,events,0,0,,,0.02,1\r\n");

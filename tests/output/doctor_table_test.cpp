@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "output/sample_record.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {
@@ -12,16 +13,22 @@ namespace {
 using testing::HasSubstr;
 using Status = Check::Status;
 
+DoctorReport with_sections(DoctorReport report) {
+  MachineChecks machine;
+  machine.devices = {{"cpu", "A CPU", ""}, {"cuda:0", "A GPU", ""}, {"cuda:1", "", "it fell off the bus"}};
+  machine.device_checks = {{"cudnn", Status::missing, "said by the libraries", "not here"},
+                           {"other processes", Status::limits, "others use this GPU: 12 train", "end them"}};
+  machine.host_checks = {{"cpu quota", Status::good, "no control group limits the CPU time", ""}};
+  report.sections = doctor_sections(report, machine);
+  return report;
+}
+
 DoctorReport sample_report() {
   DoctorReport report;
   report.environment.host = {{"host_name", "node7"}, {"kernel", "Linux 6.1.0 x86_64"}};
-  report.devices = {{"cpu", "A CPU", ""}, {"cuda:0", "A GPU", ""}, {"cuda:1", "", "it fell off the bus"}};
-  report.device = "cuda:0";
+  report.device.id = "cuda:0";
   report.libraries = {{"onednn", "3.5.0", "/lib/libdnnl.so.3", ""},
                       {"cudnn", "", "", "libcudnn.so.9 was not found"}};
-  report.device_checks = {{"cudnn", Status::missing, "said by the libraries", "not here"},
-                          {"other processes", Status::limits, "others use this GPU: 12 train", "end them"}};
-  report.host_checks = {{"cpu quota", Status::good, "no control group limits the CPU time", ""}};
   return report;
 }
 
@@ -31,7 +38,7 @@ NoiseFloor sample_floor() {
   floor.calibration.graph = {microseconds(0.10), microseconds(0.02), Nanoseconds(32)};
   floor.launch_cost = microseconds(3.1);
   Result result;
-  result.operation = "spin:ns=10000";
+  result.subject = Operation::parse("spin:ns=10000");
   result.measurements = {test::sample_measurement(CacheState::warm, Load::burst, microseconds(10), 0.001)};
   floor.results = {result};
   floor.cache_proof = {microseconds(8.2), microseconds(8.3), microseconds(4.1), true};
@@ -48,7 +55,7 @@ Check check_about(const NoiseFloor& floor, const std::string& subject) {
 }
 
 TEST(DoctorText, OneLineForEachThingWithItsRemedyBelow) {
-  EXPECT_EQ(doctor_text(sample_report(), 120), R"(Devices
+  EXPECT_EQ(doctor_text(with_sections(sample_report()), 120), R"(Devices
   ok       cpu: A CPU
   ok       cuda:0: A GPU (the one looked at here)
   missing  cuda:1: it fell off the bus
@@ -74,17 +81,17 @@ Believe the tool here? jitterscope selftest --device cuda:0
 
 TEST(DoctorText, PointsToTheSelftestOfADeviceThatIsThere) {
   DoctorReport report = sample_report();
-  report.device = "cpu";
-  EXPECT_THAT(doctor_text(report, 120),
+  report.device.id = "cpu";
+  EXPECT_THAT(doctor_text(with_sections(report), 120),
               HasSubstr("\nBelieve the tool here? jitterscope selftest --device cpu\n"));
-  report.device.clear();
-  EXPECT_THAT(doctor_text(report, 120), testing::Not(HasSubstr("selftest")));
+  report.device.id.clear();
+  EXPECT_THAT(doctor_text(with_sections(report), 120), testing::Not(HasSubstr("selftest")));
 }
 
 TEST(DoctorText, NoiseFloor) {
   DoctorReport report = sample_report();
   report.noise_floor = sample_floor();
-  const std::string text = doctor_text(report, 120);
+  const std::string text = doctor_text(with_sections(report), 120);
   EXPECT_THAT(text, HasSubstr(R"(Noise floor of cuda:0, measured in 4.7 s
   ok       events: a pair of marks adds 2.91 ± 0.03 µs, which is taken off; from 6.0 µs on a time is known to ±0.5 %;
            the timer steps by 32 ns
@@ -138,7 +145,7 @@ TEST(NoiseFloor, FailuresAndInterruptionsAreSaid) {
 TEST(DoctorJson, HoldsTheLinesAndTheNumbers) {
   DoctorReport report = sample_report();
   report.noise_floor = sample_floor();
-  const auto document = nlohmann::json::parse(doctor_json(report));
+  const auto document = nlohmann::json::parse(write_record(with_sections(report)));
   EXPECT_EQ(document["checks"]["libraries"][1]["status"], "missing");
   EXPECT_EQ(document["checks"]["device"].size(), 1u);
   EXPECT_DOUBLE_EQ(document["noise_floor"]["events"]["value_seconds"], 2.91e-6);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "output/sample_record.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {
@@ -20,8 +21,8 @@ RankedEngine ranked(const std::string& tag, double median_us, std::int64_t wins)
   engine.autotune_tries = true;
   engine.autotune_wins = wins;
   engine.result.measurements.emplace_back();
-  engine.result.measurements[0].time = {microseconds(median_us), microseconds(median_us - 1),
-                                        microseconds(median_us + 1), 10};
+  engine.result.measurements[0].repeatability = engine.result.measurements[0].time = {
+      microseconds(median_us), microseconds(median_us - 1), microseconds(median_us + 1), 10};
   return engine;
 }
 
@@ -58,7 +59,7 @@ TEST(EnginesJson, HoldsTheIntervalsAndFitsItsSchema) {
   EnginesRecord record = record_of("near");
   record.environment = test::sample_operation().environment;
   record.device = test::sample_operation().device;
-  const std::string text = engines_json(record);
+  const std::string text = write_record(record);
   const auto document = nlohmann::json::parse(text);
   EXPECT_LT(document.at("heuristic_loss_low"), 0.0);
   EXPECT_GT(document.at("expected_autotune_loss_low"), 0.0);

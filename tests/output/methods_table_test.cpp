@@ -8,7 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "output/json_text.hpp"
+#include "record/json_text.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {
@@ -97,7 +98,7 @@ TEST(MethodsTable, OneRepetitionHasNoSpread) {
 }
 
 TEST(MethodsJson, IsValidAndHoldsTheTimes) {
-  const std::string text = methods_json(sample());
+  const std::string text = write_record(sample());
   EXPECT_EQ(validate_methods(text), 0);
   const Json document = Json::parse(text);
   const Json& wall = document.at("methods").at(0);
@@ -109,10 +110,10 @@ TEST(MethodsJson, IsValidAndHoldsTheTimes) {
 }
 
 TEST(MethodsJson, TheSchemaRefusesWhatIsWrong) {
-  Json document = Json::parse(methods_json(sample()));
+  Json document = Json::parse(write_record(sample()));
   document["methods"][0].erase("sentence");
   EXPECT_EQ(validate_methods(json_text(document)), 1);
-  document = Json::parse(methods_json(sample()));
+  document = Json::parse(write_record(sample()));
   document["methods"][3]["id"] = "stopwatch";
   EXPECT_EQ(validate_methods(json_text(document)), 1);
 }

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "measure/run_results.hpp"
 #include "output/run_table.hpp"
 #include "output/sample_record.hpp"
 
@@ -18,7 +19,7 @@ TEST(RunNotes, TheFindingsWithTheLargestEffectAreALineEach) {
   RunRecord record = test::sample_operation();
   for (const auto& [id, effect] :
        {std::pair{"small", 0.01}, {"large", 0.5}, {"middle", 0.1}, {"least", 0.001}}) {
-    record.results[0].findings.push_back(
+    record.entries[0].result.findings.push_back(
         {id, std::string("The ") + id + " one.", "Do.", {}, "headline", effect});
   }
   std::string text = run_table(record);
@@ -36,14 +37,15 @@ TEST(RunNotes, TheFindingsWithTheLargestEffectAreALineEach) {
 // What cannot be measured well here is said once, not by each operation.
 TEST(RunNotes, ImprecisionIsCountedOnceAndIsNoFindingAmongTheFirst) {
   RunRecord record = test::model_of(12);
-  for (Result& result : record.results) {
-    result.measurements[0].time.low = 0.9 * result.measurements[0].time.median;
+  for (Result& result : results_of(record)) {
+    result.measurements[0].time.low = result.measurements[0].repeatability.low =
+        0.9 * result.measurements[0].time.median;
     result.findings = {{"imprecise", "±5 % was reached.", "Wait.", {}, "±5 % was reached", 0.05}};
   }
   EXPECT_THAT(run_table(record), Not(HasSubstr("imprecise")));
-  EXPECT_THAT(run_table(record), HasSubstr("12 of 12 times did not reach the precision asked, ± 0.5 %"));
+  EXPECT_THAT(run_table(record), HasSubstr("12 of 12 times did not reach ± 0.5 %"));
   EXPECT_THAT(run_table(record), Not(HasSubstr("CPU")));
-  record.device.id = "cpu";
+  record.device.capabilities.is_host = true;
   EXPECT_THAT(
       run_table(record, {.width = 200}),
       HasSubstr("± 0.5 %. A CPU that other programs share seldom gives that. Why: --findings all.\n"));
@@ -66,20 +68,20 @@ TEST(RunNotes, WhatWasNotTimedNamesTheTotalThatItIsAShareOf) {
 
 TEST(RunNotes, ATimeWithoutSteadyStateIsCounted) {
   RunRecord record = test::sample_operation();
-  Measurement& sustained = record.results[0].measurements[2];
+  Measurement& sustained = record.entries[0].result.measurements[2];
   EXPECT_THAT(run_table(record), Not(HasSubstr("did not reach")));
   sustained.steadiness->verdict = Steadiness::Verdict::never_steady;
   EXPECT_THAT(run_table(record),
               HasSubstr("\n1 of 3 times did not reach a steady state. Why: --findings all.\n"));
-  record.results[0].measurements[0].precision_asked = 0.0005;
-  EXPECT_THAT(run_table(record), HasSubstr("\n2 of 3 times did not reach the precision asked, ± 0."));
+  record.entries[0].result.measurements[0].precision_asked = 0.0005;
+  EXPECT_THAT(run_table(record), HasSubstr("\n2 of 3 times did not reach ± 0."));
   sustained.steadiness->verdict = Steadiness::Verdict::steady;
-  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach the precision asked, ± 0."));
+  EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach ± 0."));
 }
 
 TEST(RunNotes, KernelsThatCouldNotBeTracedAreSaidOnce) {
   RunRecord record = test::sample_model();
-  for (Result& result : record.results) {
+  for (Result& result : results_of(record)) {
     result.without_kernels = Shortfall{ExitCode::missing, "CUPTI was not found"};
   }
   EXPECT_THAT(run_table(record), HasSubstr("\nNo kernels of #1 and 2 more: CUPTI was not found\n"));

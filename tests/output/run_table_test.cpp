@@ -105,20 +105,22 @@ void expect_well_formed(const std::string& text, std::size_t width) {
 
 TEST(RunTable, LayersInFourConditionsFitAPage) {
   RunRecord record = test::sample_model();
-  record.results.clear();
+  record.entries.clear();
   for (int layer = 0; layer < 20; ++layer) {
-    Result result = test::sample_model().results[layer % 2];
-    result.operation = "conv2d:n=16,c=1024,hw=14,k=2048,rs=1,stride=2,pad=" + std::to_string(layer) +
-                       ",groups=" + std::to_string(layer) +
-                       ",dtype=tf32,layout=nchw,direction=" + (layer % 2 == 0 ? "dgrad" : "wgrad");
-    result.layers = {"layer3.0.downsample.0.dgrad"};
+    RunEntry entry = test::sample_model().entries[layer % 2];
+    Result& result = entry.result;
+    result.subject =
+        Operation::parse("conv2d:n=16,c=1024,hw=14,k=2048,rs=1,stride=2,pad=" + std::to_string(layer) +
+                         ",groups=" + std::to_string(1 << (layer % 10)) +
+                         ",dtype=tf32,layout=nchw,direction=" + (layer % 2 == 0 ? "dgrad" : "wgrad"));
+    entry.layers = {"layer3.0.downsample.0.dgrad"};
     result.measurements.clear();
     for (const Load load : {Load::burst, Load::sustained}) {
       for (const CacheState cache : {CacheState::warm, CacheState::cold}) {
         result.measurements.push_back(test::sample_measurement(cache, load, microseconds(137.3), 0.0012));
       }
     }
-    record.results.push_back(result);
+    record.entries.push_back(entry);
   }
   for (const std::size_t width : {80u, 100u, 120u}) {
     for (const std::string& text : {run_table(record, {.width = width}), details(record, width)}) {
@@ -150,7 +152,7 @@ TEST(RunTable, WhatAllRowsSayIsSaidOnce) {
   RunRecord record = test::model_of(12);
   EXPECT_THAT(run_table(record), HasSubstr("\nAll run by cudnn eng28.\n"));
   EXPECT_THAT(details(record), HasSubstr("\nAll run by cudnn eng28.\n"));
-  record.results[3].algorithm = "eng5";
+  record.entries[3].result.algorithm = "eng5";
   EXPECT_THAT(run_table(record), Not(HasSubstr("run by")));
   EXPECT_THAT(details(record), HasSubstr("|   4 | layer4    | cudnn eng5  |"));
 }
@@ -160,21 +162,21 @@ TEST(RunTable, TheFirstLineOfOneOperationCanBeQuoted) {
   EXPECT_THAT(run_table(record),
               HasSubstr("**\n180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, "
                         "NVIDIA H200, jitterscope 0.1.0\n"));
-  Measurement& measurement = record.results[0].measurements[0];
+  Measurement& measurement = record.entries[0].result.measurements[0];
   measurement.constant.uncertainty = microseconds(2);
   for (Round& round : measurement.rounds) round.launches_per_value = 1;
   measurement.conditions.data = DataKind::zeros;
   measurement.conditions.queue = QueueMode::eager;
-  record.results[0].measurements.resize(1);
+  record.entries[0].result.measurements.resize(1);
   EXPECT_THAT(run_table(record),
               HasSubstr("179.8–180.2 µs, instrument ± 2.0 µs), warm burst zeros eager, 1716"));
 }
 
 TEST(RunTable, ASustainedLoadThatDidNotSettleIsNotQuotedAsIfItHad) {
   RunRecord record = test::sample_operation();
-  std::swap(record.results[0].measurements[0], record.results[0].measurements[2]);
+  std::swap(record.entries[0].result.measurements[0], record.entries[0].result.measurements[2]);
   EXPECT_THAT(run_table(record), Not(HasSubstr("not steady")));
-  record.results[0].measurements[0].steadiness->verdict = Steadiness::Verdict::never_steady;
+  record.entries[0].result.measurements[0].steadiness->verdict = Steadiness::Verdict::never_steady;
   EXPECT_THAT(run_table(record), HasSubstr("warm sustained, not steady, 1716 MHz"));
 }
 
@@ -187,14 +189,14 @@ TEST(RunTable, WhyTheCpuWasTakenStandsFirst) {
 TEST(RunTable, OddNamesBreakNothing) {
   RunRecord record = test::sample_model();
   record.title = "a|b\n# not a heading";
-  record.results[0].layers = {"x|y\\|z\n\x1b[31m日本 \xff"};
-  record.results[1].operation = "my \"kernel\"<a|b>:\r\n";
-  record.results[1].findings[0].sentence = "first\n\n| second";
-  record.results[2].failure = "line 1\nline 2";
+  record.entries[0].layers = {"x|y\\|z\n\x1b[31m日本 \xff"};
+  record.entries[1].result.subject = Callable{"my \"kernel\"<a|b>:\r\n"};
+  record.entries[1].result.findings[0].sentence = "first\n\n| second";
+  record.entries[2].result.failure = "line 1\nline 2";
   expect_well_formed(run_table(record), 80);
   expect_well_formed(details(record), 120);
   EXPECT_THAT(details(record), Not(HasSubstr("\x1b")));
-  record.results.resize(1);
+  record.entries.resize(1);
   expect_well_formed(run_table(record), kQuoted);
   expect_well_formed(details(record), kQuoted);
 }
@@ -205,21 +207,22 @@ TEST(RunTable, OneOperationThatFailed) {
   RunRecord record;
   record.title = "fill:count=1";
   record.device.id = "cpu";
-  record.results.resize(1);
-  record.results[0].operation = "fill:count=1";
-  record.results[0].failure = "the device vanished";
+  record.entries.resize(1);
+  record.entries[0].result.subject = Operation::parse("fill:count=1");
+  record.entries[0].result.failure = "the device vanished";
   EXPECT_EQ(run_table(record),
-            "**fill:count=1** on this device (cpu).\n\nFailed:\n\n- fill count=1: the device vanished\n");
+            "**fill:count=1** on this device (cpu).\n\nFailed:\n\n- fill f32 count=1: the device vanished\n");
 }
 
 TEST(RunTable, InterruptedBeforeAnInterval) {
   RunRecord record = test::sample_operation();
   record.interrupted = true;
-  Result& result = record.results[0];
+  Result& result = record.entries[0].result;
   result.measurements.resize(1);
   Measurement& measurement = result.measurements[0];
   measurement.rounds.resize(3);
-  measurement.time = {microseconds(180), Nanoseconds(kNanSeconds), Nanoseconds(kNanSeconds), 3};
+  measurement.time =
+      measurement.repeatability = {microseconds(180), Nanoseconds(kNanSeconds), Nanoseconds(kNanSeconds), 3};
   measurement.clock.reset();
   measurement.at_reference_clock.reset();
   measurement.cycles.reset();
@@ -229,14 +232,15 @@ TEST(RunTable, InterruptedBeforeAnInterval) {
   EXPECT_THAT(text, HasSubstr("| 180.0 µs, no interval (3 rounds) |"));
   EXPECT_THAT(text, HasSubstr("\n180.0 µs, no interval (3 rounds), warm burst, NVIDIA H200"));
   EXPECT_THAT(text, HasSubstr("Interrupted: these are the results so far.\n"));
-  EXPECT_THAT(text, HasSubstr("1 of 1 times did not reach the precision asked, ± 0.5 %."));
+  EXPECT_THAT(text, HasSubstr("1 of 1 times did not reach ± 0.5 %."));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 
 TEST(RunTable, FreshDataStandsBesideTheTime) {
   RunRecord record = test::sample_operation();
   EXPECT_THAT(run_table(record), Not(HasSubstr("fresh")));
-  for (Measurement& measurement : record.results[0].measurements) measurement.conditions.fresh_data = true;
+  for (Measurement& measurement : record.entries[0].result.measurements)
+    measurement.conditions.fresh_data = true;
   const std::string text = run_table(record);
   EXPECT_THAT(text, HasSubstr("| warm burst fresh "));
   EXPECT_THAT(text, HasSubstr(", warm burst fresh, "));
@@ -247,7 +251,7 @@ TEST(RunTable, FreshDataStandsBesideTheTime) {
 TEST(RunTable, ARateAboveMemoryIsInCache) {
   RunRecord record = test::sample_operation();
   EXPECT_THAT(run_table(record), Not(HasSubstr("in cache")));
-  Result& result = record.results[0];
+  Result& result = record.entries[0].result;
   result.flops = 1e9;
   result.bytes = Bytes(850000000);
   std::string text = details(record);
@@ -256,22 +260,74 @@ TEST(RunTable, ARateAboveMemoryIsInCache) {
   EXPECT_THAT(
       text, HasSubstr("|\n\nin cache: more bytes per second than memory gives, since the operands stay in a "
                       "cache.\n\n|"));
-  record.results.push_back(result);
+  record.entries.push_back({result});
   text = details(record);
   expect_well_formed(text, 120);
   EXPECT_THAT(text, HasSubstr("| 4.72 TB/s |   in cache |"));
   EXPECT_THAT(text, HasSubstr("one launch call. in\ncache: more bytes per second than memory gives"));
 }
 
-TEST(RunTable, ARateAboveTheArithmeticCeilingKeepsItsShare) {
+TEST(RunTable, ARateAboveTheArithmeticCeilingHasNoShareOfIt) {
   RunRecord record = test::sample_operation();
-  record.results[0].flops = 1.6e11;
-  EXPECT_THAT(details(record), HasSubstr("| 889 TFLOP/s |      112 % |"));
+  record.entries[0].result.flops = 1.6e11;
+  std::string text = details(record);
+  EXPECT_THAT(text, HasSubstr("| 889 TFLOP/s |      above |"));
+  EXPECT_THAT(text, HasSubstr("above: faster than the large product"));
+  EXPECT_THAT(text, Not(HasSubstr("112 %")));
+  // As near to it as the ceiling itself is known.
+  record.entries[0].result.flops = 1.46e11;
+  text = details(record);
+  EXPECT_THAT(text, HasSubstr("TFLOP/s |      100 % |"));
+  EXPECT_THAT(text, Not(HasSubstr("above")));
+}
+
+std::string details_with_share(double share, double error) {
+  RunRecord record = test::sample_operation();
+  for (Measurement& measurement : record.entries[0].result.measurements) {
+    measurement.at_reference_clock->clock_share = share;
+    measurement.at_reference_clock->clock_share_error = error;
+  }
+  return details(record);
+}
+
+TEST(RunTable, TheShareThatFollowsTheClockIsAsSureAsItIsKnown) {
+  EXPECT_THAT(details_with_share(0.8, 0.02), HasSubstr("warm burst: 80 % of the time follows the clock; "));
+  EXPECT_THAT(details_with_share(0.8, 0.1),
+              HasSubstr("warm burst: 60–100 % of the time follows the clock.\n"));
+  EXPECT_THAT(details_with_share(1.0, 0.02), HasSubstr("warm burst: 100 % of the time follows the clock.\n"));
+  EXPECT_THAT(details_with_share(1.0, 0.38), Not(HasSubstr("follows the clock")));
+}
+
+TEST(RunTable, AConstantOfNothingIsNotTakenOff) {
+  RunRecord record = test::sample_operation();
+  for (Measurement& measurement : record.entries[0].result.measurements) {
+    measurement.constant.value = Nanoseconds(0);
+    measurement.constant.uncertainty = microseconds(12.3);
+  }
+  const std::string text = details(record);
+  EXPECT_THAT(text, HasSubstr("events, ± 12.3 µs"));
+  EXPECT_THAT(text, Not(HasSubstr("less")));
+}
+
+TEST(RunTable, TimesAtTheClockThatWasAskedFor) {
+  RunRecord record = test::sample_operation();
+  EXPECT_THAT(run_table(record), Not(HasSubstr("Times at")));
+  for (Measurement& measurement : record.entries[0].result.measurements) {
+    measurement.reference_clock_asked = megahertz(1500);
+    measurement.at_reference_clock->reference = megahertz(1500);
+  }
+  record.entries[0].result.measurements[0].at_reference_clock->extrapolated = true;
+  record.entries[0].result.measurements[1].at_reference_clock.reset();
+  const std::string text = run_table(record);
+  expect_well_formed(text, 140);
+  EXPECT_THAT(
+      text, HasSubstr("\nTimes at 1500 MHz:\n\n- warm burst 180.0 µs ± 0.2 %, extrapolated: no round ran "));
+  EXPECT_THAT(text, HasSubstr("not known: rounds at 1700 to 1730 MHz"));
 }
 
 TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
   RunRecord record = test::sample_operation();
-  Result& result = record.results[0];
+  Result& result = record.entries[0].result;
   result.flops = 1e9;
   result.bytes = Bytes(400000000);
   EXPECT_THAT(details(record), HasSubstr("| 2.22 TB/s |       52 % |"));
@@ -286,7 +342,7 @@ TEST(RunTable, TheRateIsThatOfWhatLimitsTheOperation) {
 
 TEST(RunTable, DataAndQueueAreNamedWhereTheyDiffer) {
   RunRecord record = test::sample_operation();
-  record.results[0].measurements[1].conditions.data = DataKind::zeros;
+  record.entries[0].result.measurements[1].conditions.data = DataKind::zeros;
   EXPECT_THAT(run_table(record), HasSubstr("| cold burst zeros "));
   EXPECT_THAT(details(record), HasSubstr("data: normal, zeros"));
   EXPECT_THAT(run_table(record), Not(HasSubstr("burst normal saturated")));

@@ -41,7 +41,7 @@ void describe_machine(RunRecord& record) {
 
 Result sample_result(const std::string& operation, Nanoseconds time) {
   Result result;
-  result.operation = operation;
+  result.subject = Operation::parse(operation);
   result.provider = "cudnn";
   result.algorithm = "eng28";
   result.flops = 1e10;
@@ -70,7 +70,7 @@ Measurement sample_measurement(CacheState cache, Load load, Nanoseconds time, do
     round.sensors = sample_sensors();
     measurement.rounds.push_back(round);
   }
-  measurement.time = {time, (1 - precision) * time, (1 + precision) * time, 10};
+  measurement.time = measurement.repeatability = {time, (1 - precision) * time, (1 + precision) * time, 10};
   measurement.clock = ClockEstimate{megahertz(1716), megahertz(1700), megahertz(1730)};
   measurement.at_reference_clock =
       TimeAtReferenceClock{megahertz(1716), time, 0.998 * time, 1.002 * time, 0.2 * time, 0.8};
@@ -87,32 +87,32 @@ RunRecord sample_model() {
   RunRecord record;
   describe_machine(record);
   record.title = "tiny";
-  record.results = {
-      sample_result("conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc", microseconds(20)),
-      sample_result("conv2d:n=32,c=64,hw=56,k=128,rs=1,dtype=f16,layout=nhwc", microseconds(30)),
-      sample_result("linear:n=32,in=512,out=1000,dtype=f16", microseconds(5))};
-  record.results[0].layers = {"layer1.0.conv1", "layer1.0.conv2"};
-  record.results[0].count = 2;
-  record.results[1].layers = {"layer2.0.downsample"};
-  record.results[2].layers = {"fc"};
-  record.results[2].measurements.clear();
-  record.results[2].failure = "out of memory: 12 GiB needed, 3 GiB free";
-  record.results[0].measurements[0].modes = {{microseconds(20), 0.75}, {microseconds(21), 0.25}};
-  record.results[0].verification = Verification{1.5e-4, 1e-3, 65536, 65536, 0, true, true};
-  record.results[1].verification = Verification{0.25, 1e-3, 65536, 65536, 3, false};
+  record.entries = {
+      {sample_result("conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc", microseconds(20))},
+      {sample_result("conv2d:n=32,c=64,hw=56,k=128,rs=1,dtype=f16,layout=nhwc", microseconds(30))},
+      {sample_result("linear:n=32,in=512,out=1000,dtype=f16", microseconds(5))}};
+  record.entries[0].layers = {"layer1.0.conv1", "layer1.0.conv2"};
+  record.entries[0].count = 2;
+  record.entries[1].layers = {"layer2.0.downsample"};
+  record.entries[2].layers = {"fc"};
+  record.entries[2].result.measurements.clear();
+  record.entries[2].result.failure = "out of memory: 12 GiB needed, 3 GiB free";
+  record.entries[0].result.measurements[0].modes = {{microseconds(20), 0.75}, {microseconds(21), 0.25}};
+  record.entries[0].result.verification = Verification{1.5e-4, 1e-3, 65536, 65536, 0, true, true};
+  record.entries[1].result.verification = Verification{0.25, 1e-3, 65536, 65536, 3, false};
   for (std::size_t row : {0u, 1u}) {
-    record.results[row].findings = {
+    record.entries[row].result.findings = {
         {"power_cap",
          "The power cap held the clock at " + std::to_string(1716 + row) + " MHz.",
          "Compare at equal clocks.",
-         {{"clock_hertz", "1716000000"}},
+         {{"clock_hz", 1716e6}, {"cause_known", true}},
          "the power cap lowers the SM clock",
          0.11 + static_cast<double>(row)}};
   }
   record.findings = {{"other_process",
                       "Another process uses the GPU.",
                       "End process 4711.",
-                      {{"pid", "4711"}},
+                      {{"processes", std::int64_t{1}}, {"first", "4711 python"}},
                       "1 other process"}};
   return record;
 }
@@ -122,25 +122,25 @@ RunRecord sample_operation() {
   describe_machine(record);
   Result result = sample_result("matmul:m=4096,n=4096,k=4096,dtype=f16", microseconds(180));
   result.flops = 1.37e11;
-  record.title = result.operation;
+  record.title = to_string(result.subject);
   result.measurements.push_back(
       sample_measurement(CacheState::warm, Load::sustained, microseconds(204), 0.003));
   result.measurements[0].modes = {{microseconds(180), 0.75}, {microseconds(190), 0.25}};
-  record.results = {result};
+  record.entries = {{result}};
   return record;
 }
 
 RunRecord model_of(int layers) {
   RunRecord record = sample_model();
-  const Result first = record.results[0];
-  record.results.clear();
+  const RunEntry first = record.entries[0];
+  record.entries.clear();
   for (int i = 1; i <= layers; ++i) {
-    Result layer = first;
+    RunEntry layer = first;
     layer.layers = {"layer" + std::to_string(i)};
     layer.count = 1;
-    layer.measurements = {sample_measurement(CacheState::warm, Load::burst, microseconds(i), 0.001)};
-    layer.findings.clear();
-    record.results.push_back(layer);
+    layer.result.measurements = {sample_measurement(CacheState::warm, Load::burst, microseconds(i), 0.001)};
+    layer.result.findings.clear();
+    record.entries.push_back(layer);
   }
   return record;
 }

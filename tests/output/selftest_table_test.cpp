@@ -8,7 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "output/json_text.hpp"
+#include "record/json_text.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {
@@ -114,6 +115,22 @@ Every line: --details, --markdown FILE or --json FILE.
   EXPECT_THAT(selftest_summary(record), HasSubstr("**NOT PROVEN**: "));
 }
 
+TEST(SelftestTable, WhatTellsNeitherIsCountedApart) {
+  SelftestRecord record = sample();
+  record.lines.resize(1);
+  record.lines.push_back({"pairs", "copy", "83 % or more", "7 of 12: 58 % (28–85 %)",
+                          ProofValue{ValueKind::share, 0.58, 0.28, 0.85}, Verdict::inconclusive, ""});
+  EXPECT_THAT(selftest_table(record), HasSubstr("0 of 2 lines missed, 1 inconclusive, 0 skipped, in 41 s."));
+  EXPECT_THAT(selftest_table(record), HasSubstr("| 7 of 12: 58 % (28–85 %) | inconclusive |"));
+  const std::string summary = selftest_summary(record);
+  EXPECT_THAT(summary, testing::StartsWith("**PASSED**: 0 of 2 lines missed, 1 inconclusive, 0 skipped"));
+  EXPECT_THAT(summary,
+              HasSubstr("Inconclusive, as so few trials fit the target and its opposite: pairs 1.\n"));
+  EXPECT_EQ(validate_selftest(write_record(record)), 0);
+  record.lines.erase(record.lines.begin());
+  EXPECT_THAT(selftest_summary(record), testing::StartsWith("**NOT PROVEN**: 0 of 1 line missed"));
+}
+
 TEST(SelftestTable, AnInterruptionIsSaid) {
   SelftestRecord record = sample();
   EXPECT_THAT(selftest_table(record), testing::Not(HasSubstr("interrupted")));
@@ -132,7 +149,7 @@ TEST(SelftestTable, ListOfProofs) {
 }
 
 TEST(SelftestJson, IsValidAndHoldsTheLines) {
-  const std::string text = selftest_json(sample());
+  const std::string text = write_record(sample());
   EXPECT_EQ(validate_selftest(text), 0);
   const Json document = Json::parse(text);
   EXPECT_EQ(document.at("seed"), 4);
@@ -146,11 +163,11 @@ TEST(SelftestJson, IsValidAndHoldsTheLines) {
   EXPECT_FALSE(document.at("lines").at(3).contains("value"));
 }
 
-TEST(SelftestJson, AnEmptyRecordIsValid) { EXPECT_EQ(validate_selftest(selftest_json(SelftestRecord())), 0); }
+TEST(SelftestJson, AnEmptyRecordIsValid) { EXPECT_EQ(validate_selftest(write_record(SelftestRecord())), 0); }
 
 TEST(SelftestJson, TheSchemaRefusesWhatIsWrong) {
   const auto damaged = [](const auto& damage) {
-    Json document = Json::parse(selftest_json(sample()));
+    Json document = Json::parse(write_record(sample()));
     damage(document["lines"]);
     return validate_selftest(json_text(document));
   };

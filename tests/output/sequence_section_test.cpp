@@ -24,10 +24,9 @@ Measurement alone(CacheState cache, Load load) {
 RunRecord three_calls() {
   RunRecord record;
   Result result;
-  result.operation = "relu:count=1024";
-  result.layers = {"first", "second", "third"};
+  result.subject = Operation::parse("relu:count=1024");
   result.measurements = {alone(CacheState::warm, Load::burst)};
-  record.results = {result};
+  record.entries = {{.result = result, .count = 3, .layers = {"first", "second", "third"}}};
   SequenceMeasurement sequence;
   sequence.precision_asked = 0.005;
   sequence.is_connected = true;
@@ -87,7 +86,7 @@ TEST(SequenceSection, WhatWasInterruptedBeforeTheFirstPassSaysSo) {
 
 TEST(SequenceSection, TheLoadIsSaidWhereThereAreTwo) {
   RunRecord record = three_calls();
-  record.results[0].measurements.push_back(alone(CacheState::warm, Load::sustained));
+  record.entries[0].result.measurements.push_back(alone(CacheState::warm, Load::sustained));
   const std::string text = text_of(record);
   EXPECT_THAT(text, HasSubstr("| alone, warm burst |"));
   EXPECT_THAT(text, HasSubstr("| alone, warm sustained |"));

@@ -69,12 +69,6 @@ TEST(Recording, ARequestIsReadFromAModelsText) {
     EXPECT_THROW(recording_request(refused), UsageError) << refused;
 }
 
-TEST(Recording, PytorchTrainsOnTheSameGpu) {
-  EXPECT_EQ(pytorch_device("cuda:1"), "cuda:1");
-  EXPECT_EQ(pytorch_device("cpu"), "cpu");
-  EXPECT_EQ(pytorch_device("virtual:h200"), "cpu");
-}
-
 TEST(Recording, ASignalThatEndedPythonIsNamed) {
   const std::string message = message_of(StandIn("kill -9 $$"));
   EXPECT_THAT(message, HasSubstr("signal 9 (Killed)"));

@@ -21,7 +21,7 @@ TEST(DetectorsProof, EachFindingIsSeenAndKeepsSilent) {
   const std::vector<ProofLine> lines = prove_detectors(court.context, plan);
   ASSERT_EQ(lines.size(), 2 * detector_scenes().size());
   for (const ProofLine& line : lines)
-    EXPECT_EQ(line.verdict, Verdict::passed) << line.name << ": " << line.note;
+    EXPECT_NE(line.verdict, Verdict::missed) << line.name << ": " << line.note;  // four trials show no more
   EXPECT_EQ(lines.front().name, "seen, no_steady_state");
   EXPECT_EQ(lines.front().measured, "4 of 4: 100.0 % (39.8–100.0 %)");
   EXPECT_EQ(lines.back().name, "false alarms, pageable");
@@ -33,7 +33,7 @@ TEST(DetectorsProof, ADetectorThatNeverFiresMisses) {
   silent.with = quiet_scenes().front();
   const std::vector<ProofLine> lines = prove_detectors(
       court.context, {.scenes = {silent}, .quiet = quiet_scenes(), .trials = 4, .effects = 0});
-  EXPECT_EQ(verdicts(lines), (std::vector{Verdict::missed, Verdict::passed}));
+  EXPECT_EQ(verdicts(lines), (std::vector{Verdict::missed, Verdict::inconclusive}));
 }
 
 TEST(DetectorsProof, ADetectorThatAlwaysFiresMisses) {
@@ -41,7 +41,7 @@ TEST(DetectorsProof, ADetectorThatAlwaysFiresMisses) {
   const DetectorScene loud = scene_of(detector_scenes(), "timer_grain");
   const std::vector<ProofLine> lines =
       prove_detectors(court.context, {.scenes = {loud}, .quiet = {loud.with}, .trials = 4, .effects = 0});
-  EXPECT_EQ(verdicts(lines), (std::vector{Verdict::passed, Verdict::missed}));
+  EXPECT_EQ(verdicts(lines), (std::vector{Verdict::inconclusive, Verdict::missed}));
 }
 
 TEST(DetectorsProof, AnEffectThatIsNotOnePercentMisses) {

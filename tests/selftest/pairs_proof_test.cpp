@@ -36,7 +36,7 @@ TEST(PairsProof, EqualProcessesPass) {
   Court court(truthful_script(), processes.options(false));
   const std::vector<ProofLine> lines = prove_pairs(court.context);
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_THAT(verdicts(lines), testing::Each(Verdict::passed));
+  EXPECT_THAT(verdicts(lines), testing::Each(testing::Ne(Verdict::missed)));
   EXPECT_EQ(processes.seeds.size(), 72u);  // each process has its own
 }
 
@@ -50,10 +50,12 @@ TEST(PairsProof, AProcessEffectOfThreePercentMisses) {
   EXPECT_THAT(lines[0].measured, HasSubstr(" of 12: "));
 }
 
-// By hand: P(Bin(12, 0.834) <= 6) = 0.0078, P(<= 7) = 0.0358. Seven are enough, six are not.
-TEST(PairsProof, SevenOfTwelvePassAndSixMiss) {
+// By hand: P(Bin(12, 0.834) <= 7) = 0.0358. The exact interval of 6 of 12 ends at 79 %, of 7 at 85 %; that of
+// 12 begins at 74 %, of 11 at 62 %.
+TEST(PairsProof, TwelvePassSevenTellNothingAndSixMiss) {
   EXPECT_NEAR(statistics::probability_of_at_most(7, 12, 0.834), 0.0358, 5e-5);
-  for (const auto& [inside, verdict] : {std::pair(7, Verdict::passed), std::pair(6, Verdict::missed)}) {
+  for (const auto& [inside, verdict] : {std::pair(12, Verdict::passed), std::pair(11, Verdict::inconclusive),
+                                        std::pair(7, Verdict::inconclusive), std::pair(6, Verdict::missed)}) {
     int run = 0;
     ProofOptions options{.quick = true};
     options.measure_in_fresh_process = [&, inside = inside](auto&, auto) {
@@ -68,7 +70,7 @@ TEST(PairsProof, SevenOfTwelvePassAndSixMiss) {
     EXPECT_EQ(line.verdict, verdict);
     EXPECT_EQ(line.value->value, inside / 12.0);
     EXPECT_EQ(*line.value->low, statistics::clopper_pearson(inside, 12).low);
-    EXPECT_THAT(line.note, HasSubstr("largest distance 2 %"));
+    EXPECT_THAT(line.note, HasSubstr(inside < 12 ? "largest distance 2 %" : "largest distance 0 %"));
   }
 }
 

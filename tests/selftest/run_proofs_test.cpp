@@ -21,7 +21,7 @@ std::vector<ProofLine> half(ProofContext& context) {
 }
 std::vector<ProofLine> interrupt(ProofContext&) { throw InterruptedError(); }
 
-struct Trial {
+struct SimulatedRun {
   SelftestRecord run(std::vector<std::vector<ProofLine> (*)(ProofContext&)> functions) {
     for (const auto function : functions) {
       proofs.push_back("proof" + std::to_string(proofs.size()));
@@ -51,7 +51,7 @@ struct Trial {
 };
 
 TEST(RunProofs, LinesComeInOrderUnderTheirProof) {
-  Trial trial;
+  SimulatedRun trial;
   const SelftestRecord record = trial.run({pass, miss});
   ASSERT_EQ(record.lines.size(), 3u);
   EXPECT_EQ(record.lines[0].group, "proof0");
@@ -65,23 +65,23 @@ TEST(RunProofs, LinesComeInOrderUnderTheirProof) {
 }
 
 TEST(RunProofs, WhatCannotTakePartIsSkippedAndWhatFailsMisses) {
-  const SelftestRecord record = Trial().run({lack, pass});
+  const SelftestRecord record = SimulatedRun().run({lack, pass});
   ASSERT_EQ(record.lines.size(), 2u);
   EXPECT_EQ(record.lines[0].verdict, Verdict::skipped);
   EXPECT_EQ(record.lines[0].note, "no tracer here");
   EXPECT_EQ(exit_code_of(record), ExitCode::done);
-  const SelftestRecord failed = Trial().run({fail, pass});
+  const SelftestRecord failed = SimulatedRun().run({fail, pass});
   EXPECT_EQ(failed.lines[0].verdict, Verdict::missed);
   EXPECT_EQ(failed.lines[0].note, "the device fell off the bus");
   EXPECT_EQ(failed.lines[1].verdict, Verdict::passed);
 }
 
 TEST(RunProofs, NothingPassedIsNoSuccess) {
-  EXPECT_EQ(exit_code_of(Trial().run({lack})), ExitCode::check_failed);
+  EXPECT_EQ(exit_code_of(SimulatedRun().run({lack})), ExitCode::check_failed);
 }
 
 TEST(RunProofs, AnInterruptionKeepsTheProofsBefore) {
-  Trial trial;
+  SimulatedRun trial;
   trial.request.options.interrupted = [&] { return trial.seen.size() >= 2; };
   const SelftestRecord record = trial.run({pass, interrupt, pass});
   EXPECT_EQ(record.lines.size(), 1u);
@@ -90,7 +90,7 @@ TEST(RunProofs, AnInterruptionKeepsTheProofsBefore) {
 }
 
 TEST(RunProofs, ProgressCountsProofsAndTheTimeLeft) {
-  Trial trial;
+  SimulatedRun trial;
   trial.run({pass, half});
   ASSERT_EQ(trial.seen.size(), 3u);
   EXPECT_EQ(trial.seen[0].number, 1u);

@@ -18,7 +18,7 @@ TEST(Sample, TheConstantIsThatOfTheParameters) {
   EXPECT_EQ(true_events_constant(scene.gpu), Nanoseconds(1600));
   EXPECT_EQ(true_events_constant(scene.gpu.without(physics::Mechanism::instrument)), Nanoseconds(-300));
   // And the calibration finds it.
-  const Trial trial = run_trial(scene, 3);
+  const SimulatedRun trial = simulate_run(scene, 3);
   EXPECT_NEAR(trial.calibration.events.value.value(), 1600, 5);
   EXPECT_NEAR(constant_error(trial.result.measurements.front(), scene.gpu).value(), 0, 5);
 }
@@ -30,7 +30,7 @@ TEST(Sample, TheTruthIsTheMedianOfAllRoundsAndIsHeld) {
   ASSERT_EQ(sample.trials.size(), 20u);
   const Nanoseconds truth = true_time(sample, scene.gpu);
   int held = 0, held_lie = 0;
-  for (const Trial& trial : sample.trials) {
+  for (const SimulatedRun& trial : sample.trials) {
     const Measurement& measurement = trial.result.measurements.front();
     EXPECT_NEAR(measurement.time.median / truth, 1.0, 0.001);
     held += holds_time(measurement, scene.gpu, truth) ? 1 : 0;

@@ -50,5 +50,18 @@ TEST(Quantiles, EqualToTheDefinitionOnSortedValues) {
   }
 }
 
+TEST(MedianOfReadings, OfACoarseTimerIsTheMeanOfWhatLiesNear) {
+  // 93.7 us read in steps of 0.5 us, and one launch that was disturbed.
+  const std::vector<double> readings = {93.5, 94, 94, 93.5, 94, 94, 93.5, 94, 93.5, 94, 120};
+  EXPECT_EQ(median(readings), 94);
+  EXPECT_NEAR(median_of_readings(readings, 0.5), 93.8, 1e-9);
+}
+
+TEST(MedianOfReadings, OfAFineTimerIsTheMedian) {
+  const std::vector<double> readings = {1, 2, 3, 10, 50, 60, 100};
+  EXPECT_EQ(median_of_readings(readings, 0.5), 10);
+  EXPECT_EQ(median_of_readings(readings, 0.0), 10);
+}
+
 }  // namespace
 }  // namespace jitterscope::statistics

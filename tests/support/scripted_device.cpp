@@ -48,6 +48,9 @@ std::unique_ptr<PreparedOperation> ScriptedDevice::prepare(const Operation& oper
 }
 
 std::unique_ptr<Queue> ScriptedDevice::make_queue() { return std::make_unique<ScriptedQueue>(state_); }
+std::unique_ptr<Queue> ScriptedDevice::adopt_queue(NativeQueue stream) {
+  return std::make_unique<ScriptedQueue>(state_, static_cast<Stream*>(stream));
+}
 
 SensorReading ScriptedDevice::read_sensors() {
   state_.note({Call::sensors});
@@ -68,6 +71,8 @@ class ScriptedTracer final : public KernelTracer {
   ScriptedTracer(const ScriptedTracer&) = delete;
   ScriptedTracer& operator=(const ScriptedTracer&) = delete;
 
+  void begin_launch(std::uint64_t launch) override { state_.traced_launch = launch; }
+  void end_launch() override { state_.traced_launch.reset(); }
   std::vector<KernelTime> stop() override {
     state_.trace = nullptr;
     kernels_.resize(kernels_.size() - static_cast<std::size_t>(state_.script.lost_records));
@@ -84,6 +89,40 @@ class ScriptedTracer final : public KernelTracer {
 std::unique_ptr<KernelTracer> ScriptedDevice::trace_kernels() {
   if (!state_.script.can_trace) throw MissingError("the script has no tracer");
   return std::make_unique<ScriptedTracer>(state_);
+}
+
+namespace {
+
+class ScriptedCounterReader final : public CounterReader {
+ public:
+  explicit ScriptedCounterReader(State& state) : state_(state) {}
+
+  CounterReading read(const std::function<void()>& prepare, const std::function<void()>& launch) override {
+    CounterReading reading;
+    std::int64_t launches = 0;
+    while (reading.passes < state_.script.counter_passes) {
+      prepare();
+      const std::int64_t before = state_.counts[Call::launch];
+      launch();
+      launches += state_.counts[Call::launch] - before;
+      ++reading.passes;
+    }
+    reading.values = {{.name = "launches", .value = static_cast<double>(launches)}};
+    return reading;
+  }
+
+ private:
+  State& state_;
+};
+
+}  // namespace
+
+std::unique_ptr<CounterReader> ScriptedDevice::count(const std::vector<std::string>& names) {
+  if (!state_.script.can_count) throw MissingError("the script lets nobody count");
+  for (const std::string& name : names) {
+    if (name != "launches") throw UsageError("the script has no counter " + name);
+  }
+  return std::make_unique<ScriptedCounterReader>(state_);
 }
 
 Nanoseconds ScriptedDevice::host_time() {

@@ -62,10 +62,14 @@ struct Script {
   Nanoseconds grain = Nanoseconds(32);            ///< marks are read as multiples of this; zero: exact
   Nanoseconds eviction_time = microseconds(50);
   bool can_record = true;
+  bool can_limit_gate = false;                            ///< as a GPU's queue, which holds few launches
   std::int64_t kernels_per_launch = 1, lost_records = 0;  ///< (tracer)
+  std::int64_t stray_kernels = 0;                         ///< that each call of set_cache runs (tracer)
   Nanoseconds tracer_error;                               ///< added to each kernel that it reports
   double clock_error = 0.0;                               ///< relative, of each clock that stamps give
   bool can_trace = true;
+  bool can_count = true;
+  std::int64_t counter_passes = 1;
   std::vector<Property> properties;
   std::vector<DataType> missing_types;
   std::vector<EngineListing> engines;        ///< that list_engines gives
@@ -94,7 +98,9 @@ struct State {
   std::vector<LoggedCall> log;
   std::map<Call, std::int64_t> counts;
   std::vector<KernelTime>* trace = nullptr;
-  std::int64_t times_dry = 0;  ///< launches that found the queue empty and its gate open
+  std::optional<std::uint64_t> traced_launch = {};  ///< that the tracer was told of
+  std::uint32_t calls = 0;                          ///< that put something on the device
+  std::int64_t times_dry = 0;                       ///< launches that found the queue empty and its gate open
   bool gate_is_closed = false;
 
   /// Notes a call; throws the failure that the script wants here.
@@ -103,8 +109,16 @@ struct State {
   void advance(Nanoseconds time);
 };
 
+class ScriptedQueue;
+/// What a NativeQueue points to; a test may own one, as a program owns a CUDA stream.
+struct Stream {
+  ScriptedQueue* queue = nullptr;  ///< that runs on it
+};
+
 /// What a callable does to launch one kernel on the queue that it is given.
 void launch_kernel(NativeQueue queue);
+/// What a callable does that waits for the queue itself: behind a closed gate, until that gives up.
+void wait_for_queue(NativeQueue queue);
 
 class ScriptedDevice final : public Device {
  public:
@@ -114,10 +128,13 @@ class ScriptedDevice final : public Device {
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& input) override;
   std::vector<EngineListing> list_engines(const Operation&) override { return state_.script.engines; }
   std::unique_ptr<Queue> make_queue() override;
+  std::unique_ptr<Queue> adopt_queue(NativeQueue stream) override;
   SensorReading read_sensors() override;
   std::vector<Check> check() override { return {}; }
   std::unique_ptr<ClockLock> lock_clocks(std::string_view request) override;
   std::unique_ptr<KernelTracer> trace_kernels() override;
+  /// The one counter "launches", of the launches that are counted.
+  std::unique_ptr<CounterReader> count(const std::vector<std::string>& names) override;
   Nanoseconds host_time() override;
   void idle(Nanoseconds time) override;
 

@@ -35,7 +35,7 @@ class ScriptedOperation final : public PreparedOperation {
     return state_.script.engines.front().tag;
   }
   void run(NativeQueue queue) override {
-    static_cast<ScriptedQueue*>(queue)->enqueue(kernel_);
+    static_cast<Stream*>(queue)->queue->enqueue(kernel_);
     poisoned_ = false;
   }
   void poison_outputs() override { poisoned_ = true; }

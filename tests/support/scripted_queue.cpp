@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "jitterscope/error.hpp"
 
@@ -15,9 +16,14 @@ struct ScriptedRecording final : Recording {
 
 }  // namespace
 
-void launch_kernel(NativeQueue queue) { static_cast<ScriptedQueue*>(queue)->enqueue_callable(); }
+void launch_kernel(NativeQueue queue) { static_cast<Stream*>(queue)->queue->enqueue_callable(); }
 
-ScriptedQueue::ScriptedQueue(State& state) : state_(state), marks_(kRingSize), stamps_(kRingSize) {}
+void wait_for_queue(NativeQueue queue) { static_cast<Stream*>(queue)->queue->synchronize(); }
+
+ScriptedQueue::ScriptedQueue(State& state, Stream* stream)
+    : state_(state), stream_(stream != nullptr ? *stream : own_), marks_(kRingSize), stamps_(kRingSize) {
+  stream_.queue = this;
+}
 
 void ScriptedQueue::enqueue(Kernel& kernel) {
   const std::int64_t index = kernel.enqueued++;
@@ -28,10 +34,14 @@ void ScriptedQueue::enqueue(Kernel& kernel) {
   put({.kind = Item::Kind::kernel, .kernel = &kernel});
 }
 
-void ScriptedQueue::put(const Item& item) {
+void ScriptedQueue::put(Item item) {
   if (recording_) {
     recording_->push_back(item);
-  } else if (state_.gate_is_closed) {
+    return;
+  }
+  item.launch = state_.traced_launch;
+  item.correlation = ++state_.calls;
+  if (state_.gate_is_closed) {
     held_.push_back(item);
   } else {
     execute(item);
@@ -42,8 +52,11 @@ void ScriptedQueue::execute(const Item& item) {
   const Nanoseconds start = std::max(free_, state_.now);
   free_ = start;
   switch (item.kind) {
-    case Item::Kind::kernel: return execute_kernel(*item.kernel, start, item.extra);
+    case Item::Kind::kernel: return execute_kernel(item, start);
     case Item::Kind::eviction:
+      for (std::int64_t i = 0; state_.trace != nullptr && i < state_.script.stray_kernels; ++i) {
+        state_.trace->push_back({"stray", start, start + state_.script.eviction_time});
+      }
       free_ += state_.script.eviction_time + item.extra;
       cache_ = item.cache;
       return;
@@ -57,7 +70,8 @@ void ScriptedQueue::execute(const Item& item) {
   }
 }
 
-void ScriptedQueue::execute_kernel(Kernel& kernel, Nanoseconds start, Nanoseconds extra) {
+void ScriptedQueue::execute_kernel(const Item& item, Nanoseconds start) {
+  Kernel& kernel = *item.kernel;
   const Hertz clock = state_.script.clock ? state_.script.clock(start) : Hertz(0);
   const LaunchContext context{kernel.executed++, start, cache_, clock, kernel.operation};
   Nanoseconds time = kernel.fixed_time ? *kernel.fixed_time : state_.script.launch_time(context);
@@ -67,20 +81,45 @@ void ScriptedQueue::execute_kernel(Kernel& kernel, Nanoseconds start, Nanosecond
     const Nanoseconds part = time / static_cast<double>(kernels);
     for (std::int64_t i = 0; i < kernels; ++i) {
       const Nanoseconds begin = start + part * static_cast<double>(i);
-      state_.trace->push_back({"kernel", begin, begin + part + state_.script.tracer_error});
+      KernelTime time_of_kernel{"kernel", begin, begin + part + state_.script.tracer_error};
+      time_of_kernel.launch = item.launch;
+      time_of_kernel.correlation = item.correlation;
+      state_.trace->push_back(time_of_kernel);
     }
   }
-  free_ += time + extra;
+  free_ += time + item.extra;
   cache_ = CacheState::warm;
 }
 
 void ScriptedQueue::close_gate() {
   state_.note({Call::close_gate});
   state_.gate_is_closed = true;
+  gate_closed_at_ = state_.now;
+}
+
+bool ScriptedQueue::limit_gate(Nanoseconds limit) {
+  if (!state_.script.can_limit_gate) return false;
+  gate_limit_ = limit > Nanoseconds(0) ? limit : kGateLimit;
+  return true;
+}
+
+void ScriptedQueue::synchronize() {
+  if (state_.gate_is_closed) {
+    state_.now = std::max(state_.now, gate_closed_at_ + gate_limit_ + Nanoseconds(1));
+    open_gate();
+  }
+  state_.now = std::max(state_.now, free_);
+  state_.advance(state_.script.wait_cost);
+}
+
+void ScriptedQueue::throw_if_gate_timed_out() {
+  if (!std::exchange(gate_timed_out_, false)) return;
+  throw GateTimeoutError("the scripted gate opened by itself");
 }
 
 void ScriptedQueue::open_gate() noexcept {
   state_.log.push_back({Call::open_gate});
+  if (state_.gate_is_closed && state_.now > gate_closed_at_ + gate_limit_) gate_timed_out_ = true;
   state_.gate_is_closed = false;
   for (const Item& item : held_) execute(item);
   held_.clear();
@@ -142,6 +181,7 @@ void ScriptedQueue::wait() {
   if (state_.gate_is_closed) throw std::logic_error("a wait on a closed gate hangs");
   state_.now = std::max(state_.now, free_);
   state_.advance(state_.script.wait_cost);
+  throw_if_gate_timed_out();
 }
 
 void ScriptedQueue::wait_for(Mark mark) {
@@ -149,6 +189,7 @@ void ScriptedQueue::wait_for(Mark mark) {
   if (!marks_[mark.slot]) throw std::logic_error("a wait for a mark behind a closed gate hangs");
   state_.now = std::max(state_.now, *marks_[mark.slot]);
   state_.advance(state_.script.wait_cost);
+  throw_if_gate_timed_out();
 }
 
 Nanoseconds ScriptedQueue::passed(const std::vector<std::optional<Nanoseconds>>& ring,

@@ -15,19 +15,28 @@ struct Item {
   Kernel* kernel = nullptr;
   CacheState cache = CacheState::warm;
   std::uint32_t slot = 0;
-  Nanoseconds extra = {};  ///< what being a node of a recording costs
+  Nanoseconds extra = {};                    ///< what being a node of a recording costs
+  std::optional<std::uint64_t> launch = {};  ///< (kernel) that it belongs to
+  std::uint32_t correlation = 0;
 };
 
 class ScriptedQueue final : public Queue {
  public:
-  explicit ScriptedQueue(State& state);
+  /// On a stream of its own, or on a test's.
+  explicit ScriptedQueue(State& state, Stream* stream = nullptr);
+  ~ScriptedQueue() override { stream_.queue = nullptr; }
+  ScriptedQueue(const ScriptedQueue&) = delete;
+  ScriptedQueue& operator=(const ScriptedQueue&) = delete;
 
   /// One launch of a kernel, as a workload makes it.
   void enqueue(Kernel& kernel);
   void enqueue_callable() { enqueue(callable_); }
+  /// As cuStreamSynchronize.
+  void synchronize();
 
   void close_gate() override;
   void open_gate() noexcept override;
+  bool limit_gate(Nanoseconds limit) override;
   void launch(Workload& workload) override;
   Mark mark() override;
   ClockStamp stamp_clock() override;
@@ -38,18 +47,24 @@ class ScriptedQueue final : public Queue {
   void wait_for(Mark mark) override;
   Nanoseconds elapsed(Mark from, Mark to) override;
   std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
-  NativeQueue native() override { return this; }
+  NativeQueue native() override { return &stream_; }
 
  private:
-  void put(const Item& item);
+  void put(Item item);
+  void throw_if_gate_timed_out();
   void execute(const Item& item);
-  void execute_kernel(Kernel& kernel, Nanoseconds start, Nanoseconds extra);
+  void execute_kernel(const Item& item, Nanoseconds start);
   Nanoseconds passed(const std::vector<std::optional<Nanoseconds>>& ring, std::uint32_t slot) const;
 
   State& state_;
+  Stream own_;
+  Stream& stream_;
   Random random_{1};
   Nanoseconds free_;  ///< when the last item ends
   CacheState cache_ = CacheState::warm;
+  static constexpr Nanoseconds kGateLimit = seconds(10);
+  Nanoseconds gate_limit_ = kGateLimit, gate_closed_at_ = {};
+  bool gate_timed_out_ = false;
   std::vector<Item> held_;
   std::vector<Item>* recording_ = nullptr;
   std::vector<std::optional<Nanoseconds>> marks_, stamps_;

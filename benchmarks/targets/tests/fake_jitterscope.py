@@ -43,15 +43,25 @@ def seconds_of(operation, load, instrument):
     return known * 1e-6 * (1.15 if load == "sustained" else 1.0)
 
 
+CONSTANT = {"value_seconds": 0, "uncertainty_seconds": 0, "grain_seconds": 0, "scatter_seconds": 0}
+CAPABILITIES = {"is_host": False, "is_simulated": False, "launches_return_early": True, "launches_have_blocks": True,
+                "marks_on_device": True, "traces_kernels": True, "owns_last_level_cache": True,
+                "copies_depend_on_data": True, "operator_outputs_stay": True, "fast_layout": "nhwc",
+                "pytorch_device": "cuda"}
+LARGE_WORK = {"copy_bytes": 1, "product": 1, "slow_type": "f32", "product_in_slow_type": 1}
+
+
 def measurement(operation, cache, load, instrument):
     seconds = seconds_of(operation, load, instrument)
-    one_round = {"started_seconds": 0.1, "idle_before_seconds": 0.05, "launches_per_value": 1,
+    time_of = {"median_seconds": seconds, "low_seconds": seconds * 0.998, "high_seconds": seconds * 1.002,
+               "relative_precision": 0.002, "rounds": 10}
+    one_round = {"started_seconds": 0.1, "grain_seconds": 0, "idle_before_seconds": 0.05, "launches_per_value": 1,
                  "launch_seconds": [seconds] * 3, "clock_hertz": 1.6e9, "sensors": {"power_watts": 500}}
     return {"conditions": {"cache": cache, "load": load, "data": "normal", "queue": "saturated",
-                           "fresh_data": False},
-            "instrument": instrument, "constant": {"value_seconds": 0, "uncertainty_seconds": 0, "grain_seconds": 0},
-            "time": {"median_seconds": seconds, "low_seconds": seconds * 0.998, "high_seconds": seconds * 1.002,
-                     "relative_precision": 0.002, "rounds": 10},
+                           "fresh_data": False, "seed": 1},
+            "instrument": instrument, "constant": CONSTANT, "time": time_of, "repeatability": time_of,
+            "uncertainty": {}, "process_variation": {"placed": 0, "fixed": 0, "degrees_of_freedom": 0},
+            "is_placed_anew": False,
             "clock": {"median_hertz": 1.4e9 if load == "sustained" else 1.6e9, "p5_hertz": 1.4e9, "p95_hertz": 1.6e9},
             "launches": {"values": 30}, "modes": [], "stop_reason": "precision", "precision_asked": 0.005,
             "duration_seconds": 0.61, "rounds": [one_round] * 10}
@@ -62,7 +72,8 @@ def result(operation, options):
                     for cache in options.cache.split(",")]
     findings = [{"id": "power_cap", "sentence": "The cap of 700 W holds it down.", "remedy": "Draw less.",
                  "evidence": {"burst_clock_hz": "1600 MHz", "sustained_clock_hz": "1400 MHz", "cause_known": "true"}}]
-    made = {"operation": operation, "count": 1, "layers": [], "flops": 1, "minimum_bytes": 1, "workspace_bytes": 0,
+    made = {"operation": operation, "parameters": {}, "count": 1, "layers": [], "stand_in": False,
+            "flops": 1, "minimum_bytes": 1, "workspace_bytes": 0,
             "prepare_seconds": 0.2, "first_call_seconds": 0.1, "launch_cost_seconds": 3e-6,
             "measurements": measurements, "findings": findings if "sustained" in options.load else []}
     if operation.partition(":")[0] == os.environ.get("FAKE_LACKS"):
@@ -71,15 +82,16 @@ def result(operation, options):
 
 
 def document(options):
-    constant = {"value_seconds": 0, "uncertainty_seconds": 0, "grain_seconds": 0}
     operations = [each for text in options.operations for each in expand(text)]
-    return {"format": "jitterscope-run", "version": 1, "title": options.operations[0], "interrupted": False,
+    return {"format": "jitterscope-record", "version": 2, "command": "run", "interrupted": False,
+            "title": options.operations[0], "summary": [], "untimed": [], "notes": [],
             "environment": {"tool_version": "0.1.0", "command_line": "x", "time": "2026-11-20T00:00:00Z", "host": {}},
             "device": {"id": "cuda:0", "name": "NVIDIA H200", "processors": 132, "memory_total_bytes": 1,
-                       "memory_free_bytes": 1, "last_level_cache_bytes": 1, "data_types": ["f32"],
+                       "memory_free_bytes": 1, "last_level_cache_bytes": 1, "data_types": ["f32"], "further_types": [],
+                       "capabilities": CAPABILITIES, "large_work": LARGE_WORK,
                        "libraries": [{"name": "cudnn", "version": "9.19"}, {"name": "cupti", "problem": "not found"}],
                        "properties": {"driver_version": "580.1", "power_limit_watts": "700"}},
-            "calibration": {"events": constant, "graph": constant}, "ceilings": {"compute": []},
+            "calibration": {"events": CONSTANT, "graph": CONSTANT}, "ceilings": {"compute": []},
             "results": [result(each, options) for each in operations], "findings": []}
 
 

@@ -8,7 +8,7 @@ import jsonschema
 import fake_jitterscope
 import fakes
 
-SCHEMA = fakes.FOLDER.parents[2] / "docs" / "measurement.schema.json"
+SCHEMA = fakes.FOLDER.parents[2] / "docs" / "record.schema.json"
 
 
 def documents_in(raw):

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "device/can_run.hpp"
 #include "device/cpu/machine.hpp"
 #include "jitterscope/error.hpp"
 
@@ -29,10 +30,7 @@ AlignedMemory::AlignedMemory(Bytes size) : size_((size.value() + kAlignment - 1)
 void AlignedMemory::Free::operator()(std::byte* data) const { std::free(data); }
 
 void require_memory(Bytes size, std::string_view purpose) {
-  const Bytes available = available_memory();
-  if (size <= available) return;
-  throw UsageError(fmt::format("{} needs {:.2f} GiB of memory and {:.2f} GiB are available", purpose,
-                               gibibytes(size), gibibytes(available)));
+  jitterscope::require_memory(purpose, size, available_memory(), "cpu");
 }
 
 }  // namespace jitterscope::cpu

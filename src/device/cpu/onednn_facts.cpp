@@ -14,6 +14,21 @@
 #include "device/cpu/operations/onednn_primitives.hpp"
 
 namespace jitterscope::cpu {
+namespace {
+
+// Asked by trying, since what a CPU needs for it differs between versions.
+bool multiplies_bf16() {
+  try {
+    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+    const dnnl::memory::desc matrix({16, 16}, dnnl::memory::data_type::bf16, dnnl::memory::dims{16, 1});
+    matmul_primitive(engine, {matrix, matrix, matrix, {}});
+    return true;
+  } catch (const dnnl::error&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 LibraryInfo onednn_library() {
   LibraryInfo library;
@@ -33,16 +48,17 @@ std::string onednn_instruction_set() {
   return std::string(name);
 }
 
-// Asked by trying, since what a CPU needs for it differs between versions.
-bool onednn_has_bf16() {
-  try {
-    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-    const dnnl::memory::desc matrix({16, 16}, dnnl::memory::data_type::bf16, dnnl::memory::dims{16, 1});
-    matmul_primitive(engine, {matrix, matrix, matrix, {}});
-    return true;
-  } catch (const dnnl::error&) {
-    return false;
-  }
+std::vector<DataType> product_types() {
+  static const bool kHasBf16 = multiplies_bf16();
+  std::vector<DataType> types = {DataType::f64, DataType::f32};
+  if (kHasBf16) types.push_back(DataType::bf16);
+  return types;
+}
+
+std::vector<DataType> further_types() {
+  std::vector<DataType> types = {DataType::f16};
+  if (product_types().back() != DataType::bf16) types.push_back(DataType::bf16);
+  return types;
 }
 
 int thread_count() {

@@ -138,9 +138,4 @@ std::vector<std::int64_t> reference_sample(const Operation& operation, std::size
   return elements;
 }
 
-bool runs_reference_loops(const PreparedOperation& prepared) {
-  const bool own = dynamic_cast<const cpu::CpuOperation*>(&prepared) != nullptr;
-  return own && prepared.provider() == "builtin" && prepared.operation().kind() != "copy";
-}
-
 }  // namespace jitterscope

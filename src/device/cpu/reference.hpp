@@ -41,8 +41,4 @@ std::int64_t terms_per_element(const Operation&, std::size_t output = 0);
 /// afforded, else a random sample, the same each time.
 std::vector<std::int64_t> reference_sample(const Operation&, std::size_t output = 0);
 
-/// Whether an operation runs the loops of the reference, if in another type: comparing the two shows what
-/// rounding does and whether all was written, but not whether the formula is right.
-bool runs_reference_loops(const PreparedOperation&);
-
 }  // namespace jitterscope

@@ -23,6 +23,7 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
   try {
     make_current();
     check(driver().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
+    pages_ = std::make_unique<PhysicalPool>(ordinal_, device_);
     kernels_ = std::make_unique<Kernels>(*this);
     layer_kernels_ = std::make_unique<LayerKernels>(*this);
   } catch (...) {
@@ -34,7 +35,8 @@ Context::Context(int ordinal) : ordinal_(ordinal) {
 
 Context::~Context() {
   driver().cuCtxSetCurrent(handle_);
-  placement_.reset();
+  workspaces_.reset();
+  pages_.reset();
   layer_kernels_.reset();
   kernels_.reset();
   driver().cuStreamDestroy(stream_);
@@ -44,6 +46,20 @@ Context::~Context() {
 void Context::make_current() const {
   check(driver().cuCtxSetCurrent(handle_), "making the GPU's context current");
 }
+
+void Context::require_own(CUstream stream) const {
+  make_current();
+  CUcontext owner = nullptr;
+  check(driver().cuStreamGetCtx(stream, &owner), "asking whose a stream is");
+  if (owner == handle_) return;
+  throw UsageError(
+      fmt::format("this stream is not one of cuda:{0}'s primary context: open the device that the stream was "
+                  "made on, or make a stream on cuda:{0}",
+                  ordinal_));
+}
+
+Workspace::Workspace(const Context& context, Bytes size)
+    : block_(size > Bytes(0) ? context.workspaces().take(size, &context.pages()) : nullptr), size_(size) {}
 
 int Context::attribute(CUdevice_attribute attribute) const {
   int value = 0;
@@ -56,7 +72,7 @@ Bytes Context::free_memory() const {
   std::size_t free = 0;
   std::size_t total = 0;
   check(driver().cuMemGetInfo(&free, &total), "reading the GPU's free memory");
-  return Bytes(static_cast<std::int64_t>(free));
+  return Bytes(static_cast<std::int64_t>(free)) + pages_->free();
 }
 
 }  // namespace jitterscope::cuda

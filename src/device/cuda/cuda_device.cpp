@@ -7,10 +7,12 @@
 #include <chrono>
 #include <thread>
 
+#include "device/can_run.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "device/cuda/context.hpp"
 #include "device/cuda/cuda_checks.hpp"
 #include "device/cuda/cuda_queue.hpp"
+#include "device/cuda/cupti/counters.hpp"
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nvml.hpp"
@@ -71,10 +73,6 @@ class CudaDevice : public Device {
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override;
-  void choose_placement(std::int64_t number) override {
-    context_.make_current();
-    context_.placement().choose(number);
-  }
   std::vector<EngineListing> list_engines(const Operation& operation) override {
     const Operation::Parameters& parameters = operation.parameters();
     if (std::holds_alternative<Conv2d>(parameters)) return list_convolution_engines(context_, operation);
@@ -82,7 +80,13 @@ class CudaDevice : public Device {
         std::holds_alternative<Matmul>(parameters) || std::holds_alternative<Linear>(parameters);
     return is_product ? list_matmul_engines(context_, operation) : std::vector<EngineListing>();
   }
-  std::unique_ptr<Queue> make_queue() override { return std::make_unique<CudaQueue>(context_); }
+  std::unique_ptr<Queue> make_queue() override {
+    return std::make_unique<CudaQueue>(context_, context_.stream());
+  }
+  std::unique_ptr<Queue> adopt_queue(NativeQueue stream) override {
+    context_.require_own(static_cast<CUstream>(stream));
+    return std::make_unique<CudaQueue>(context_, static_cast<CUstream>(stream));
+  }
   SensorReading read_sensors() override { return nvml_ ? nvml_->read_sensors() : SensorReading(); }
   std::optional<std::vector<std::string>> other_processes() override {
     const auto all = nvml_ ? nvml_->processes() : std::nullopt;
@@ -100,6 +104,13 @@ class CudaDevice : public Device {
     context_.make_current();
     return std::make_unique<KernelTrace>();
   }
+  std::vector<Counter> list_counters() override { return list_gpu_counters(counted()); }
+  void check_counters(const std::vector<std::string>& names) override {
+    check_gpu_counters(counted(), names);
+  }
+  std::unique_ptr<CounterReader> count(const std::vector<std::string>& names) override {
+    return count_gpu_launches(counted(), names);
+  }
   Nanoseconds host_time() override {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return Nanoseconds(static_cast<double>(std::chrono::nanoseconds(now).count()));
@@ -109,10 +120,14 @@ class CudaDevice : public Device {
   }
 
  private:
+  std::string id() const { return fmt::format("cuda:{}", context_.ordinal()); }
+  CountedGpu counted() const {
+    context_.make_current();
+    return {context_.handle(), context_.device(), context_.ordinal()};
+  }
   std::vector<DataType> data_types() const;
   std::vector<LibraryInfo> libraries() const;
   std::vector<Property> properties() const;
-  void require_data_type(const Operation& operation) const;
 
   Context context_;
   std::string uuid_;
@@ -175,7 +190,7 @@ std::vector<Property> CudaDevice::properties() const {
 
 DeviceDescription CudaDevice::describe() {
   DeviceDescription description;
-  description.id = fmt::format("cuda:{}", context_.ordinal());
+  description.id = id();
   description.name = name_of(context_.device());
   description.uuid = uuid_;
   description.processors = context_.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -191,18 +206,10 @@ DeviceDescription CudaDevice::describe() {
     description.slowdown_temperature = nvml_->slowdown_temperature();
   }
   description.data_types = data_types();
+  description.capabilities.pytorch_device = id();
   description.libraries = libraries();
   description.properties = properties();
   return description;
-}
-
-void CudaDevice::require_data_type(const Operation& operation) const {
-  const DataType dtype = operation.dtype();
-  if ((dtype == DataType::bf16 || dtype == DataType::tf32) && major_ < 8) {
-    throw UsageError(fmt::format("{} has no {} (compute capability {}.{}; {} needs 8.0 or newer)",
-                                 name_of(context_.device()), to_string(dtype), major_, minor_,
-                                 to_string(dtype)));
-  }
 }
 
 struct Preparer {
@@ -241,7 +248,7 @@ struct Preparer {
 
 std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operation, const InputData& data) {
   context_.make_current();
-  require_data_type(operation);
+  require_data_type(operation, id(), data_types());
   return std::visit(Preparer{context_, operation, data}, operation.parameters());
 }
 

@@ -36,10 +36,11 @@ void CudaOperation::allocate(const InputData& data) {
     places_.push_back(std::move(place));
   }
   require_device_memory(context_, operation_, needed);
+  if (data.placement) context_.pages().choose(*data.placement);
+  PhysicalPool* pages = data.placement ? &context_.pages() : nullptr;
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     if (places_[i].address != 0) continue;
-    context_.placement().leave_gap();
-    places_[i].memory = std::make_shared<DeviceMemory>(descriptions_[i].bytes());
+    places_[i].memory = std::make_shared<PlacedMemory>(pages, descriptions_[i].bytes());
     places_[i].address = places_[i].memory->address();
   }
 }
@@ -58,6 +59,21 @@ std::vector<MemoryRegion> CudaOperation::memory() const {
     regions.push_back({operand_pointer(i), descriptions_[i].bytes()});
   }
   return regions;
+}
+
+bool CudaOperation::place_anew() {
+  context_.make_current();
+  check(driver().cuCtxSynchronize(), "waiting for the GPU before operands are moved");
+  bool moved = !places_.empty();
+  for (Place& place : places_) {
+    // What another operation shares would move below it, too.
+    const bool is_own = place.memory && place.memory.use_count() == 1;
+    moved = moved && is_own && place.memory->place_anew(context_.stream());
+  }
+  if (moved) {
+    context_.workspaces().visit([&](PlacedMemory& block) { block.place_anew(context_.stream()); });
+  }
+  return moved;
 }
 
 void CudaOperation::poison_outputs() {

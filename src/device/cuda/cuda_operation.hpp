@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/cuda/context.hpp"
-#include "device/cuda/memory.hpp"
+#include "device/cuda/placed_memory.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope::cuda {
@@ -17,6 +17,8 @@ class CudaOperation : public PreparedOperation {
   const Operation& operation() const override { return operation_; }
   bool produce_inputs(NativeQueue queue) override;
   std::vector<MemoryRegion> memory() const override;
+  /// Workspaces move as well, those of other operations too.
+  bool place_anew() override;
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
 
@@ -35,7 +37,7 @@ class CudaOperation : public PreparedOperation {
  private:
   /// Where an operand lies: alone in its memory, or in a part of another's.
   struct Place {
-    std::shared_ptr<DeviceMemory> memory;
+    std::shared_ptr<PlacedMemory> memory;
     CUdeviceptr address = 0;
     bool is_filled = false;  ///< by the operation that owns it
   };

@@ -34,8 +34,8 @@ class CudaRecording : public Recording {
 
 }  // namespace
 
-CudaQueue::CudaQueue(const Context& context, Nanoseconds gate_limit)
-    : context_(context), stream_(context.stream()), usual_gate_limit_(gate_limit), gate_limit_(gate_limit) {
+CudaQueue::CudaQueue(const Context& context, CUstream stream, Nanoseconds gate_limit)
+    : context_(context), stream_(stream), usual_gate_limit_(gate_limit), gate_limit_(gate_limit) {
   context_.make_current();
   gate_memory_ = PinnedMemory(Bytes(sizeof(GateWords)));
   samples_ = PinnedMemory(Bytes(sizeof(ClockSample) * kRingSize));
@@ -117,7 +117,7 @@ void CudaQueue::open_gate() noexcept {
 }
 
 void CudaQueue::launch(Workload& workload) {
-  if (gate_closed_ && dynamic_cast<WaitsForQueue*>(&workload) != nullptr) open_gate();
+  if (gate_closed_ && workload.waits_for_queue()) open_gate();
   context_.make_current();
   workload.run(stream_);
 }

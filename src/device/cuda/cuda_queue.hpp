@@ -1,4 +1,4 @@
-// The context's CUDA stream with a gate, marks, clock stamps and cache states.
+// A CUDA stream with a gate, marks, clock stamps and cache states.
 #pragma once
 
 #include <cuda.h>
@@ -12,20 +12,14 @@
 
 namespace jitterscope::cuda {
 
-/// A workload whose run() may wait for the stream (a copy from pageable memory does). Behind a closed gate
-/// that would last until the gate gives up, so the queue opens the gate before it launches such a workload.
-class WaitsForQueue {
- public:
-  virtual ~WaitsForQueue() = default;
-};
-
-/// The context must outlive the queue. Everything that may wait for the GPU or allocate happens in the
-/// constructor, so that nothing of it happens behind a closed gate.
+/// On the context's stream or a caller's; neither is destroyed with the queue, and both must outlive it, as
+/// the context must. Everything that may wait for the GPU or allocate happens in the constructor, so that
+/// nothing of it happens behind a closed gate.
 class CudaQueue : public Queue {
  public:
   static constexpr Nanoseconds kGateLimit = seconds(10);
 
-  explicit CudaQueue(const Context& context, Nanoseconds gate_limit = kGateLimit);
+  CudaQueue(const Context& context, CUstream stream, Nanoseconds gate_limit = kGateLimit);
   ~CudaQueue() override;
   CudaQueue(const CudaQueue&) = delete;
   CudaQueue& operator=(const CudaQueue&) = delete;
@@ -66,7 +60,7 @@ class CudaQueue : public Queue {
   MemoryRegion eviction_buffer() const { return {eviction_.pointer(), eviction_.size()}; }
 
   const Context& context_;
-  CUstream stream_;  ///< the context's: queues of one device share it
+  CUstream stream_;
   Nanoseconds usual_gate_limit_, gate_limit_;
   PinnedMemory gate_memory_, samples_;
   DeviceMemory claims_, eviction_;

@@ -29,10 +29,12 @@ void check(CUresult result, std::string_view what);
   X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyHtoDAsync)                      \
   X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async) X(cuModuleLoadData) X(cuModuleUnload)        \
   X(cuModuleGetFunction) X(cuFuncLoad) X(cuFuncGetName) X(cuKernelGetName) X(cuLaunchKernel)                \
-  X(cuStreamCreate) X(cuStreamDestroy)                                                                      \
+  X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamGetCtx)                                                    \
   X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuEventCreate) X(cuEventDestroy)   \
   X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime) X(cuGraphInstantiate) X(cuGraphLaunch)       \
-  X(cuGraphUpload) X(cuGraphExecDestroy) X(cuGraphDestroy)
+  X(cuGraphUpload) X(cuGraphExecDestroy) X(cuGraphDestroy) X(cuMemAddressReserve) X(cuMemAddressFree)        \
+  X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                                \
+  X(cuMemGetAllocationGranularity)
 // clang-format on
 
 struct Driver {

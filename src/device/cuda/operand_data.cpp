@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/can_run.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
 #include "jitterscope/error.hpp"
@@ -16,15 +17,13 @@ constexpr int kPoisonByte = 0xff;
 // Doubles that pass through page-locked memory at once: 32 MiB of it.
 constexpr std::int64_t kElementsPerPiece = std::int64_t{4} << 20;
 
-double gigabytes(Bytes bytes) { return static_cast<double>(bytes.value()) * 1e-9; }
-
 }  // namespace
 
 void require_device_memory(const Context& context, const Operation& operation, Bytes needed) {
   const Bytes free = context.free_memory();
-  if (needed <= free) return;
-  throw UsageError(fmt::format("{}: its operands need {:.2f} GB, and cuda:{} has {:.2f} GB free",
-                               operation.text(), gigabytes(needed), context.ordinal(), gigabytes(free)));
+  // What the pool holds for other placements is free, but only when it is given back.
+  if (needed + context.pages().free() > free) context.pages().release_free();
+  require_memory(operation.text(), needed, free, fmt::format("cuda:{}", context.ordinal()));
 }
 
 void fill_operand(const Context& context, CUdeviceptr address, const Operand& operand, std::size_t index,

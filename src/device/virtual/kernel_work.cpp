@@ -108,7 +108,19 @@ class Shaper {
   KernelWork& work_;
 };
 
+bool multiplies_matrices(const Operation::Parameters& parameters) {
+  return std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
+         std::holds_alternative<Linear>(parameters) || std::holds_alternative<Attention>(parameters);
+}
+
 }  // namespace
+
+Cycles tensor_cycles(const Parameters& parameters, const Operation& operation) {
+  const DataType dtype = operation.dtype();
+  const bool has_units = dtype == DataType::tf32 || dtype == DataType::f16 || dtype == DataType::bf16;
+  if (!has_units || !multiplies_matrices(operation.parameters())) return Cycles(0);
+  return Cycles(operation.flops() / flops_per_cycle(parameters.compute, dtype));
+}
 
 KernelWork kernel_work(const Parameters& parameters, const Operation& operation,
                        const std::vector<physics::Buffer>& buffers, DataKind data) {

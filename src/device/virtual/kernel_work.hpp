@@ -12,4 +12,8 @@ namespace jitterscope::virtual_gpu {
 physics::KernelWork kernel_work(const physics::Parameters& parameters, const Operation& operation,
                                 const std::vector<physics::Buffer>& buffers, DataKind data);
 
+/// What its product keeps the units that multiply matrices busy for at their full rate; zero where it has
+/// none, or runs it on others.
+Cycles tensor_cycles(const physics::Parameters& parameters, const Operation& operation);
+
 }  // namespace jitterscope::virtual_gpu

@@ -45,7 +45,7 @@ Nanoseconds VirtualQueue::run_kernel(const Item& item, Nanoseconds start) {
     const bool rested = !last_replay_ || start - *last_replay_ > kIdleBeforeReplay;
     if (rested) start += parameters.one_time.graph_first_replay;
   }
-  const Nanoseconds end = item.kind == Item::Kind::kernel ? timeline_.run(*item.kernel, start)
+  const Nanoseconds end = item.kind == Item::Kind::kernel ? timeline_.run(*item.kernel, start, item.origin)
                                                           : timeline_.run_helper(item.helper, start);
   if (item.is_node) last_replay_ = end;
   return end;

@@ -49,14 +49,31 @@ void Timeline::release(physics::Buffer buffer, Bytes size) {
   allocated_ -= size;
 }
 
-Nanoseconds Timeline::run(Kernel& kernel, Nanoseconds earliest) {
+namespace {
+
+void add_counts(const Kernel& kernel, const physics::Execution& execution, LaunchCounts& counts) {
+  counts.traffic.accessed += execution.traffic.accessed;
+  counts.traffic.read_misses += execution.traffic.read_misses;
+  counts.traffic.write_backs += execution.traffic.write_backs;
+  counts.cycles += execution.cycles;
+  counts.tensor += kernel.tensor;
+  counts.time += execution.time();
+}
+
+}  // namespace
+
+Nanoseconds Timeline::run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin) {
   const physics::Execution execution = machine_.run(kernel.work, earliest);
   kernel.has_run = true;
   if (trace != nullptr) {
     const Nanoseconds bias =
         parameters_.has(physics::Mechanism::instrument) ? parameters_.instruments.trace_bias : Nanoseconds(0);
-    trace->push_back({kernel.name, execution.start, execution.end + bias});
+    trace->push_back(origin);
+    trace->back().name = kernel.name;
+    trace->back().start = execution.start;
+    trace->back().end = execution.end + bias;
   }
+  if (counts != nullptr) add_counts(kernel, execution, *counts);
   if (on_launch) on_launch(execution);
   return execution.end;
 }

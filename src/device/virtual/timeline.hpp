@@ -15,8 +15,16 @@ namespace jitterscope::virtual_gpu {
 /// A workload's kernel; items of queues and recordings share it, so that it outlives its operation.
 struct Kernel {
   physics::KernelWork work;
-  std::string name;
+  Cycles tensor = {};  ///< of them, with the units that multiply matrices at their full rate
+  std::string name = {};
   bool has_run = false;  ///< since its outputs were poisoned
+};
+
+/// What counters count of workloads' kernels.
+struct LaunchCounts {
+  physics::Traffic traffic;
+  Cycles cycles, tensor;
+  Nanoseconds time;
 };
 
 /// What the timeline asks of a queue.
@@ -64,8 +72,8 @@ class Timeline {
   physics::Buffer allocate(Bytes size);
   void release(physics::Buffer buffer, Bytes size);
 
-  /// Runs a workload's kernel, and tells who wants to know.
-  Nanoseconds run(Kernel& kernel, Nanoseconds earliest);
+  /// Runs a workload's kernel, and tells who wants to know; `origin` is what a tracer knows of it beforehand.
+  Nanoseconds run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin);
   /// Runs one of the device's own kernels.
   Nanoseconds run_helper(const physics::KernelWork& work, Nanoseconds earliest);
 
@@ -74,6 +82,10 @@ class Timeline {
 
   std::function<void(const physics::Execution&)> on_launch;
   std::vector<KernelTime>* trace = nullptr;
+  LaunchCounts* counts = nullptr;                   ///< where kernels are counted
+  std::optional<std::uint64_t> traced_launch = {};  ///< that the host is making
+  std::uint32_t next_correlation() { return ++correlation_; }
+  std::uint32_t next_stream() { return ++stream_; }
 
  private:
   void run_until(Nanoseconds time);
@@ -84,6 +96,7 @@ class Timeline {
   physics::Timers timers_;
   Nanoseconds now_;
   Bytes allocated_;
+  std::uint32_t correlation_ = 0, stream_ = 0;
   std::vector<WorkSource*> sources_;
   std::vector<std::string> loaded_;
 };

@@ -8,6 +8,7 @@
 #include "device/clock_request.hpp"
 #include "device/virtual/timeline.hpp"
 #include "device/virtual/virtual_checks.hpp"
+#include "device/virtual/virtual_counters.hpp"
 #include "device/virtual/virtual_operation.hpp"
 #include "device/virtual/virtual_queue.hpp"
 #include "jitterscope/error.hpp"
@@ -32,17 +33,24 @@ class VirtualTracer final : public KernelTracer {
     timeline_.synchronize();
     timeline_.trace = &kernels_;
   }
-  ~VirtualTracer() override { timeline_.trace = nullptr; }
+  ~VirtualTracer() override { end(); }
   VirtualTracer(const VirtualTracer&) = delete;
   VirtualTracer& operator=(const VirtualTracer&) = delete;
 
   std::vector<KernelTime> stop() override {
     timeline_.synchronize();
-    timeline_.trace = nullptr;
+    end();
     return kernels_;
   }
+  void begin_launch(std::uint64_t launch) override { timeline_.traced_launch = launch; }
+  void end_launch() override { timeline_.traced_launch.reset(); }
 
  private:
+  void end() {
+    timeline_.trace = nullptr;
+    timeline_.traced_launch.reset();
+  }
+
   Timeline& timeline_;
   std::vector<KernelTime> kernels_;
 };
@@ -91,10 +99,10 @@ class SimulatedDevice final : public VirtualDevice {
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
     return std::make_unique<VirtualOperation>(timeline_, operation, data);
   }
-  void choose_placement(std::int64_t number) override {
-    while (number-- > 0) timeline_.machine().draw_placement();
-  }
   std::unique_ptr<Queue> make_queue() override { return std::make_unique<VirtualQueue>(timeline_); }
+  std::unique_ptr<Queue> adopt_queue(NativeQueue) override {
+    throw UsageError(id_ + " is simulated and has no stream of a program's: open cuda:0, or give no stream");
+  }
   SensorReading read_sensors() override;
   std::optional<std::vector<std::string>> other_processes() override;
   std::vector<Check> check() override {
@@ -103,6 +111,11 @@ class SimulatedDevice final : public VirtualDevice {
   std::unique_ptr<ClockLock> lock_clocks(std::string_view request) override;
   std::unique_ptr<KernelTracer> trace_kernels() override {
     return std::make_unique<VirtualTracer>(timeline_);
+  }
+  std::vector<Counter> list_counters() override { return virtual_counters(); }
+  void check_counters(const std::vector<std::string>& names) override { find_virtual_counters(names); }
+  std::unique_ptr<CounterReader> count(const std::vector<std::string>& names) override {
+    return count_virtual_launches(timeline_, names);
   }
   Nanoseconds host_time() override { return timeline_.now(); }
   void idle(Nanoseconds time) override { timeline_.spend(time); }
@@ -126,6 +139,8 @@ DeviceDescription SimulatedDevice::describe() {
   if (parameters.power.cap > Watts(0)) description.power_limit = parameters.power.cap;
   description.slowdown_temperature = parameters.thermal.slowdown_temperature;
   description.data_types = parameters.identity.data_types;
+  description.capabilities.is_simulated = true;
+  description.capabilities.pytorch_device = "cpu";
   description.properties = {{"simulated", "yes"},
                             {"preset", parameters.identity.name},
                             {"seed", std::to_string(seed_)},

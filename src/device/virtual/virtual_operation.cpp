@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/quantity_text.hpp"
+#include "device/can_run.hpp"
 #include "device/shared_operand.hpp"
 #include "device/virtual/kernel_work.hpp"
 #include "device/virtual/operand_values.hpp"
@@ -15,25 +15,6 @@
 
 namespace jitterscope::virtual_gpu {
 namespace {
-
-void require_data_type(const physics::Identity& identity, const Operation& operation) {
-  const DataType dtype = operation.dtype();
-  if (std::holds_alternative<Spin>(operation.parameters())) return;
-  const auto& types = identity.data_types;
-  if (std::find(types.begin(), types.end(), dtype) != types.end()) return;
-  std::string known;
-  for (const DataType type : types) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(type));
-  throw UsageError(
-      fmt::format("{}: {} has no {} (it has {})", operation.text(), identity.name, to_string(dtype), known));
-}
-
-void require_memory(const Timeline& timeline, const Operation& operation) {
-  const Bytes needed = operand_memory(operation), free = timeline.memory_free();
-  if (needed <= free) return;
-  throw UsageError(fmt::format("{}: the operands need {}, and {} of {} are free on this GPU",
-                               operation.text(), bytes_text(needed), bytes_text(free),
-                               bytes_text(timeline.parameters().identity.memory)));
-}
 
 bool waits_for_host(const Operation& operation) {
   const Copy* copy = std::get_if<Copy>(&operation.parameters());
@@ -49,14 +30,17 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
       operands_(operation.operands()),
       kernel_(std::make_shared<Kernel>()),
       waits_(waits_for_host(operation)) {
-  require_data_type(timeline_.parameters().identity, operation_);
-  require_memory(timeline_, operation_);
+  const physics::Identity& identity = timeline_.parameters().identity;
+  require_data_type(operation_, identity.name, identity.data_types);
+  require_memory(operation_.text(), operand_memory(operation_), timeline_.memory_free(), identity.name);
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const auto shared = shared_buffer(i, data);
     owns_.push_back(!shared);
     buffers_.push_back(shared ? *shared : timeline_.allocate(operands_[i].bytes()));
   }
   kernel_->work = kernel_work(timeline_.parameters(), operation_, buffers_, data.kind);
+  kernel_->tensor = tensor_cycles(timeline_.parameters(), operation_);
+  if (data.placement) timeline_.machine().choose_placements(*data.placement);
   kernel_->work.placement = timeline_.machine().draw_placement();
   kernel_->name = fmt::format("virtual_{}", operation_.kind());
 }
@@ -92,6 +76,16 @@ bool VirtualOperation::produce_inputs(NativeQueue queue) {
       accesses.push_back({buffers_[i], operands_[i].bytes(), true});
   }
   static_cast<VirtualQueue*>(queue)->write(accesses);
+  return true;
+}
+
+bool VirtualOperation::place_anew() {
+  // Mapping other pages, on an H200.
+  constexpr Nanoseconds kCost = milliseconds(1);
+  if (!data_.placement || std::ranges::find(owns_, false) != owns_.end()) return false;
+  timeline_.synchronize();
+  timeline_.spend(kCost);
+  kernel_->work.placement = timeline_.machine().draw_placement();
   return true;
 }
 

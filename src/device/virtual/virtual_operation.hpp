@@ -21,8 +21,11 @@ class VirtualOperation final : public PreparedOperation {
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "virtual"; }
   std::string algorithm() const override { return ""; }
+  bool runs_reference_loops() const override { return true; }
   void run(NativeQueue queue) override;
+  bool waits_for_queue() const override { return waits_; }
   bool produce_inputs(NativeQueue queue) override;
+  bool place_anew() override;
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
 

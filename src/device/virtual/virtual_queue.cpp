@@ -22,6 +22,7 @@ struct VirtualRecording final : Recording {
 
 VirtualQueue::VirtualQueue(Timeline& timeline)
     : timeline_(timeline),
+      stream_(timeline.next_stream()),
       eviction_(timeline.allocate(eviction_size())),
       end_(timeline.now()),
       marks_(kRingSize),
@@ -47,12 +48,21 @@ void VirtualQueue::require_not_recording(const char* what) const {
   if (recording_ != nullptr) throw std::logic_error(fmt::format("{} cannot be part of a recording", what));
 }
 
+KernelTime VirtualQueue::origin_of_call() {
+  KernelTime origin;
+  origin.launch = timeline_.traced_launch;
+  origin.stream = stream_;
+  origin.correlation = timeline_.next_correlation();
+  return origin;
+}
+
 // What two marks add to the work between them is all in mark_overhead: behind a mark there is no gap.
 void VirtualQueue::put(Item item) {
   if (recording_ != nullptr) {
     recording_->push_back(std::move(item));
     return;
   }
+  item.origin = origin_of_call();
   if (item.kind != Item::Kind::mark && !follows_mark_) item.gap = timeline_.parameters().launch.gap;
   follows_mark_ = item.kind == Item::Kind::mark;
   enqueue(std::move(item));
@@ -166,8 +176,11 @@ void VirtualQueue::replay(Recording& recording) {
   const physics::Parameters& parameters = timeline_.parameters();
   const Nanoseconds overhead = has_instruments() ? parameters.instruments.node_overhead : Nanoseconds(0);
   const std::vector<Item>& items = dynamic_cast<VirtualRecording&>(recording).items;
+  const KernelTime origin = origin_of_call();
   for (std::size_t i = 0; i < items.size(); ++i) {
     Item node = items[i];
+    node.origin = origin;
+    node.origin.graph_node = i + 1;
     node.is_node = true;
     node.starts_replay = i == 0;
     node.frees_an_entry = i + 1 == items.size();

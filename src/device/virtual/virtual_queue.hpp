@@ -28,6 +28,7 @@ struct Item {
   Nanoseconds gap = {};       ///< after its predecessor
   bool is_node = false;       ///< of a recording
   bool starts_replay = false;
+  KernelTime origin = {};      ///< what a tracer knows before it runs: whose launch it is, by which call
   bool frees_an_entry = true;  ///< of the queue; a replay has one for all its nodes
 };
 
@@ -76,6 +77,7 @@ class VirtualQueue final : public Queue, private WorkSource {
 
   Nanoseconds start_of(const Item& item) const;
   void put(Item item);
+  KernelTime origin_of_call();
   void enqueue(Item item);
   void evict(bool leaves_modified_lines);
   void run_gate(Nanoseconds end, const Gate& gate);
@@ -88,6 +90,7 @@ class VirtualQueue final : public Queue, private WorkSource {
   bool has_instruments() const;
 
   Timeline& timeline_;
+  std::uint32_t stream_;
   physics::Buffer eviction_;
   std::deque<Item> pending_;
   std::size_t entries_ = 0;

@@ -50,6 +50,28 @@ TEST_F(CpuQueueTest, HoldsWorkBehindTheGateAndKeepsItsOrder) {
   EXPECT_THAT(ran_, ElementsAre(2, 1, 2));
 }
 
+TEST_F(CpuQueueTest, AClosedGateHoldsNoOtherQueue) {
+  const auto device = open_cpu_device();
+  const auto one = device->make_queue();
+  const auto other = device->adopt_queue(nullptr);
+  one->close_gate();
+  one->launch(first_);
+  const Mark before = other->mark();
+  other->launch(second_);
+  const Mark behind = other->mark();
+  other->wait();
+  EXPECT_THAT(ran_, ElementsAre(2));
+  EXPECT_GE(other->elapsed(before, behind), Nanoseconds(0));
+  one->open_gate();
+  one->wait();
+  EXPECT_THAT(ran_, ElementsAre(2, 1));
+}
+
+TEST_F(CpuQueueTest, ACpuHasNoStreams) {
+  int stream = 0;
+  EXPECT_THROW(open_cpu_device()->adopt_queue(&stream), UsageError);
+}
+
 TEST_F(CpuQueueTest, WhatFailsBehindTheGateIsThrownByWait) {
   queue_.close_gate();
   queue_.launch(broken_);

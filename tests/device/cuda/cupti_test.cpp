@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
@@ -24,7 +26,7 @@ class CuptiTest : public ProviderTest {
   }
 };
 
-TEST_F(CuptiTest, GivesEachSpinItsTime) {
+TEST_F(CuptiTest, GivesEachSpinAtLeastItsTime) {
   constexpr int kLaunches = 20;
   for (const std::int64_t amount : {2'000, 10'000, 50'000}) {
     const auto spin = prepare(Spin{.unit = Spin::Unit::nanoseconds, .amount = amount, .blocks = 8});
@@ -33,10 +35,8 @@ TEST_F(CuptiTest, GivesEachSpinItsTime) {
     double end = 0.0;
     for (const KernelTime& record : records) {
       const double duration = (record.end - record.start).value();
-      // The start and the end of a kernel take 0.58 us around the spin on an H200; a preempted one takes
-      // longer.
+      // The kernel does not end before its time; how much later depends on who else uses the GPU.
       EXPECT_GE(duration, static_cast<double>(amount)) << record.name;
-      EXPECT_LE(duration, static_cast<double>(amount) + 1500.0) << record.name;
       EXPECT_GE(record.start.value(), end) << "launches of one queue overlap";
       end = record.end.value();
     }
@@ -57,6 +57,62 @@ TEST_F(CuptiTest, NamesCopies) {
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records[0].name, "memcpy");
   EXPECT_GT(records[0].end, records[0].start);
+}
+
+TEST_F(CuptiTest, SaysWhereAndHowLargeAKernelRan) {
+  const auto spin = prepare(Spin{.amount = 1'000, .blocks = 8, .threads = 64});
+  const std::vector<KernelTime> records = trace(*spin, 2);
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].grid, (KernelExtent{8, 1, 1}));
+  EXPECT_EQ(records[0].block, (KernelExtent{64, 1, 1}));
+  EXPECT_EQ(records[0].device, 0);
+  EXPECT_EQ(records[0].stream, records[1].stream);
+  EXPECT_NE(records[0].correlation, records[1].correlation);
+  EXPECT_EQ(records[0].graph_node, std::nullopt);
+  EXPECT_EQ(records[0].launch, std::nullopt);
+}
+
+TEST_F(CuptiTest, TellsLaunchesApartBehindAGateAndFromWhatIsBetweenThem) {
+  const auto spin = prepare(Spin{.amount = 1'000});
+  const auto copy = prepare(Copy{.bytes = 1 << 20, .kind = CopyKind::d2d});
+  const auto recording = queue().record([&](Queue& recorder) {
+    recorder.launch(*spin);
+    recorder.launch(*spin);
+  });
+  KernelTrace trace;
+  queue().close_gate();
+  trace.begin_launch(4);
+  queue().launch(*spin);
+  queue().launch(*copy);
+  trace.end_launch();
+  queue().launch(*spin);
+  trace.begin_launch(5);
+  queue().replay(*recording);
+  trace.end_launch();
+  queue().wait();
+  const std::vector<KernelTime> records = trace.stop();
+  ASSERT_EQ(records.size(), 5u);
+  EXPECT_EQ(records[0].launch, 4u);
+  EXPECT_EQ(records[1].launch, 4u);
+  EXPECT_EQ(records[1].name, "memcpy");
+  EXPECT_EQ(records[2].launch, std::nullopt);
+  EXPECT_EQ(records[3].launch, 5u);
+  EXPECT_EQ(records[4].launch, 5u);
+  EXPECT_NE(records[3].graph_node, std::nullopt);
+  EXPECT_NE(records[3].graph_node, records[4].graph_node);
+}
+
+// PyTorch's gradients are launched from a thread of their own.
+TEST_F(CuptiTest, ALaunchHoldsWhatOtherThreadsPutOnTheGpu) {
+  const auto spin = prepare(Spin{.amount = 1'000});
+  KernelTrace trace;
+  trace.begin_launch(1);
+  std::thread([&] { queue().launch(*spin); }).join();
+  trace.end_launch();
+  queue().wait();
+  const std::vector<KernelTime> records = trace.stop();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].launch, 1u);
 }
 
 TEST_F(CuptiTest, ForgetsWhatRanOutsideOfATrace) {

@@ -35,16 +35,26 @@ TEST_F(CudaDeviceTest, DescribesTheGpu) {
     EXPECT_FALSE(property.value.empty()) << property.key;
 }
 
-TEST_F(CudaDeviceTest, APlacementLeavesGapsBetweenOperandsAndGivesThemBack) {
-  constexpr Bytes kOperands(128 << 20);
+TEST_F(CudaDeviceTest, PlacedAnewAnOperationHoldsAndComputesTheSameAndGivesItsMemoryBack) {
   const Bytes before = device().describe().memory_free;
-  device().choose_placement(3);
-  {
-    const auto copy = prepare("copy:bytes=64Mi");
-    EXPECT_GE(before - device().describe().memory_free, kOperands + Bytes(4 << 20));
+  for (const char* text : {"add:count=1Mi", "max_pool:n=2,c=8,hw=16,window=2,stride=2,pass=backward",
+                           "matmul:m=256,n=256,k=256"}) {
+    const auto placed = prepare(text, {.placement = 3});
+    const std::vector<MemoryRegion> regions = placed->memory();
+    const std::vector<double> inputs = placed->read_operand(0), outputs = run_and_read(*placed);
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(placed->place_anew()) << text;
+      EXPECT_EQ(placed->memory().front().address, regions.front().address) << "recordings hold the address";
+      EXPECT_EQ(placed->read_operand(0), inputs) << text;
+      placed->poison_outputs();
+      EXPECT_EQ(run_and_read(*placed), outputs) << text;
+    }
   }
-  device().choose_placement(0);
   EXPECT_LE(before - device().describe().memory_free, kMargin);
+}
+
+TEST_F(CudaDeviceTest, OperandsWithoutAPlacementStayWhereTheDriverPutThem) {
+  EXPECT_FALSE(prepare("add:count=1Mi")->place_anew());
 }
 
 TEST_F(CudaDeviceTest, SensorsAreSane) {
@@ -76,8 +86,8 @@ TEST_F(CudaDeviceTest, ChecksNameDriverLibrariesAndRights) {
 TEST_F(CudaDeviceTest, OperandsThatDoNotFitAreRefusedBeforeAllocating) {
   const DeviceDescription before = device().describe();
   const std::int64_t count = before.memory_total.value() / element_size(DataType::f32).value();
-  expect_usage_error(fmt::format("add:count={},dtype=f32", count), "GB free");
-  expect_usage_error(fmt::format("copy:bytes={},kind=d2h", 4 * count), "GB free");
+  expect_usage_error(fmt::format("add:count={},dtype=f32", count), "GiB free");
+  expect_usage_error(fmt::format("copy:bytes={},kind=d2h", 4 * count), "GiB free");
   EXPECT_GT(device().describe().memory_free, before.memory_free - kMargin);
 }
 

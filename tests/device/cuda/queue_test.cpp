@@ -91,6 +91,37 @@ TEST_F(CudaQueueTest, AStampThatWasNotReachedGivesNothing) {
   EXPECT_TRUE(queue().clock_between(from, behind));
 }
 
+// The second round launches into the stream after the first queue is gone: it must not have been destroyed.
+TEST_F(CudaQueueTest, RunsOnAStreamOfItsOwner) {
+  CUstream stream = nullptr;
+  cuda::check(cuda::driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "making a stream");
+  auto ones = prepare("fill:count=1048576,dtype=f32");
+  for (int round = 0; round < 2; ++round) {
+    ones->poison_outputs();
+    const auto adopted = device().adopt_queue(stream);
+    EXPECT_EQ(adopted->native(), stream);
+    adopted->close_gate();
+    const Mark before = adopted->mark();
+    adopted->launch(*ones);
+    const Mark behind = adopted->mark();
+    queue().wait();  // another stream, which no gate holds
+    adopted->wait();
+    EXPECT_GT(adopted->elapsed(before, behind), Nanoseconds(0));
+    EXPECT_EQ(ones->read_operand(0), std::vector<double>(1048576, 1.0));
+  }
+  cuda::check(cuda::driver().cuStreamDestroy(stream), "destroying the stream of the test");
+}
+
+// PyTorch's current stream, unless the program chose another.
+TEST_F(CudaQueueTest, RunsOnTheDefaultStream) {
+  auto ones = prepare("fill:count=1048576,dtype=f32");
+  const auto adopted = device().adopt_queue(nullptr);
+  adopted->close_gate();
+  adopted->launch(*ones);
+  adopted->wait();
+  EXPECT_EQ(ones->read_operand(0), std::vector<double>(1048576, 1.0));
+}
+
 TEST_F(CudaQueueTest, WorkRunsInTheOrderLaunched) {
   auto ones = prepare("fill:count=1048576,dtype=f32");
   const MemoryRegion out = ones->memory().at(0);

@@ -44,13 +44,13 @@ TEST(VirtualDevice, CountsItsMemory) {
   EXPECT_EQ(bench.device->describe().memory_free, before);
 }
 
-Nanoseconds time_in_placement(std::int64_t number) {
+Nanoseconds time_in_placement(std::uint64_t number) {
   physics::Parameters parameters = plain_gpu();
   parameters.placement.sd = 0.02;
   parameters.off[static_cast<std::size_t>(physics::Mechanism::placement)] = false;
   Bench bench(parameters);
-  bench.device->choose_placement(number);
-  return bench.time_of(*bench.prepare("copy:bytes=64Mi"));
+  const InputData data{.placement = number};
+  return bench.time_of(*bench.device->prepare(Operation::parse("copy:bytes=64Mi"), data));
 }
 
 TEST(VirtualDevice, TakesAnotherTimeInAnotherPlacement) {
@@ -63,13 +63,13 @@ TEST(VirtualDevice, TakesAnotherTimeInAnotherPlacement) {
 TEST(VirtualDevice, RefusesWhatDoesNotFitWithBothNumbers) {
   Bench bench;
   EXPECT_THAT(usage_message([&] { bench.prepare("copy:bytes=3Gi"); }),
-              AllOf(HasSubstr("need 6 GiB"), HasSubstr("of 4 GiB are free")));
+              HasSubstr("needs 6 GiB of memory, and plain has 3.94 GiB free; free some"));
 }
 
 TEST(VirtualDevice, RefusesADataTypeThatItLacks) {
   Bench bench;
   EXPECT_THAT(usage_message([&] { bench.prepare("matmul:m=64,n=64,k=64,dtype=tf32"); }),
-              HasSubstr("plain has no tf32 (it has f64, f32, f16, bf16)"));
+              HasSubstr("plain has no tf32 for matmul; write dtype= with one of f64, f32, f16, bf16"));
 }
 
 TEST(VirtualDevice, PreparingAndFirstCallsCostHostTime) {

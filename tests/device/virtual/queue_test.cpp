@@ -36,6 +36,28 @@ TEST(VirtualQueue, AClosedGateHoldsWorkUntilItOpens) {
   EXPECT_LT(bench.ran[0].start, opened + microseconds(2));
 }
 
+TEST(VirtualQueue, AClosedGateHoldsNoOtherQueue) {
+  Bench bench;
+  const auto spin = bench.prepare("spin:ns=1000");
+  const auto second = bench.device->make_queue();
+  bench.queue->close_gate();
+  bench.queue->launch(*spin);
+  const Mark before = second->mark();
+  second->launch(*spin);
+  const Mark behind = second->mark();
+  second->wait();
+  EXPECT_EQ(bench.ran.size(), 1u);
+  EXPECT_GE(second->elapsed(before, behind), microseconds(1));
+  bench.queue->wait();
+  EXPECT_EQ(bench.ran.size(), 2u);
+}
+
+TEST(VirtualQueue, IsOnNoStreamOfAProgram) {
+  Bench bench;
+  int stream = 0;
+  EXPECT_THROW(bench.device->adopt_queue(&stream), UsageError);
+}
+
 TEST(VirtualQueue, AnIdleQueueShowsTheHostsLaunches) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=0");

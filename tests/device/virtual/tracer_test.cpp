@@ -28,6 +28,37 @@ TEST(VirtualTracer, ReadsTrueTimesAndItsBias) {
   }
 }
 
+TEST(VirtualTracer, KnowsTheLaunchOfAKernelThatRunsLater) {
+  Bench bench;
+  const auto spin = bench.prepare("spin:ns=5000");
+  const auto recording = bench.queue->record([&](Queue& queue) {
+    queue.launch(*spin);
+    queue.launch(*spin);
+  });
+  const auto tracer = bench.device->trace_kernels();
+  bench.queue->close_gate();
+  bench.queue->launch(*spin);
+  tracer->begin_launch(7);
+  bench.queue->launch(*spin);
+  tracer->end_launch();
+  tracer->begin_launch(8);
+  bench.queue->replay(*recording);
+  tracer->end_launch();
+  bench.queue->open_gate();
+  bench.queue->wait();
+  const std::vector<KernelTime> kernels = tracer->stop();
+  ASSERT_EQ(kernels.size(), 4u);
+  EXPECT_EQ(kernels[0].launch, std::nullopt);
+  EXPECT_EQ(kernels[1].launch, 7u);
+  EXPECT_EQ(kernels[1].graph_node, std::nullopt);
+  EXPECT_EQ(kernels[2].launch, 8u);
+  EXPECT_EQ(kernels[3].launch, 8u);
+  EXPECT_EQ(kernels[2].correlation, kernels[3].correlation);
+  EXPECT_NE(kernels[1].correlation, kernels[2].correlation);
+  EXPECT_NE(kernels[2].graph_node, kernels[3].graph_node);
+  EXPECT_NE(kernels[0].stream, 0u);
+}
+
 TEST(VirtualTracer, SlowsWhatIsBetweenKernelsWhileItLives) {
   Bench bench;
   const auto spin = bench.prepare("spin:ns=0");

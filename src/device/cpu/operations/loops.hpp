@@ -1,13 +1,11 @@
 // Own loops over operands of any type that the CPU computes in.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
+#include <stdexcept>
 
 #include "device/cpu/number_formats.hpp"
 #include "device/cpu/operations/prepared.hpp"
-#include "jitterscope/error.hpp"
 
 namespace jitterscope::cpu {
 
@@ -25,8 +23,7 @@ std::unique_ptr<PreparedOperation> prepare_loops(const Operation& operation, con
     case DataType::i64:
     case DataType::tf32: break;
   }
-  throw UsageError(
-      fmt::format("the cpu has no {} for {}: try dtype=f32", to_string(operation.dtype()), operation.kind()));
+  throw std::logic_error("require_data_type let a type through that loops are not computed in");
 }
 
 /// A stored element as a double.

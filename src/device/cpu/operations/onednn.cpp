@@ -64,6 +64,7 @@ class OnednnOperation final : public CpuOperation {
   }
 
   std::string provider() const override { return "onednn"; }
+  bool runs_reference_loops() const override { return false; }
   std::string algorithm() const override { return algorithm_; }
   Bytes workspace() const override { return workspace_; }
 

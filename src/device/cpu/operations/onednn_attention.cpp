@@ -60,6 +60,7 @@ class OnednnAttention final : public CpuOperation {
             std::max({scores_.scratchpad(), of_keys_.scratchpad(), of_queries_.scratchpad()})))) {}
 
   std::string provider() const override { return "onednn"; }
+  bool runs_reference_loops() const override { return false; }
   std::string algorithm() const override {
     return "matmul " + scores_.implementation() + " of each head, softmax of rows";
   }

@@ -1,9 +1,10 @@
 #include "device/cpu/operations/prepare.hpp"
 
-#include <fmt/format.h>
+#include <stdexcept>
 
+#include "device/can_run.hpp"
+#include "device/cpu/onednn_facts.hpp"
 #include "device/torch/torch_operation.hpp"
-#include "jitterscope/error.hpp"
 #include "operation/limits.hpp"
 #include "operation/traffic.hpp"
 
@@ -19,8 +20,7 @@ std::unique_ptr<PreparedOperation> prepare_layer(const Operation& operation, con
     case DataType::i64:
     case DataType::f16: break;
   }
-  throw UsageError(
-      fmt::format("the cpu has no {} for {}: try dtype=f32", to_string(operation.dtype()), operation.kind()));
+  throw std::logic_error("require_data_type let a type through that products are not computed in");
 }
 
 // Of one head, as a whole matrix: 1 GiB in f32. Own loops keep one row of them.
@@ -75,6 +75,7 @@ class Preparer {
 }  // namespace
 
 std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputTable& inputs) {
+  require_data_type(operation, "cpu", product_types(), further_types());
   require_memory(operand_memory(operation), operation.text());
   return std::visit(Preparer(operation, inputs), operation.parameters());
 }

@@ -31,6 +31,9 @@ class CpuOperation : public PreparedOperation {
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "builtin"; }
   std::string algorithm() const override { return {}; }
+  bool runs_reference_loops() const override {
+    return !std::holds_alternative<Copy>(operation_.parameters());
+  }
   bool produce_inputs(NativeQueue) override;
   std::vector<MemoryRegion> memory() const override;
   void poison_outputs() override;

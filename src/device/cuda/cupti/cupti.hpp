@@ -12,7 +12,7 @@ namespace jitterscope::cuda {
 // clang-format off
 #define JITTERSCOPE_CUPTI_FUNCTIONS(X)                                                   \
   X(cuptiGetVersion)                                                                     \
-  X(cuptiGetResultString) X(cuptiSubscribe) X(cuptiUnsubscribe) X(cuptiEnableCallback)   \
+  X(cuptiGetResultString) X(cuptiSubscribe) X(cuptiUnsubscribe) X(cuptiEnableDomain)     \
       X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityRegisterCallbacks)   \
           X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)
 // clang-format on

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "device/cuda/cupti/cupti.hpp"
+#include "device/cuda/cupti/launch_calls.hpp"
 #include "device/cuda/cupti/launch_names.hpp"
 #include "jitterscope/error.hpp"
 
@@ -27,13 +28,14 @@ constexpr std::size_t kBufferSize = std::size_t{8} << 20;
 constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                CUPTI_ACTIVITY_KIND_MEMSET};
 
-// Records only ever grow at their tail, so the oldest layout reads every version's.
-using Kernel = CUpti_ActivityKernel4;
-using Copy = CUpti_ActivityMemcpy;
-using Set = CUpti_ActivityMemset;
-static_assert(offsetof(Kernel, name) == offsetof(CUpti_ActivityKernel9, name));
-static_assert(offsetof(Copy, end) == offsetof(CUpti_ActivityMemcpy5, end));
-static_assert(offsetof(Set, end) == offsetof(CUpti_ActivityMemset4, end));
+// Records only ever grow at their tail, so the oldest layout that has a graph's nodes (CUDA 11) reads every
+// version's.
+using Kernel = CUpti_ActivityKernel5;
+using Copy = CUpti_ActivityMemcpy3;
+using Set = CUpti_ActivityMemset2;
+static_assert(offsetof(Kernel, graphNodeId) == offsetof(CUpti_ActivityKernel9, graphNodeId));
+static_assert(offsetof(Copy, graphNodeId) == offsetof(CUpti_ActivityMemcpy5, graphNodeId));
+static_assert(offsetof(Set, graphNodeId) == offsetof(CUpti_ActivityMemset4, graphNodeId));
 
 struct Freed {
   void operator()(std::uint8_t* memory) const { std::free(memory); }
@@ -49,6 +51,7 @@ struct Recorder {
   const KernelTrace* owner = nullptr;  // the trace that is recording
   CUpti_SubscriberHandle subscriber = nullptr;
   LaunchNames names;
+  LaunchCalls calls;
   std::vector<Buffer> completed;
   bool lost = false;  // a buffer could not be kept
 };
@@ -77,8 +80,9 @@ void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* memory, st
 }
 
 // CUPTI has one subscriber per process, and subscribing is how another shows.
-void CUPTIAPI note_launch(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
-  recorder().names.note(id, data);
+void CUPTIAPI note_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) recorder().names.note(id, data);
+  recorder().calls.note(data);
 }
 
 std::string demangled(const char* name) {
@@ -96,24 +100,45 @@ bool is_helper(const char* name) {
 
 // In CUPTI's own time: nanoseconds since 1970, of which a double would keep only multiples of 256.
 struct RawRecord {
-  std::string name;
   std::uint64_t start, end;
+  KernelTime kernel;  // without its times
 };
 
+std::uint32_t extent(std::int32_t size) { return static_cast<std::uint32_t>(size); }
+
+// What records of all kinds have.
+template <class Activity>
+RawRecord raw_record(std::string name, const Activity& activity) {
+  KernelTime kernel{.name = std::move(name), .start = {}, .end = {}};
+  kernel.launch = recorder().calls.find(activity.correlationId);
+  kernel.device = static_cast<int>(activity.deviceId);
+  kernel.stream = activity.streamId;
+  kernel.correlation = activity.correlationId;
+  if (activity.graphNodeId != 0) kernel.graph_node = activity.graphNodeId;
+  return {.start = activity.start, .end = activity.end, .kernel = std::move(kernel)};
+}
+
+void read_kernel(const Kernel& activity, std::vector<RawRecord>& records) {
+  const std::string launched = recorder().names.find(activity.correlationId);
+  const char* const name = launched.empty() ? activity.name : launched.c_str();
+  if (is_helper(name)) return;
+  records.push_back(raw_record(demangled(name), activity));
+  KernelTime& kernel = records.back().kernel;
+  kernel.grid = {extent(activity.gridX), extent(activity.gridY), extent(activity.gridZ)};
+  kernel.block = {extent(activity.blockX), extent(activity.blockY), extent(activity.blockZ)};
+}
+
 void read_record(const CUpti_Activity* record, std::vector<RawRecord>& records) {
-  const auto add = [&](std::string&& name, const auto& activity) {
-    records.push_back({.name = std::move(name), .start = activity.start, .end = activity.end});
-  };
   switch (record->kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
-      const auto& kernel = *reinterpret_cast<const Kernel*>(record);
-      const std::string launched = recorder().names.find(kernel.correlationId);
-      const char* const name = launched.empty() ? kernel.name : launched.c_str();
-      if (!is_helper(name)) add(demangled(name), kernel);
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      read_kernel(*reinterpret_cast<const Kernel*>(record), records);
       break;
-    }
-    case CUPTI_ACTIVITY_KIND_MEMCPY: add("memcpy", *reinterpret_cast<const Copy*>(record)); break;
-    case CUPTI_ACTIVITY_KIND_MEMSET: add("memset", *reinterpret_cast<const Set*>(record)); break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      records.push_back(raw_record("memcpy", *reinterpret_cast<const Copy*>(record)));
+      break;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      records.push_back(raw_record("memset", *reinterpret_cast<const Set*>(record)));
+      break;
     default: break;
   }
 }
@@ -156,8 +181,9 @@ std::vector<KernelTime> from_first_start(std::vector<RawRecord> raw) {
     const auto since_first = [&](std::uint64_t time) {
       return Nanoseconds(static_cast<double>(time - raw.front().start));
     };
-    records.push_back(
-        {.name = std::move(record.name), .start = since_first(record.start), .end = since_first(record.end)});
+    record.kernel.start = since_first(record.start);
+    record.kernel.end = since_first(record.end);
+    records.push_back(std::move(record.kernel));
   }
   return records;
 }
@@ -173,6 +199,7 @@ void end_recording() noexcept {
   recorder().owner = nullptr;
   recorder().completed.clear();
   recorder().names.clear();
+  recorder().calls.clear();
 }
 
 // Flushes, and gives what was recorded as CUPTI wrote it.
@@ -200,12 +227,11 @@ KernelTrace::KernelTrace() {
     if (recorder().owner != nullptr) {
       throw FailedError("a kernel trace is running already: stop it before the next");
     }
-    check_cupti(cupti().cuptiSubscribe(&recorder().subscriber, &note_launch, nullptr),
-                "cannot record kernels");
+    check_cupti(cupti().cuptiSubscribe(&recorder().subscriber, &note_call, nullptr), "cannot record kernels");
     recorder().owner = this;
   }
   try {
-    LaunchNames::enable(recorder().subscriber);
+    LaunchCalls::enable(recorder().subscriber);
     check_cupti(cupti().cuptiActivityRegisterCallbacks(&request_buffer, &complete_buffer),
                 "cuptiActivityRegisterCallbacks");
     for (const CUpti_ActivityKind kind : kKinds) {
@@ -220,6 +246,16 @@ KernelTrace::KernelTrace() {
 KernelTrace::~KernelTrace() {
   if (recorder().owner == this) end_recording();
 }
+
+bool KernelTrace::is_recording() {
+  const std::lock_guard lock(recorder().mutex);
+  return recorder().owner != nullptr;
+}
+
+void KernelTrace::begin_launch(std::uint64_t launch) {
+  if (recorder().owner == this) recorder().calls.begin(launch);
+}
+void KernelTrace::end_launch() { recorder().calls.end(); }
 
 std::vector<KernelTime> KernelTrace::stop() {
   if (recorder().owner != this) return {};

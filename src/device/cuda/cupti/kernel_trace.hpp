@@ -17,6 +17,10 @@ class KernelTrace final : public KernelTracer {
   ~KernelTrace() override;
   KernelTrace(const KernelTrace&) = delete;
   KernelTrace& operator=(const KernelTrace&) = delete;
+  void begin_launch(std::uint64_t launch) override;
+  void end_launch() override;
+  /// Whether one is between its construction and its end.
+  static bool is_recording();
   /// Flushes, ends the recording and gives all records but those of jitterscope's own helper kernels. Names
   /// are demangled, copies are named memcpy, memsets memset; times count from the start of the first record.
   std::vector<KernelTime> stop() override;

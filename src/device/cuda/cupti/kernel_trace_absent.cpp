@@ -15,6 +15,9 @@ KernelTrace::KernelTrace() {
                      ", so it cannot record kernels; install cupti.h of the CUDA toolkit and build anew");
 }
 KernelTrace::~KernelTrace() = default;
+bool KernelTrace::is_recording() { return false; }
+void KernelTrace::begin_launch(std::uint64_t) {}
+void KernelTrace::end_launch() {}
 std::vector<KernelTime> KernelTrace::stop() { return {}; }
 
 LibraryInfo cupti_library() { return {.name = "cupti", .version = "", .path = "", .problem = kProblem}; }

@@ -5,28 +5,23 @@
 #include <new>
 #include <utility>
 
-#include "device/cuda/cupti/cupti.hpp"
 #include "device/cuda/driver.hpp"
 
 namespace jitterscope::cuda {
 namespace {
 
-// Those of CUDA's runtime come to these, with the same correlation id (CUDA 13.0).
-constexpr CUpti_CallbackId kLaunches[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
-};
-
+// Launches by CUDA's runtime come to these, with the same correlation id (CUDA 13.0). Null for other calls.
 CUfunction launched_function(CUpti_CallbackId id, const void* parameters) {
   switch (id) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
       return static_cast<const cuLaunchKernelEx_params*>(parameters)->f;
-    default: return static_cast<const cuLaunchKernel_params*>(parameters)->f;  // the first of the others, too
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
+      return static_cast<const cuLaunchKernel_params*>(parameters)->f;  // the first of all of these
+    default: return nullptr;
   }
 }
 
@@ -43,18 +38,13 @@ std::string name_of(CUfunction function) {
 
 }  // namespace
 
-void LaunchNames::enable(CUpti_SubscriberHandle subscriber) {
-  for (const CUpti_CallbackId id : kLaunches) {
-    check_cupti(cupti().cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
-                "cannot see launches of kernels");
-  }
-}
-
 void LaunchNames::note(CUpti_CallbackId id, const void* data) noexcept {
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
   if (call.callbackSite != CUPTI_API_ENTER) return;
   try {
-    std::string name = name_of(launched_function(id, call.functionParams));
+    const CUfunction function = launched_function(id, call.functionParams);
+    if (function == nullptr) return;
+    std::string name = name_of(function);
     if (name.empty()) return;
     const std::lock_guard lock(mutex_);
     names_.insert_or_assign(call.correlationId, std::move(name));

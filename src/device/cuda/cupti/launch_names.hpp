@@ -16,9 +16,8 @@ namespace jitterscope::cuda {
 /// or the other way round, with the right times. So the driver is asked at each launch.
 class LaunchNames {
  public:
-  /// Has the subscriber's callback called at launches of kernels, from any thread. Throws FailedError.
-  static void enable(CUpti_SubscriberHandle subscriber);
-  /// What the callback passes on: the call's number, and a CUpti_CallbackData.
+  /// What a callback passes on from the driver's domain: the call's number, and a CUpti_CallbackData. Calls
+  /// that launch no kernel are left out.
   void note(CUpti_CallbackId id, const void* data) noexcept;
   /// The kernel's name, mangled; empty where its launch was not seen, as within a graph, or the driver says
   /// no names (before 12.3).

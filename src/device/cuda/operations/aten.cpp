@@ -1,5 +1,4 @@
 // Operators of PyTorch on the context's stream: PyTorch works in the same primary context.
-#include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/operand_data.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/torch/torch_operation.hpp"
@@ -8,9 +7,10 @@ namespace jitterscope::cuda {
 namespace {
 
 /// The size of its output depends on the data, or it copies to the host.
-class WaitingOperator : public torch::TorchOperation, public WaitsForQueue {
+class WaitingOperator : public torch::TorchOperation {
  public:
   using TorchOperation::TorchOperation;
+  bool waits_for_queue() const override { return true; }
 };
 
 }  // namespace

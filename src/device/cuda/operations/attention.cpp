@@ -26,7 +26,7 @@ class AttentionPass {
   AttentionPass(const Context& context, const Operation& operation, Pass pass)
       : handle_(cudnn_handle()),
         plan_(attention_plan(handle_, operation, pass)),
-        workspace_(context.workspaces(), plan_.workspace) {}
+        workspace_(context, plan_.workspace) {}
 
   void bind(const Addresses& addresses) {
     std::vector<std::int64_t> ids;

@@ -2,9 +2,9 @@
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operand_data.hpp"
-#include "device/cuda/operations/batch_norm_rules.hpp"
 #include "device/cuda/operations/cudnn.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -35,7 +35,7 @@ cudnnDataType_t type_of(DataType dtype) {
 }
 
 cudnnBatchNormMode_t mode_of(const BatchNorm& norm) {
-  return is_persistent_batch_norm(norm) ? CUDNN_BATCHNORM_SPATIAL_PERSISTENT : CUDNN_BATCHNORM_SPATIAL;
+  return pytorch_uses_persistent_mode(norm) ? CUDNN_BATCHNORM_SPATIAL_PERSISTENT : CUDNN_BATCHNORM_SPATIAL;
 }
 
 /// The factors of the new and the old value, in the type that cuDNN wants beside the tensors'.
@@ -116,7 +116,7 @@ class CudnnBatchNorm : public CudaOperation {
                           handle_, mode_, kOps, x_, x_, x_, nullptr, x_, channels_, nullptr, &size),
                 "the workspace of batch normalization");
     workspace_ = Workspace();
-    workspace_ = Workspace(context().workspaces(), bytes_of(size));
+    workspace_ = Workspace(context(), bytes_of(size));
   }
 
   // Momentum mixes what is there: zeros, as a new layer's mean has.
@@ -180,7 +180,7 @@ class CudnnBatchNorm : public CudaOperation {
 
 std::unique_ptr<PreparedOperation> prepare_batch_norm(const Context& context, const Operation& operation,
                                                       const InputData& data) {
-  if (!is_cudnn_batch_norm(std::get<BatchNorm>(operation.parameters()))) {
+  if (!pytorch_uses_cudnn(std::get<BatchNorm>(operation.parameters()))) {
     return prepare_builtin(context, operation, data);
   }
   cudnn();  // before the operands are allocated: a missing library is the clearer reason

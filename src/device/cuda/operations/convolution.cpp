@@ -4,8 +4,8 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/engine_selection.hpp"
 #include "device/cuda/operations/operations.hpp"
-#include "device/cuda/operations/pytorch_rules.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -41,7 +41,7 @@ class CudnnConvolution : public CudaOperation {
   std::optional<std::string> try_plan(const EnginePlan& candidate) {
     try {
       workspace_ = Workspace();  // before the next one is allocated, or both must fit
-      workspace_ = Workspace(context().workspaces(), candidate.workspace);
+      workspace_ = Workspace(context(), candidate.workspace);
       variants_ = bind_operands();
       check_cudnn(cudnn().cudnnSetStream(handle_, context().stream()), "cudnnSetStream");
       check_cudnn(cudnn().cudnnBackendExecute(handle_, candidate.plan.get(), variants_.get()),

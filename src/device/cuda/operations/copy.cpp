@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "device/cuda/cuda_operation.hpp"
-#include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/operand_data.hpp"
@@ -143,9 +142,10 @@ std::vector<double> HostCopy::read_operand(std::size_t index) {
 }
 
 /// The driver copies pageable memory through its own buffers, and waits for the stream meanwhile.
-class PageableCopy : public HostCopy, public WaitsForQueue {
+class PageableCopy : public HostCopy {
  public:
   using HostCopy::HostCopy;
+  bool waits_for_queue() const override { return true; }
 };
 
 }  // namespace

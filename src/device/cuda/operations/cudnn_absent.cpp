@@ -1,7 +1,7 @@
 // Stands in where the build found no cudnn.h.
-#include "device/cuda/operations/batch_norm_rules.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -27,7 +27,7 @@ std::unique_ptr<PreparedOperation> prepare_attention(const Context&, const Opera
 
 std::unique_ptr<PreparedOperation> prepare_batch_norm(const Context& context, const Operation& operation,
                                                       const InputData& data) {
-  if (is_cudnn_batch_norm(std::get<BatchNorm>(operation.parameters()))) throw_absent(operation);
+  if (pytorch_uses_cudnn(std::get<BatchNorm>(operation.parameters()))) throw_absent(operation);
   return prepare_builtin(context, operation, data);
 }
 

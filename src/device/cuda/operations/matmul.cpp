@@ -4,7 +4,7 @@
 #include "device/cuda/operations/cublaslt.hpp"
 #include "device/cuda/operations/matmul_providers.hpp"
 #include "device/cuda/operations/operations.hpp"
-#include "device/cuda/operations/pytorch_rules.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope::cuda {
 

@@ -55,7 +55,7 @@ class CublasMatmul : public CudaOperation {
         types_(product_types(matmul_.dtype)),
         call_(product_call(matmul_)),
         bias_(make_bias()),
-        workspace_(context.workspaces(), workspace_size(context)),
+        workspace_(context, workspace_size(context)),
         algorithm_(logged_algorithm([&] { run(context.stream()); })) {
     check(driver().cuCtxSynchronize(), operation().text());
     poison_outputs();  // finding out the algorithm has written them

@@ -7,8 +7,8 @@
 #include "device/cuda/operations/matmul.hpp"
 #include "device/cuda/operations/matmul_providers.hpp"
 #include "device/cuda/operations/operations.hpp"
-#include "device/cuda/operations/pytorch_rules.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope::cuda {
 namespace {
@@ -126,7 +126,7 @@ class CublasLtMatmul : public CudaOperation {
       : CudaOperation(context, requested, data),
         problem_(matmul_of(operation()), operand_pointer(2)),
         choice_(problem_.matmul().engine.empty() ? choose() : named_choice()),
-        workspace_(context.workspaces(), Bytes(static_cast<std::int64_t>(choice_.workspaceSize))) {}
+        workspace_(context, Bytes(static_cast<std::int64_t>(choice_.workspaceSize))) {}
 
   std::string provider() const override { return "cublaslt"; }
   std::string algorithm() const override { return algorithm_tag(choice_.algo); }

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""How often `jitterscope compare` is right on this device, and how long it takes.
+
+usage: measure_comparisons.py [--jitterscope PROGRAM] [--device cuda] [--same 60] [--different 20] [--vary-engine]
+
+The same operation is compared with itself: at most one comparison in twenty may show a difference. Spin kernels of
+10.00 and 10.05 us, and with --vary-engine a convolution by its first and its best engine: nineteen in twenty must show
+it, in under 20 s each. Prints a Markdown table.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+SAME = ["relu:count=8Mi", "matmul:m=512,n=512,k=512,dtype=f16",
+        "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc"]
+SPIN = ["spin:ns=10000", "spin:ns=10050"]
+ENGINE = ["conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc", "--vary", "engine=pytorch,best"]
+
+
+def compare(arguments, words, seed):
+    """One comparison: second over first with its interval, and the wall time."""
+    command = [arguments.jitterscope, "compare", *words, "--device", arguments.device, "--cache", "warm", "--margin",
+               "0.1%", "--seed", str(seed), "--json", "-"]
+    began = time.monotonic()
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    duration = time.monotonic() - began
+    if not finished.stdout:
+        sys.exit(f"measure_comparisons: {' '.join(command)} failed: {finished.stderr.strip()}")
+    record = json.loads(finished.stdout)
+    comparison = record["comparisons"][0]
+    if "failure" in comparison:
+        sys.exit(f"measure_comparisons: {' '.join(command)}: {comparison['failure']}")
+    return record, comparison["time_ratio"], duration
+
+
+def row(name, ratios, durations, wants_difference):
+    """One line of the table. A difference is shown where the interval excludes 1."""
+    shown = sum(ratio["low"] > 1 or ratio["high"] < 1 for ratio in ratios)
+    middle = statistics.median(ratio["ratio"] for ratio in ratios)
+    half = statistics.median((ratio["high"] - ratio["low"]) / 2 for ratio in ratios)
+    target = "at least 95 %" if wants_difference else "at most 5 %"
+    return (f"| {name} | {middle - 1:+.3%} | {half:.3%} | {shown} of {len(ratios)} | {target} "
+            f"| {statistics.median(durations):.1f} s | {max(durations):.1f} s |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jitterscope", default="jitterscope")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--same", type=int, default=60, help="comparisons of an operation with itself, all operations together")
+    parser.add_argument("--different", type=int, default=20, help="comparisons of what differs, each")
+    parser.add_argument("--vary-engine", action="store_true", help="also a convolution's first and best engine")
+    arguments = parser.parse_args()
+    if arguments.same < len(SAME) or arguments.different < 1:
+        parser.error(f"--same: {len(SAME)} at least; --different: 1 at least")
+    runs = [(f"`{operation}` with itself", [operation, operation], arguments.same // len(SAME), False)
+            for operation in SAME]
+    runs.append(("spin of 10.05 after 10.00 µs", SPIN, arguments.different, True))
+    if arguments.vary_engine:
+        runs.append(("convolution, best engine after PyTorch's", ENGINE, arguments.different, True))
+    lines = []
+    for name, words, count, wants_difference in runs:
+        ratios, durations = [], []
+        for seed in range(1, count + 1):
+            record, ratio, duration = compare(arguments, words, seed)
+            ratios.append(ratio)
+            durations.append(duration)
+        lines.append(row(name, ratios, durations, wants_difference))
+    print(f"{record['device']['name']}, jitterscope {record['environment']['tool_version']}, "
+          f"{record['processes_asked']} processes each\n")
+    print("| compared | ratio less 1, median | half-width, median | shown to differ | must be | time, median | longest |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "base/quantity_text.hpp"
+#include "cli/alternatives.hpp"
+#include "cli/commands.hpp"
+#include "cli/interruption.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/page_flags.hpp"
+#include "cli/record_files.hpp"
+#include "measure/environment.hpp"
+#include "output/comparison_table.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
+#include "worker/fresh_processes.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+struct CompareFlags {
+  std::vector<std::string> targets, vary;
+  MeasureFlags measure;
+  PageFlags page;
+  std::string provider = "auto", only, json, margin = "1%", fail_if;
+  std::int64_t processes = 8;
+  bool dry_run = false;
+};
+
+constexpr const char* kCompareExamples = R"(Examples:
+  jitterscope compare matmul:m=512,n=512,k=512,dtype=f16 matmul:m=512,n=512,k=512,dtype=bf16
+  jitterscope compare conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 --vary engine=pytorch,best
+  jitterscope compare conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --vary layout=nchw,nhwc --vary dtype=f32,f16
+  jitterscope compare add:count=8Mi --vary cache=warm,cold --margin 2%
+  jitterscope compare resnet18:layout=nchw resnet18:layout=nhwc --processes 5
+  jitterscope compare monday.json tuesday.json
+  jitterscope compare softmax:rows=4096,columns=1024 softmax:rows=1024,columns=4096 --fail-if slower
+
+Exit codes: 0 done, 1 --fail-if and what it names was shown, 2 usage, 3 device or library missing,
+5 nothing could be compared since an operation failed, 130 interrupted.)";
+
+double read_margin(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  double percent = 0.0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const bool is_number = problem == std::errc() && end == text.data() + text.size();
+  if (!is_number || !(percent > 0.0) || percent >= 100.0) {
+    throw UsageError(fmt::format("--margin: '{}' is no percentage between 0 and 100, as 1% or 0.5", text));
+  }
+  return percent / 100.0;
+}
+
+// A ratio over eight processes is known about twice as well as one process knows its own.
+constexpr double kPairPrecision = 0.25;  // of the margin
+
+class CompareCommand {
+ public:
+  CompareCommand(const CompareFlags& flags, Invocation& invocation)
+      : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    check_flags();
+    record_.margin = read_margin(flags_.margin);
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    record_.environment = read_environment(invocation_.command_line);
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
+    if (are_records(flags_.targets)) {
+      compare_files();
+    } else if (!measure()) {
+      return;
+    }
+    if (flags_.json != "-") {
+      print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
+    }
+    if (json_) json_->commit(write_record(record_));
+    invocation_.exit_code = exit_code();
+  }
+
+ private:
+  void check_flags() const {
+    constexpr std::int64_t kMost = 1000;
+    if (flags_.processes < 1 || flags_.processes > kMost) {
+      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+    }
+    if (!flags_.fail_if.empty() && flags_.fail_if != "slower" && flags_.fail_if != "different") {
+      throw UsageError(
+          fmt::format("--fail-if: '{}' is unknown; slower, or different (slower or faster)", flags_.fail_if));
+    }
+  }
+
+  void compare_files() {
+    if (flags_.targets.size() != 2) throw UsageError("records are compared in pairs: name two files");
+    if (!flags_.vary.empty()) throw UsageError("--vary: what is recorded cannot be varied any more");
+    record_.alternatives = flags_.targets;
+    record_.title = flags_.targets[0] + " and " + flags_.targets[1];
+    const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
+    record_.device = second.device;
+    compare_records(first, second, record_);
+  }
+
+  MeasureOptions shared_options() const {
+    MeasureOptions options = flags_.measure.options();
+    if (flags_.measure.loads.empty()) options.loads = {Load::burst};
+    if (!flags_.measure.asks_for_precision()) options.precision = record_.margin * kPairPrecision;
+    return options;
+  }
+
+  // False where it was to be said only what would be done.
+  bool measure() {
+    const std::vector<Alternative> alternatives =
+        read_alternatives(flags_.targets, flags_.vary, flags_.measure, flags_.provider);
+    for (const Alternative& alternative : alternatives) record_.alternatives.push_back(alternative.label);
+    record_.title = flags_.targets.size() == 1 ? flags_.targets.front() : "";
+    record_.processes_asked = flags_.processes;
+    std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
+    record_.device = device->describe();
+    MeasureOptions options = shared_options();
+    std::unique_ptr<ClockLock> lock;
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device->lock_clocks(flags_.measure.lock_clocks);
+      options.locked_clock = lock->frequency();
+    }
+    ComparedWork work = pair_alternatives(alternatives, flags_.only, options, record_.device);
+    record_.notes.insert(record_.notes.end(), work.notes.begin(), work.notes.end());
+    if (flags_.dry_run) {
+      print_plan(work);
+      return false;
+    }
+    if (!lock) device.reset();  // its memory is the workers' then
+    run_processes(work);
+    return true;
+  }
+
+  void print_plan(const ComparedWork& work) const {
+    std::string text;
+    for (std::size_t i = 0; i < record_.alternatives.size(); ++i) {
+      text += fmt::format("{}{}\n", i == 0 ? "first:   " : "against: ", record_.alternatives[i]);
+    }
+    const MeasureOptions& options = jitterscope::shared_options(work.plan);
+    const double least = to_seconds(options.longest_idle + options.shortest_idle) / 2.0 *
+                         static_cast<double>(options.minimum_rounds);
+    const double most = to_seconds(options.time_limit) * static_cast<double>(record_.alternatives.size());
+    const auto items = static_cast<double>(work.items.items.size());
+    const auto processes = static_cast<double>(flags_.processes);
+    text += fmt::format("{} fresh {} on {}, {} to compare; {} to {} and the start of each process.\n",
+                        flags_.processes, flags_.processes == 1 ? "process" : "processes",
+                        record_.device.name, counted(std::ssize(work.items.items), "item"),
+                        duration_text(seconds(least * items * processes)),
+                        duration_text(seconds(most * items * processes)));
+    print_result(text);
+  }
+
+  void run_processes(const ComparedWork& work) {
+    ProgressLine line(stderr, host_time_now);
+    const auto count = static_cast<std::size_t>(flags_.processes);
+    const FreshProcesses processes{.executable = invocation_.executable,
+                                   .count = flags_.processes,
+                                   .interrupted = is_interrupted,
+                                   .progress = [&](const std::string& stage, std::size_t process) {
+                                     line.show(stage, {process, count});
+                                   }};
+    ProcessRecords found = run_in_fresh_processes(record_.device.id, work.plan, processes);
+    line.clear();
+    record_.interrupted = found.interrupted;
+    record_.lost_processes = std::move(found.lost);
+    compare_processes(work.items, found.records, record_);
+  }
+
+  ExitCode exit_code() const {
+    if (record_.interrupted) return ExitCode::interrupted;
+    using statistics::EffectVerdict;
+    const auto fails = [&](EffectVerdict verdict) {
+      if (flags_.fail_if.empty()) return false;
+      return verdict == EffectVerdict::slower ||
+             (verdict == EffectVerdict::faster && flags_.fail_if == "different");
+    };
+    const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
+    const auto& all = record_.comparisons;
+    if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
+    // Of a network the total decides.
+    const bool shown =
+        record_.totals.empty()
+            ? std::ranges::any_of(all, [&](const Comparison& each) { return fails(each.verdict); })
+            : std::ranges::any_of(record_.totals,
+                                  [&](const TotalComparison& each) { return fails(each.verdict); });
+    return shown ? ExitCode::check_failed : ExitCode::done;
+  }
+
+  const CompareFlags& flags_;
+  Invocation& invocation_;
+  ComparisonRecord record_;
+  std::optional<OutputFile> json_;
+};
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "say which is faster: operations, models, variants of one, or two records");
+  command
+      ->add_option("targets", flags->targets,
+                   "two or more operations or models, the others against the first; one with --vary; or two "
+                   "files that --json wrote")
+      ->required();
+  command
+      ->add_option(
+          "--vary", flags->vary,
+          "NAME=VALUE,VALUE: a parameter of the operation or model, or cache, data, queue, instrument "
+          "or provider; several --vary give all combinations")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--processes", flags->processes,
+                   "fresh processes in which they alternate; the unit of each interval")
+      ->capture_default_str();
+  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  command->add_option("--fail-if", flags->fail_if,
+                      "slower or different: exit code 1 where that is shown (of a network by its total)");
+  flags->measure.add_to(*command);
+  command->add_option("--provider", flags->provider, "what runs a model's layers: auto, torch, builtin")
+      ->capture_default_str();
+  command->add_option("--only", flags->only,
+                      "compare the layers in whose name or operation this regular expression is found");
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->page.add_to(*command);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
+  command->footer(kCompareExamples);
+  command->callback([flags, &invocation] { CompareCommand(*flags, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli

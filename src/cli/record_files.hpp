@@ -1,0 +1,21 @@
+// Records that were named on the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/run_record.hpp"
+
+namespace jitterscope::cli {
+
+/// Whether the targets are files, and one of them at least a record, by how it begins. Throws UsageError
+/// where one is a record and another no file.
+bool are_records(const std::vector<std::string>& targets);
+
+/// A file, or - for standard input. Throws UsageError where it cannot be read.
+std::string read_text(const std::string& file);
+
+/// Throws UsageError where the file cannot be read or holds no record of `run`.
+RunRecord read_run_file(const std::string& path);
+
+}  // namespace jitterscope::cli

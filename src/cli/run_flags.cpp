@@ -1,0 +1,82 @@
+#include "cli/run_flags.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/counter_names.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
+  constexpr std::int64_t kMost = 1'000'000;
+  for (const std::int64_t count : counts) {
+    if (count < 1 || count > kMost) {
+      throw UsageError(fmt::format("--iterations: counts from 1 to {}, as in 1,10,100,1000", kMost));
+    }
+  }
+  return counts;
+}
+
+// Between two passes the queue runs empty while the host reads the trace: that is no sustained load.
+void require_burst(const MeasureOptions& options) {
+  if (std::ranges::find(options.loads, Load::burst) != options.loads.end()) return;
+  throw UsageError(
+      "--in-sequence: a network runs in sequence in short passes with idle between, not under sustained "
+      "load; say --load burst, or --load burst,sustained to have its layers alone under both");
+}
+
+}  // namespace
+
+bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
+
+void check_combinations(const RunFlags& flags) {
+  const std::vector<std::string> paths = {flags.json, flags.csv, flags.csv_launches};
+  if (std::ranges::count_if(paths, is_stdout) > 1) {
+    throw UsageError("--json, --csv and --csv-launches would mix on stdout: write all but one to files");
+  }
+  if (flags.processes > 1 && !flags.unfinished.empty()) {
+    throw UsageError(
+        "--continue with --processes: processes that were interrupted are measured anew; leave one of them out");
+  }
+  if (flags.processes > 1 && flags.in_sequence) {
+    throw UsageError(
+        "--processes with --in-sequence: calls in sequence are timed by this process alone; leave one of them "
+        "out");
+  }
+  if (!flags.fresh_data) return;
+  if (flags.in_sequence) {
+    throw UsageError(
+        "--fresh-data with --in-sequence: in a network each call reads what another one wrote; leave one of "
+        "them out");
+  }
+  if (flags.measure.queue == "graph" || flags.measure.instrument == "graph") {
+    throw UsageError(
+        "--fresh-data with graph: a recording launches on the same operands each time; choose another "
+        "--queue or --instrument");
+  }
+}
+
+// Sustained loads take many seconds, of a whole model minutes, and heat the chip for what comes next: they
+// are asked for, and for one operation half a second of it says whether they should be.
+MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
+  MeasureOptions options = flags.measure.options();
+  if (flags.measure.loads.empty()) {
+    options.loads = {Load::burst};
+    options.load_probe = work.model.layers.size() == 1 && !flags.in_sequence;
+  }
+  if (flags.in_sequence) require_burst(options);
+  options.kernels = flags.kernels;
+  options.counters = asked_counters(flags.counters);
+  options.fresh_data = flags.fresh_data;
+  options.iterations = checked_iterations(flags.iterations);
+  // Which of them a layer meets in its network is what the comparison shows.
+  if (flags.in_sequence && flags.measure.caches.empty()) {
+    options.caches = {CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
+  }
+  return options;
+}
+
+}  // namespace jitterscope::cli

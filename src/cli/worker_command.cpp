@@ -1,0 +1,57 @@
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "cli/commands.hpp"
+#include "cli/interruption.hpp"
+#include "jitterscope/error.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
+#include "worker/carry_out.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+constexpr const char* kWorkerHelp =
+    R"(Reads a plan from standard input, carries it out, and writes its record to standard output, as
+`compare` and `run --processes` have it done by fresh processes. It ends with the process that
+started it.
+
+Exit codes: 0 the record is written, others as of `run`, with the error in place of the record.)";
+
+// Whoever waits for the record is this process's parent; without it nobody does.
+void end_with_parent(std::int64_t parent) {
+  if (parent == 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) throw FailedError("the process that made the plan has ended");
+}
+
+void work(Invocation& invocation) {
+  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  try {
+    const WorkerPlan plan = read_plan(text);
+    end_with_parent(plan.parent);
+    const StageListener stage = [](const std::string& what, std::size_t number, std::size_t total) {
+      std::fprintf(stderr, "[%zu/%zu] %s\n", number, total, what.c_str());
+    };
+    print_result(write_record(carry_out(plan, {stage, is_interrupted})));
+  } catch (const Error& error) {
+    print_result(write_error(error));
+    invocation.exit_code = error.exit_code();
+  }
+}
+
+}  // namespace
+
+void add_worker_command(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("worker", "carry out a plan that another process made");
+  command->footer(kWorkerHelp);
+  command->callback([&invocation] { work(invocation); });
+}
+
+}  // namespace jitterscope::cli

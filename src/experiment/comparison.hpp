@@ -1,0 +1,108 @@
+// Which of several is faster: trials that were timed beside each other in several processes, or two records.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/run_record.hpp"
+#include "statistics/effect.hpp"
+
+namespace jitterscope {
+
+/// One side of a comparison, over all processes.
+struct ComparedSide {
+  Subject subject;
+  std::string provider, algorithm;  ///< where there is one; empty where processes chose different ones
+  Conditions conditions;
+  Instrument instrument = Instrument::events;
+  TimeEstimate time;
+  std::optional<Hertz> clock;
+  std::optional<Cycles> cycles;
+};
+
+/// Second over first, 1 where they are alike.
+struct RatioEstimate {
+  double ratio = 1.0, low = 0.0, high = 0.0;  ///< 95 %
+};
+
+struct Comparison {
+  std::vector<std::string> layers =
+      {};                       ///< the network's names for what is compared; empty for what was typed
+  std::int64_t count = 1;       ///< how often the network runs it
+  std::size_t alternative = 1;  ///< index of ComparisonRecord::alternatives: the second side; 0 is the first
+  ComparedSide first = {}, second = {};
+  RatioEstimate time = {};
+  std::optional<RatioEstimate> cycles = {};  ///< where the clock of each round is known
+  std::int64_t processes = 0;                ///< that timed both
+  /// Standard deviations, relative: of a process's ratio from its own rounds, and of processes beyond that.
+  double within = 0.0, between = 0.0;
+  double p_value = 1.0;
+  statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
+  std::optional<std::int64_t> processes_to_decide = {};  ///< probably; where undecided
+  std::string failure = {};                              ///< empty, or why there is no ratio
+};
+
+/// All layers of a network together, each as often as the network runs it.
+struct TotalComparison {
+  std::size_t alternative = 1;  ///< as in Comparison
+  Load load = Load::burst;
+  CacheState cache = CacheState::warm;
+  TimeEstimate first = {}, second = {};
+  RatioEstimate time = {};
+  std::int64_t processes = 0;
+  statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
+  std::optional<std::int64_t> processes_to_decide = {};
+};
+
+/// A circumstance that two records do not share.
+struct RecordDifference {
+  std::string name;           ///< gpu, driver, cudnn, tool_version, cache…
+  std::string first, second;  ///< in words
+  bool may_explain = false;   ///< it alone may move a time
+};
+
+struct ComparisonRecord {
+  Environment environment;
+  DeviceDescription device;
+  std::string title;
+  std::vector<std::string> alternatives;  ///< what each is called; the others are compared with the first
+  double margin = 0.01;
+  std::int64_t processes_asked = 0;  ///< 0 where records were compared
+  std::vector<Comparison> comparisons;
+  std::vector<TotalComparison> totals;
+  std::vector<RecordDifference> differences;  ///< of two records, before anything else
+  std::vector<std::string> notes;
+  std::vector<std::string> lost_processes;  ///< why each of those that gave nothing did not
+  bool interrupted = false;
+};
+
+/// Item by item (a layer, or what was typed), a trial for each alternative.
+struct ComparisonItems {
+  std::vector<RunEntry> items;  ///< layers and count of each
+  std::size_t alternatives = 2;
+};
+
+/// Fills comparisons and totals from the record of each process, whose entries are the trials of one item
+/// after those of the other. The unit of each interval is the process; a verdict counts where it holds beside
+/// all others of the record (Holm, 1979).
+void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
+                       ComparisonRecord& record);
+
+/// Fills differences, comparisons and totals from two records that were measured apart: entry by entry, where
+/// the subject and the conditions are the same, or where each record has one entry. Each interval is that of
+/// its own record. Throws UsageError where nothing can be compared, with what each record holds.
+void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record);
+
+/// In what the machines, their software and their limits differ.
+std::vector<RecordDifference> machine_differences(const RunRecord& first, const RunRecord& second);
+
+/// Entries of both that belong together: by their subject, by a layer's name, or the only one of each.
+struct EntryPair {
+  const RunEntry *first, *second;
+};
+std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord& second);
+
+}  // namespace jitterscope

@@ -1,0 +1,58 @@
+#include "experiment/judgement.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "experiment/processes.hpp"
+
+namespace jitterscope {
+namespace {
+
+using statistics::Effect;
+
+// Of a comparison or a total.
+template <class Compared>
+void set_verdict(Compared& compared, const Effect& effect, double margin, bool is_shown) {
+  compared.verdict = statistics::verdict_on(effect, margin, is_shown);
+  if (compared.verdict == statistics::EffectVerdict::undecided) {
+    compared.processes_to_decide = statistics::processes_to_decide(effect, margin);
+  }
+}
+
+}  // namespace
+
+ComparedSide side_of(const Result& result, const Measurement& measurement) {
+  const ProcessTime own = process_time(measurement);
+  return {.subject = result.subject,
+          .provider = result.provider,
+          .algorithm = result.algorithm,
+          .conditions = measurement.conditions,
+          .instrument = measurement.instrument,
+          .time = measurement.time,
+          .clock = own.clock,
+          .cycles = own.cycles};
+}
+
+RatioEstimate ratio_of(const Effect& effect) {
+  return {std::exp(effect.value), std::exp(effect.interval.low), std::exp(effect.interval.high)};
+}
+
+void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effect>> effects, double margin) {
+  std::vector<double> p_values;
+  for (const std::optional<Effect>& effect : effects) {
+    if (effect) p_values.push_back(effect->p_value);
+  }
+  const std::vector<bool> shown = statistics::holm_rejects(p_values);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    if (effects[i]) set_verdict(comparisons[i], *effects[i], margin, shown[next++]);
+  }
+}
+
+void judge(TotalComparison& total, const Effect& effect, double margin) {
+  total.time = ratio_of(effect);
+  total.processes = effect.processes;
+  set_verdict(total, effect, margin, effect.excludes_zero());
+}
+
+}  // namespace jitterscope

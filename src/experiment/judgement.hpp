@@ -1,0 +1,24 @@
+// What comparisons of every kind have in common: sides, ratios and verdicts.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "experiment/comparison.hpp"
+
+namespace jitterscope {
+
+/// What one process, or one record, says of a side.
+ComparedSide side_of(const Result& result, const Measurement& measurement);
+
+RatioEstimate ratio_of(const statistics::Effect& effect);
+
+/// Verdicts of all comparisons that have an effect, each where it holds beside all others (Holm, 1979);
+/// `effects` are those of the comparisons, in their order.
+void judge(std::span<Comparison> comparisons, std::span<const std::optional<statistics::Effect>> effects,
+           double margin);
+
+/// Ratio, processes and verdict of a total, which stands for itself.
+void judge(TotalComparison& total, const statistics::Effect& effect, double margin);
+
+}  // namespace jitterscope

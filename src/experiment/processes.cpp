@@ -1,0 +1,136 @@
+#include "experiment/processes.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "finding/detectors.hpp"
+#include "measure/estimate.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::size_t settled_round(const Measurement& measurement) {
+  return measurement.steadiness ? measurement.steadiness->settled_round : 0;
+}
+
+// Of a sustained load the settled parts: what came before them is another story in each process.
+Measurement combine(const std::vector<const Measurement*>& measurements) {
+  Measurement all = *measurements.front();
+  if (measurements.size() == 1) return all;
+  all.rounds.clear();
+  all.duration = Nanoseconds(0);
+  for (const Measurement* measurement : measurements) {
+    const auto process = static_cast<std::int64_t>(all.processes.size());
+    all.processes.push_back(process_time(*measurement));
+    for (std::size_t i = settled_round(*measurement); i < measurement->rounds.size(); ++i) {
+      all.rounds.push_back(measurement->rounds[i]);
+      all.rounds.back().process = process;
+    }
+    all.duration += measurement->duration;
+    all.is_placed_anew = all.is_placed_anew && measurement->is_placed_anew;
+    if (!has_settled(*measurement) && has_settled(all)) all.steadiness = measurement->steadiness;
+    if (measurement->stop_reason != StopReason::precision) all.stop_reason = measurement->stop_reason;
+  }
+  if (all.steadiness) all.steadiness->settled_round = 0;
+  summarise(all, 0);
+  all.repeatability = measurements.front()->repeatability;
+  all.time = estimate_over_processes(all.processes, static_cast<std::int64_t>(all.rounds.size()));
+  all.uncertainty = {.rounds = {}, .processes = (all.time.high - all.time.low) / 2.0, .instrument = {}};
+  std::vector<double> medians;
+  for (const ProcessTime& process : all.processes) medians.push_back(process.median.value());
+  const double spread = statistics::standard_deviation(medians) / all.time.median.value();
+  all.process_variation = {spread, spread, std::ssize(medians) - 1};
+  return all;
+}
+
+// What half of the processes say, but that their own intervals are wide: this one is over processes.
+std::vector<Finding> common_findings(const std::vector<const Result*>& results) {
+  std::vector<Finding> common;
+  for (const Result* result : results) {
+    for (const Finding& finding : result->findings) {
+      const auto is_same = [&](const Finding& other) { return other.id == finding.id; };
+      const auto times = std::ranges::count_if(
+          results, [&](const Result* each) { return std::ranges::any_of(each->findings, is_same); });
+      const bool is_known = std::ranges::any_of(common, is_same);
+      if (!is_known && finding.id != kImpreciseFinding && 2 * times >= std::ssize(results)) {
+        common.push_back(finding);
+      }
+    }
+  }
+  return common;
+}
+
+// A check that one process failed is not made good by the others.
+const std::optional<Verification>& worst_verification(const std::vector<const Result*>& results) {
+  const auto wrong = std::ranges::find_if(
+      results, [](const Result* result) { return result->verification && !result->verification->passed; });
+  return (wrong == results.end() ? results.front() : *wrong)->verification;
+}
+
+Result combine(const std::vector<const Result*>& results) {
+  Result all = *results.front();
+  all.measurements.clear();
+  all.verification = worst_verification(results);
+  // A process that was interrupted lacks conditions.
+  const Result* longest = *std::ranges::max_element(
+      results, {}, [](const Result* result) { return result->measurements.size(); });
+  for (const Measurement& first : longest->measurements) {
+    std::vector<const Measurement*> same;
+    for (const Result* result : results) {
+      const Measurement* found = measurement_of(*result, first.conditions.load, first.conditions.cache);
+      if (found != nullptr) same.push_back(found);
+    }
+    all.measurements.push_back(combine(same));
+  }
+  all.findings = common_findings(results);
+  return all;
+}
+
+}  // namespace
+
+ProcessTime process_time(const Measurement& measurement) {
+  return {measurement.time.median,
+          measurement.clock ? std::optional(measurement.clock->median) : std::nullopt, measurement.cycles};
+}
+
+TimeEstimate estimate_over_processes(std::span<const ProcessTime> processes, std::int64_t rounds) {
+  std::vector<double> medians;
+  for (const ProcessTime& process : processes) medians.push_back(process.median.value());
+  const statistics::MeanInterval mean = statistics::mean_interval(medians);
+  return {Nanoseconds(mean.mean), Nanoseconds(std::max(0.0, mean.interval.low)),
+          Nanoseconds(mean.interval.high), rounds};
+}
+
+const Measurement* measurement_of(const Result& result, Load load, CacheState cache) {
+  const auto found = std::ranges::find_if(result.measurements, [&](const Measurement& measurement) {
+    return measurement.conditions.load == load && measurement.conditions.cache == cache;
+  });
+  return found == result.measurements.end() ? nullptr : &*found;
+}
+
+RunRecord combine_processes(std::vector<RunRecord> processes) {
+  const auto longest =
+      std::ranges::max_element(processes, {}, [](const RunRecord& record) { return record.entries.size(); });
+  RunRecord all = std::move(processes.front());
+  if (processes.size() == 1) return all;
+  processes.front().entries = all.entries;
+  all.entries.clear();
+  for (std::size_t i = 0; i < longest->entries.size(); ++i) {
+    std::vector<const Result*> results;
+    const RunEntry* known = nullptr;
+    for (const RunRecord& process : processes) {
+      if (i >= process.entries.size()) continue;
+      known = &process.entries[i];
+      if (known->result.failure.empty()) results.push_back(&known->result);
+    }
+    RunEntry entry = *known;
+    if (!results.empty()) entry.result = combine(results);
+    all.entries.push_back(std::move(entry));
+  }
+  for (const RunRecord& process : processes) all.interrupted = all.interrupted || process.interrupted;
+  return all;
+}
+
+}  // namespace jitterscope

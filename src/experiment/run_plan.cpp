@@ -1,0 +1,223 @@
+#include "experiment/run_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "measure/ceilings.hpp"
+#include "measure/engine_choice.hpp"
+#include "measure/measure_operation.hpp"
+#include "measure/run_results.hpp"
+#include "measure/sequence.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr int kFailuresInARow = 3;
+
+template <class Visitor>
+void visit_trials(const Plan& plan, const Visitor& visitor) {
+  for (const std::vector<Trial>& group : plan.groups) {
+    for (const Trial& trial : group) visitor(trial);
+  }
+}
+
+std::vector<DataType> multiplied_types(const Plan& plan) {
+  std::set<DataType> types;
+  visit_trials(plan, [&](const Trial& trial) {
+    const auto& parameters = trial.operation.parameters();
+    const bool multiplies =
+        std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
+        std::holds_alternative<Linear>(parameters) || std::holds_alternative<Attention>(parameters);
+    if (multiplies) types.insert(trial.operation.dtype());
+  });
+  return {types.begin(), types.end()};
+}
+
+bool asks_for_cold(const Plan& plan) {
+  bool any = false;
+  visit_trials(plan, [&](const Trial& trial) {
+    any = any || std::ranges::any_of(trial.options.caches,
+                                     [](CacheState state) { return state != CacheState::warm; });
+  });
+  return any;
+}
+
+bool is_imprecise(const Result& result) {
+  return std::any_of(result.measurements.begin(), result.measurements.end(),
+                     [](const Measurement& measurement) {
+                       return !has_settled(measurement) || !reached_precision(measurement);
+                     });
+}
+
+class PlanRunner {
+ public:
+  PlanRunner(Session& session, const Plan& plan, RunRecord& record, const StageListener& stage,
+             const RecordListener& saved)
+      : session_(session),
+        plan_(plan),
+        record_(record),
+        stage_(stage),
+        saved_(saved),
+        total_(trials_in(plan)) {}
+
+  ExitCode run() {
+    // An earlier run, which this one continues, may have left results.
+    const bool any_failed = std::ranges::any_of(
+        record_.entries, [](const RunEntry& entry) { return !entry.result.failure.empty(); });
+    if (any_failed) failure_ = ExitCode::failed;
+    const std::size_t done = groups_done();
+    if (done < plan_.groups.size()) prepare_context();
+    const FindingContext context = finding_context();
+    record_.findings = machine_findings(context);
+    measure_in_turn(
+        session_, {plan_.groups.begin() + static_cast<std::ptrdiff_t>(done), plan_.groups.end()},
+        plan_.verify,
+        [&](std::size_t group) {
+          if (!may_go_on()) return false;
+          stage_(plan_.groups[done + group].front().operation.text(), record_.entries.size() + 1, total_);
+          return true;
+        },
+        [&](std::size_t first_group, const std::vector<Outcome>& outcomes) {
+          take(done + first_group, outcomes, context);
+          saved_(record_);
+        });
+    if (plan_.in_sequence && !record_.sequence && !is_interrupted()) measure_in_sequence();
+    record_.interrupted = is_interrupted();
+    return exit_code();
+  }
+
+ private:
+  bool is_interrupted() const {
+    const auto& interrupted = shared_options(plan_).interrupted;
+    return interrupted && interrupted();
+  }
+  bool may_go_on() const { return !is_interrupted() && failures_in_a_row_ < kFailuresInARow; }
+
+  // Whose trials have all a result.
+  std::size_t groups_done() const {
+    std::size_t group = 0, trials = 0;
+    while (group < plan_.groups.size() && trials + plan_.groups[group].size() <= record_.entries.size()) {
+      trials += plan_.groups[group++].size();
+    }
+    return group;
+  }
+
+  void prepare_context() {
+    if (asks_for_cold(plan_) && !is_interrupted()) {
+      stage_("proving that eviction evicts", 0, total_);
+      cache_proof_ = prove_cold(session_);
+    }
+    const bool has_ceilings = record_.ceilings.bytes_per_second || !record_.ceilings.compute.empty();
+    if (plan_.ceilings && !has_ceilings && !is_interrupted()) {
+      stage_("measuring this device's ceilings", 0, total_);
+      record_.ceilings = measure_ceilings(session_, multiplied_types(plan_));
+    }
+  }
+
+  FindingContext finding_context() {
+    return {record_.device,       record_.calibration,
+            record_.ceilings,     session_.device().other_processes(),
+            cache_proof_,         !record_.device.capabilities.is_host,
+            plan_.recorded_cudnn, plan_.precision_was_asked};
+  }
+
+  void measure_in_sequence() {
+    Model model = *plan_.in_sequence;
+    // What is compared with its time alone is the engine that had this time.
+    for (std::size_t i = 0; i < record_.entries.size(); ++i) {
+      model.layers[i].operation = as_measured(model.layers[i].operation, record_.entries[i].result);
+    }
+    try {
+      record_.sequence = measure_sequence(session_, model, shared_options(plan_), stage_);
+      const bool any_failed = std::ranges::any_of(
+          record_.sequence->calls, [](const SequenceCall& call) { return !call.failure.empty(); });
+      if (any_failed && failure_ == ExitCode::done) failure_ = ExitCode::failed;
+    } catch (const FailedError& error) {
+      record_.notes.push_back(fmt::format("In sequence: {}.", error.what()));
+      if (failure_ == ExitCode::done) failure_ = error.exit_code();
+    }
+  }
+
+  void take(std::size_t group, const std::vector<Outcome>& outcomes, const FindingContext& context) {
+    std::size_t trial = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i, ++trial) {
+      for (; trial == plan_.groups[group].size(); ++group) trial = 0;
+      if (failures_in_a_row_ >= kFailuresInARow) return;
+      RunEntry entry = entry_of(plan_.groups[group][trial], outcomes[i]);
+      Result& result = entry.result;
+      // An interruption before its first round: as if its turn had not come.
+      if (i > 0 && is_interrupted() && result.failure.empty() && result.measurements.empty()) return;
+      if (result.failure.empty()) result.findings = find_all(result, context);
+      record_.entries.push_back(std::move(entry));
+    }
+  }
+
+  RunEntry entry_of(const Trial& trial, const Outcome& outcome) {
+    RunEntry entry;
+    if (!plan_.entries.empty()) entry = plan_.entries[record_.entries.size()];
+    entry.result = outcome.result;
+    Result& result = entry.result;
+    if (outcome.error) {
+      result.failure = outcome.error->what();
+      if (failure_ == ExitCode::done) failure_ = outcome.error->exit_code();
+      failures_in_a_row_ = outcome.error->kind() == ErrorKind::failed ? failures_in_a_row_ + 1 : 0;
+    } else {
+      failures_in_a_row_ = 0;
+      for (const auto& shortfall : {result.without_kernels, result.without_counters}) {
+        if (shortfall && failure_ == ExitCode::done) failure_ = shortfall->exit_code;
+      }
+    }
+    result.subject = trial.operation;
+    return entry;
+  }
+
+  ExitCode exit_code() const {
+    const ExitCode code = exit_code_of(plan_, record_);
+    const bool has_failed = failure_ != ExitCode::done && code != ExitCode::interrupted;
+    return has_failed ? failure_ : code;
+  }
+
+  Session& session_;
+  const Plan& plan_;
+  RunRecord& record_;
+  const StageListener& stage_;
+  const RecordListener& saved_;
+  std::size_t total_;
+  std::optional<CacheProof> cache_proof_;
+  ExitCode failure_ = ExitCode::done;
+  int failures_in_a_row_ = 0;
+};
+
+}  // namespace
+
+std::size_t trials_in(const Plan& plan) {
+  std::size_t count = 0;
+  for (const std::vector<Trial>& group : plan.groups) count += group.size();
+  return count;
+}
+
+const MeasureOptions& shared_options(const Plan& plan) { return plan.groups.front().front().options; }
+
+ExitCode exit_code_of(const Plan& plan, const RunRecord& record) {
+  const auto results = results_of(record);
+  if (record.interrupted) return ExitCode::interrupted;
+  const bool failed =
+      std::ranges::any_of(results, [](const Result& result) { return !result.failure.empty(); });
+  if (failed || plan.is_incomplete) return ExitCode::failed;
+  const bool wrong = std::ranges::any_of(
+      results, [](const Result& result) { return result.verification && !result.verification->passed; });
+  if (wrong) return ExitCode::check_failed;
+  if (!plan.precision_was_asked) return ExitCode::done;
+  const bool sequence_is_imprecise = record.sequence && !reached_precision(*record.sequence);
+  const bool imprecise = sequence_is_imprecise || std::ranges::any_of(results, is_imprecise);
+  return imprecise ? ExitCode::imprecise : ExitCode::done;
+}
+
+ExitCode run_plan(Session& session, const Plan& plan, RunRecord& record, const StageListener& stage,
+                  const RecordListener& saved) {
+  return PlanRunner(session, plan, record, stage, saved).run();
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,106 @@
+#include "explain/conclusions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+
+namespace jitterscope::explain {
+namespace {
+
+std::string capitalised(std::string text) {
+  if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+// Far from one a factor reads better than percents do.
+std::string change_words(double ratio) {
+  constexpr double kFactor = 3.0;
+  if (ratio >= kFactor) return fmt::format("{:.3g} times the time", ratio);
+  return fmt::format("{} in time", change_text(ratio - 1.0));
+}
+
+// A clock that moves with the time is how the factor acts.
+std::string clock_words(const DoseEffect& dose) {
+  if (!dose.clock) return {};
+  const bool moves = std::abs(dose.clock->ratio - 1.0) > kMaterial;
+  return moves ? fmt::format("; the clock moves by {}", change_text(dose.clock->ratio - 1.0))
+               : "; the clock stays";
+}
+
+std::string cause_sentence(const FactorResult& factor) {
+  const DoseEffect& dose = factor.doses[factor.strongest];
+  return fmt::format("{}: {} ({}, in place of {}){}. {}", capitalised(factor.cause),
+                     change_words(dose.time.ratio), dose.dose, factor.usual, clock_words(dose),
+                     factor.remedy);
+}
+
+std::string_view variation_words(Variation variation) {
+  switch (variation) {
+    case Variation::position: return "the launch's place in the loop";
+    case Variation::clock: return "the clock";
+    case Variation::loop: return "what differs from loop to loop (placement, the idle before)";
+    case Variation::rest: break;
+  }
+  return "unexplained";
+}
+
+std::string variation_sentence(const Observation& observation) {
+  std::vector<VariationShare> shares = observation.shares;
+  if (shares.empty()) return {};
+  const double rest = shares.back().share;
+  shares.pop_back();
+  const VariationShare& largest = *std::ranges::max_element(shares, {}, &VariationShare::share);
+  if (largest.share < rest) {
+    return fmt::format("Most of how plain loops vary ({}) has no cause that was seen with them.",
+                       percent_text(rest));
+  }
+  return fmt::format("Of how plain loops vary, {} is {}, and {} stays unexplained.",
+                     percent_text(largest.share), variation_words(largest.variation), percent_text(rest));
+}
+
+std::string spread_sentence(const RandomFactor& factor) {
+  if (!factor.not_available.empty() || factor.low <= 0.0) return {};
+  return fmt::format("{} moves the time by {} (standard deviation; {} to {}): no single run shows it.",
+                     capitalised(factor.cause), percent_text(factor.deviation), percent_text(factor.low),
+                     percent_text(factor.high));
+}
+
+std::string names_of(const Explanation& explanation, FactorVerdict verdict) {
+  std::vector<std::string> names;
+  for (const FactorResult& factor : explanation.factors) {
+    if (factor.verdict == verdict) names.push_back(factor.id);
+  }
+  return joined(names);
+}
+
+}  // namespace
+
+std::vector<std::string> conclusions_of(const Explanation& explanation) {
+  std::vector<std::string> sentences;
+  for (const FactorResult& factor : explanation.factors) {
+    if (factor.verdict == FactorVerdict::cause) sentences.push_back(cause_sentence(factor));
+  }
+  if (sentences.empty() && explanation.blocks > 0) {
+    sentences.push_back(
+        fmt::format("Nothing that was switched here is shown to move the time by more than {}.",
+                    percent_text(kMaterial)));
+  }
+  for (const RandomFactor& factor : explanation.random_factors) sentences.push_back(spread_sentence(factor));
+  sentences.push_back(variation_sentence(explanation.observation));
+  for (const FactorResult& factor : explanation.factors) {
+    if (factor.not_told_from.empty() || factor.verdict != FactorVerdict::cause) continue;
+    sentences.push_back(fmt::format("So short a study cannot tell apart what {} is made of: {}.", factor.id,
+                                    joined(factor.not_told_from)));
+  }
+  const std::string open = names_of(explanation, FactorVerdict::unresolved);
+  if (!open.empty() && explanation.blocks > 0)
+    sentences.push_back(fmt::format("Neither shown nor cleared: {}.", open));
+  std::erase(sentences, std::string());
+  return sentences;
+}
+
+}  // namespace jitterscope::explain

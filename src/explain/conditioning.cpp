@@ -1,0 +1,27 @@
+#include "explain/conditioning.hpp"
+
+namespace jitterscope::explain {
+namespace {
+
+// The moving average of the power limit forgets in 20 to 50 ms (H200).
+constexpr Nanoseconds kRest = milliseconds(40), kWork = milliseconds(10);
+// A load of 0.3 s takes longer to forget: the governor raises the clock step by step.
+constexpr Nanoseconds kRestAfterLoad = milliseconds(300);
+
+}  // namespace
+
+void condition(TreatedLoop& bench) {
+  Device& device = bench.session().device();
+  Queue& queue = bench.session().queue();
+  device.idle(bench.take_heated() ? kRestAfterLoad : kRest);
+  const Nanoseconds end = device.host_time() + kWork;
+  constexpr int kLaunches = 8;
+  while (device.host_time() < end) {
+    for (int i = 0; i < kLaunches; ++i) queue.launch(bench.plain());
+    queue.wait();
+  }
+}
+
+Nanoseconds conditioning_time() { return kRest + kWork; }
+
+}  // namespace jitterscope::explain

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cmath>
+
+#include "explain/conditioning.hpp"
+#include "explain/experiments.hpp"
+
+namespace jitterscope::explain {
+namespace {
+
+constexpr std::int64_t kFewestBlocks = 6;
+constexpr double kEnoughBlocks = 10.0;
+constexpr std::size_t kPlainLoops = 2;
+
+class PairedExperiment {
+ public:
+  PairedExperiment(TreatedLoop& bench, const std::vector<const Factor*>& factors, Random& random,
+                   Nanoseconds time_limit, const ExperimentListeners& listeners)
+      : bench_(bench), factors_(factors), random_(random), time_limit_(time_limit), listeners_(listeners) {
+    found_.dummies.resize(kDummies);
+    const bool has_time_for_all = block_time(false) * kEnoughBlocks <= time_limit;
+    for (std::size_t factor = 0; factor < factors.size(); ++factor) {
+      for (const std::size_t dose : doses_of(factor, !has_time_for_all)) add(factor, dose);
+    }
+  }
+
+  PairedEffects run() {
+    const Nanoseconds start = now();
+    Nanoseconds longest;
+    while (found_.blocks < kFewestBlocks || now() - start + longest <= time_limit_) {
+      const Nanoseconds began = now();
+      run_block([&] { listeners_.progress("each factor in pairs", (now() - start) / time_limit_); });
+      if (listeners_.stop()) break;
+      longest = std::max(longest, now() - began);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  std::vector<std::size_t> doses_of(std::size_t factor, bool few) const {
+    const std::size_t count = factors_[factor]->doses.size();
+    std::vector<std::size_t> doses;
+    for (std::size_t dose = 0; dose < count; ++dose) {
+      if (!few || dose == 0 || dose + 1 == count) doses.push_back(dose);
+    }
+    return doses;
+  }
+
+  Nanoseconds block_time(bool few) const {
+    Nanoseconds time =
+        (bench_.duration(Treatment()) + conditioning_time()) * static_cast<double>(kPlainLoops + kDummies);
+    for (std::size_t factor = 0; factor < factors_.size(); ++factor) {
+      for (const std::size_t dose : doses_of(factor, few)) {
+        time += bench_.duration(treatment(factor, dose)) + conditioning_time();
+      }
+    }
+    return time;
+  }
+
+  Nanoseconds now() { return bench_.session().device().host_time(); }
+
+  // What cannot run is left out, and said.
+  void add(std::size_t factor, std::size_t dose) {
+    try {
+      bench_.rehearse(treatment(factor, dose));
+      found_.doses.push_back({factor, dose, {}, {}});
+    } catch (const Error& error) {
+      found_.failures.push_back({factor, dose, error.what()});
+    }
+  }
+
+  Treatment treatment(std::size_t factor, std::size_t dose) const {
+    Treatment treatment;
+    factors_[factor]->doses[dose].apply(treatment);
+    return treatment;
+  }
+
+  // Plain loops first in the list, then dummies, then doses. A block that is cut off counts for nothing.
+  template <class Report>
+  void run_block(const Report& report) {
+    const std::size_t rounds = kPlainLoops + kDummies + found_.doses.size();
+    std::vector<std::size_t> order(rounds);
+    for (std::size_t i = 0; i < rounds; ++i) order[i] = i;
+    shuffle(order, random_);
+    std::vector<LoopReading> readings(rounds);
+    bench_.place_anew();  // else the effects are those of one placement, as another process would not have it
+    for (const std::size_t place : order) {
+      if (listeners_.stop()) return;
+      report();
+      const std::size_t first_dose = kPlainLoops + kDummies;
+      Treatment one;
+      if (place >= first_dose) {
+        const PairedEffect& effect = found_.doses[place - first_dose];
+        one = treatment(effect.factor, effect.dose);
+      }
+      condition(bench_);
+      readings[place] = bench_.run(one);
+    }
+    keep(readings);
+    ++found_.blocks;
+  }
+
+  void keep(const std::vector<LoopReading>& readings) {
+    const auto is_read = [](const LoopReading& reading) { return reading.time > Nanoseconds(0); };
+    if (!std::all_of(readings.begin(), readings.begin() + kPlainLoops, is_read)) return;
+    double plain_time = 0.0, plain_clock = 0.0;
+    bool has_clock = true;
+    for (std::size_t i = 0; i < kPlainLoops; ++i) {
+      plain_time += std::log(readings[i].time.value()) / kPlainLoops;
+      has_clock = has_clock && readings[i].clock;
+      if (has_clock) plain_clock += std::log(readings[i].clock->value()) / kPlainLoops;
+    }
+    for (std::size_t i = kPlainLoops; i < readings.size(); ++i) {
+      if (!is_read(readings[i])) continue;
+      const std::size_t number = i - kPlainLoops;
+      PairedEffect& effect = number < kDummies ? found_.dummies[number] : found_.doses[number - kDummies];
+      effect.log_times.push_back(std::log(readings[i].time.value()) - plain_time);
+      if (has_clock && readings[i].clock) {
+        effect.log_clocks.push_back(std::log(readings[i].clock->value()) - plain_clock);
+      }
+    }
+  }
+
+  TreatedLoop& bench_;
+  const std::vector<const Factor*>& factors_;
+  Random& random_;
+  Nanoseconds time_limit_;
+  const ExperimentListeners& listeners_;
+  PairedEffects found_;
+};
+
+}  // namespace
+
+PairedEffects confirm(TreatedLoop& bench, const std::vector<const Factor*>& factors, Nanoseconds time_limit,
+                      Random& random, const ExperimentListeners& listeners) {
+  return PairedExperiment(bench, factors, random, time_limit, listeners).run();
+}
+
+}  // namespace jitterscope::explain

@@ -1,0 +1,65 @@
+// The two experiments of a study: all factors at once, and each in pairs with the plain loop.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "explain/explanation.hpp"
+#include "explain/factor.hpp"
+#include "explain/treated_loop.hpp"
+
+namespace jitterscope::explain {
+
+/// What both are told and asked.
+struct ExperimentListeners {
+  std::function<bool()> stop;
+  std::function<void(const std::string& stage, double share)> progress;  ///< share of its time that is over
+};
+
+/// Factors that do nothing, in either experiment: what they show is its noise.
+inline constexpr std::size_t kDummies = 2;
+
+struct ScreenedEffects {
+  std::vector<RatioEstimate> factors;  ///< in the order of the factors given
+  std::vector<RatioEstimate> dummies;
+  std::int64_t rounds = 0;
+};
+
+/// All factors at their strongest dose or without, in the rows of a folded Plackett–Burman design, in random
+/// order; again until the time is over. Nothing where the time is too short for one pass. Two dummy factors,
+/// which do nothing, go with them. At most 21 factors.
+std::optional<ScreenedEffects> screen(TreatedLoop& bench, const std::vector<const Factor*>& factors,
+                                      Nanoseconds time_limit, Random& random,
+                                      const ExperimentListeners& listeners);
+
+struct PairedEffect {
+  std::size_t factor = 0, dose = 0;
+  std::vector<double> log_times = {}, log_clocks = {};  ///< with the dose less without, block by block
+};
+struct PairedEffects {
+  std::vector<PairedEffect> doses;  ///< factor by factor, dose by dose
+  std::vector<PairedEffect> dummies;
+  std::int64_t blocks = 0;
+  /// A dose that could not be run, and why: factor, dose, reason.
+  struct Failure {
+    std::size_t factor = 0, dose = 0;
+    std::string reason;
+  };
+  std::vector<Failure> failures;
+};
+
+/// Blocks until the time is over, at least 6; where 10 with all doses would take longer, with the first and
+/// the last dose of each factor. In each, behind the same conditioning, every dose of every factor, two plain
+/// loops and two dummies (plain loops as well), in random order.
+PairedEffects confirm(TreatedLoop& bench, const std::vector<const Factor*>& factors, Nanoseconds time_limit,
+                      Random& random, const ExperimentListeners& listeners);
+
+/// How far placements differ: rounds behind a moving of the operands, and rounds without one, in random
+/// order.
+RandomFactor vary_placement(TreatedLoop& bench, std::size_t placements, Random& random,
+                            const std::function<bool()>& stop);
+
+}  // namespace jitterscope::explain

@@ -1,0 +1,112 @@
+// What a study of one subject found out: plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/comparison.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::explain {
+
+/// Launches 2^n to 2^(n+1)-1 of one plain loop.
+struct LoopStretch {
+  std::int64_t first_launch = 1;
+  std::int64_t launches = 1;
+  Nanoseconds median = {};          ///< between the events around a launch, nothing taken off
+  std::optional<Hertz> clock = {};  ///< mean over the stretch
+};
+
+/// One plain loop, as a first benchmark runs it.
+struct ObservedLoop {
+  Nanoseconds idle_before = {};  ///< drawn, 1 to 300 ms
+  Nanoseconds median = {}, minimum = {}, maximum = {};
+  std::vector<LoopStretch> stretches = {};
+};
+
+enum class Variation {
+  position,  ///< of the launch in its loop
+  clock,
+  loop,  ///< what differs from loop to loop: placement, the idle before
+  rest,
+};
+std::string_view to_string(Variation);
+
+/// A part of how the stretches of all loops vary.
+struct VariationShare {
+  Variation variation = Variation::rest;
+  double share = 0.0, low = 0.0,
+         high = 0.0;  ///< of the variance of the logarithm; 95 %, bootstrap over loops
+};
+
+struct Observation {
+  Nanoseconds first_call = {};  ///< host time of the very first launch, to its end: what is loaded lazily
+  std::vector<ObservedLoop> loops = {};
+  Nanoseconds median = {}, p5 = {}, p95 = {};         ///< over all launches of all loops
+  statistics::Trend trend = statistics::Trend::flat;  ///< of the loops' medians, one after the other
+  std::vector<Mode> modes = {};                       ///< two or more, or none
+  double within_loops =
+      0.0;  ///< of a loop's launches, relative, of the middle half as a standard deviation; median over loops
+  double between_loops = 0.0;               ///< of the loops' medians, relative
+  std::vector<VariationShare> shares = {};  ///< they add up to one
+};
+
+/// How far fresh placements or processes differ, beyond how rounds do: a relative standard deviation.
+struct RandomFactor {
+  std::string id = {};  ///< placement, process
+  std::string cause = {};
+  double deviation = 0.0, low = 0.0, high = 0.0;  ///< 95 %
+  std::int64_t levels = 0;                        ///< placements or processes that were seen
+  std::string not_available = {};                 ///< empty, or why it could not be varied
+};
+
+struct DoseEffect {
+  std::string dose = {};
+  RatioEstimate time = {};                  ///< with the dose, over without
+  std::optional<RatioEstimate> clock = {};  ///< of the device, over the loop; where it is known
+  std::int64_t blocks = 0;
+  double p_value = 1.0;
+};
+
+enum class FactorVerdict {
+  cause,             ///< the interval excludes no effect, beside all others, and the effect is above 0.5 %
+  cleared,           ///< the interval lies within ± 0.5 %
+  unresolved,        ///< neither is shown
+  not_identifiable,  ///< it cannot be switched here
+};
+std::string_view to_string(FactorVerdict);
+
+struct FactorResult {
+  std::string id = {}, cause = {}, usual = {}, remedy = {};
+  std::optional<RatioEstimate> screened = {};  ///< strongest dose over none, the mean over all others' levels
+  std::vector<DoseEffect> doses = {};          ///< each in pairs with the plain loop
+  FactorVerdict verdict = FactorVerdict::unresolved;
+  std::size_t strongest = 0;  ///< of doses: the one that the verdict is about
+  std::vector<std::string> not_told_from = {};
+  std::optional<std::int64_t> blocks_to_decide = {};  ///< probably; where unresolved
+  std::string reason = {};  ///< why it is not identifiable, or what speaks against a cause
+};
+
+/// An effect of nothing: what a factor that does nothing shows by chance.
+struct DummyEffect {
+  std::optional<RatioEstimate> screened = {}, paired = {};
+};
+
+struct Explanation {
+  std::string operation = {}, provider = {}, algorithm = {};
+  Observation observation = {};
+  std::vector<FactorResult> factors = {};  ///< causes first, the largest effect before the others
+  std::vector<DummyEffect> dummies = {};
+  std::vector<RandomFactor> random_factors = {};
+  std::int64_t screening_rounds = 0, blocks = 0;
+  Nanoseconds duration = {};  ///< host time
+  bool interrupted = false;   ///< by the user: then this is what was known
+};
+
+/// Effects below it are of no interest: ± 0.5 %.
+inline constexpr double kMaterial = 0.005;
+
+}  // namespace jitterscope::explain

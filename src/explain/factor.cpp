@@ -1,0 +1,61 @@
+#include "explain/factor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.hpp"
+#include "explain/factors/factors.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::explain {
+
+// In the order in which the treatments are put together: an idle comes behind a load.
+std::vector<Factor> all_factors(const FactorContext& context) {
+  return {factors::load(context),
+          factors::idle(context),
+          factors::cache(context),
+          factors::traffic(context),
+          factors::queue(context),
+          factors::host_delay(context),
+          factors::synchronization(context),
+          factors::launches(context),
+          factors::data(context),
+          factors::engine(context),
+          factors::instrument(context)};
+}
+
+FactorContext factor_context(Device& device, const Operation& operation) {
+  constexpr std::size_t kMostEngines = 4;
+  FactorContext context{.device = device.describe(), .operation = operation};
+  for (const EngineListing& engine : device.list_engines(operation)) {
+    const bool is_known = std::ranges::find(context.engines, engine.tag) != context.engines.end();
+    if (engine.source == EngineListing::Source::heuristic && !is_known &&
+        context.engines.size() < kMostEngines) {
+      context.engines.push_back(engine.tag);
+    }
+  }
+  return context;
+}
+
+std::vector<Factor> chosen_factors(const FactorContext& context, const std::vector<std::string>& ids) {
+  const std::vector<std::string> known = factor_ids();
+  for (const std::string& id : ids) {
+    if (std::ranges::find(known, id) == known.end()) {
+      throw UsageError(fmt::format("--factors: no factor is called '{}'{}", id, suggestion(id, known)));
+    }
+  }
+  std::vector<Factor> chosen = all_factors(context);
+  std::erase_if(chosen, [&](const Factor& factor) {
+    return !ids.empty() && std::ranges::find(ids, factor.id) == ids.end();
+  });
+  return chosen;
+}
+
+std::vector<std::string> factor_ids() {
+  std::vector<std::string> ids;
+  for (const Factor& factor : all_factors({.operation = Operation(Spin{})})) ids.push_back(factor.id);
+  return ids;
+}
+
+}  // namespace jitterscope::explain

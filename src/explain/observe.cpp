@@ -1,0 +1,211 @@
+#include "explain/observe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "statistics/shapley.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::explain {
+namespace {
+
+constexpr std::size_t kFewestLoops = 4;
+constexpr Nanoseconds kShortestIdle = milliseconds(1), kLongestIdle = milliseconds(300);
+
+std::int64_t launches_of_loop(const TreatedLoop& bench) {
+  constexpr double kMost = 1000;
+  return std::llround(std::clamp(milliseconds(100) / bench.launch_time(), 16.0, kMost));
+}
+
+Nanoseconds any_idle(Random& random) {
+  return Nanoseconds(
+      std::exp(random.uniform(std::log(kShortestIdle.value()), std::log(kLongestIdle.value()))));
+}
+
+class PlainLoop {
+ public:
+  PlainLoop(TreatedLoop& bench, Random& random) : bench_(bench), idle_(any_idle(random)) {}
+
+  ObservedLoop run() {
+    bench_.place_anew();
+    bench_.session().device().idle(idle_);
+    launch_all();
+    ObservedLoop loop;
+    loop.idle_before = idle_;
+    read_times();
+    loop.median = Nanoseconds(statistics::median(times_));
+    loop.minimum = Nanoseconds(*std::ranges::min_element(times_));
+    loop.maximum = Nanoseconds(*std::ranges::max_element(times_));
+    loop.stretches = stretches();
+    return loop;
+  }
+  const std::vector<double>& times() const { return times_; }
+
+ private:
+  struct Pair {
+    Mark from, to;
+  };
+
+  void launch_all() {
+    Queue& queue = bench_.session().queue();
+    PreparedOperation& workload = bench_.plain();
+    const std::int64_t count = launches_of_loop(bench_);
+    stamps_.push_back(queue.stamp_clock());
+    for (std::int64_t launch = 1; launch <= count; ++launch) {
+      Pair pair;
+      pair.from = queue.mark();
+      queue.launch(workload);
+      pair.to = queue.mark();
+      pairs_.push_back(pair);
+      const bool ends_stretch = (launch & (launch + 1)) == 0 || launch == count;
+      if (ends_stretch) stamps_.push_back(queue.stamp_clock());
+    }
+    queue.wait();
+  }
+
+  void read_times() {
+    for (const Pair& pair : pairs_) {
+      times_.push_back(bench_.session().queue().elapsed(pair.from, pair.to).value());
+    }
+  }
+
+  std::vector<LoopStretch> stretches() {
+    std::vector<LoopStretch> stretches;
+    for (std::size_t begin = 0; begin < times_.size(); begin = 2 * begin + 1) {
+      const std::size_t end = std::min(times_.size(), 2 * begin + 1);
+      LoopStretch& stretch = stretches.emplace_back();
+      stretch.first_launch = static_cast<std::int64_t>(begin) + 1;
+      stretch.launches = static_cast<std::int64_t>(end - begin);
+      stretch.median = Nanoseconds(statistics::median(std::span(times_).subspan(begin, end - begin)));
+      const std::size_t stamp = stretches.size();
+      const auto clock = bench_.session().queue().clock_between(stamps_[stamp - 1], stamps_[stamp]);
+      if (clock) stretch.clock = clock->frequency;
+    }
+    return stretches;
+  }
+
+  TreatedLoop& bench_;
+  Nanoseconds idle_;
+  std::vector<Pair> pairs_;
+  std::vector<ClockStamp> stamps_;
+  std::vector<double> times_;
+};
+
+// Which explanations the stretches of some loops have, and their values.
+class Regression {
+ public:
+  explicit Regression(std::span<const ObservedLoop* const> loops) {
+    std::size_t positions = 0;
+    for (const ObservedLoop* loop : loops) positions = std::max(positions, loop->stretches.size());
+    position_.columns.resize(positions);
+    loop_.columns.resize(loops.size());
+    bool all_clocks = true;
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      for (std::size_t k = 0; k < loops[i]->stretches.size(); ++k) {
+        const LoopStretch& stretch = loops[i]->stretches[k];
+        values_.push_back(std::log(std::max(stretch.median.value(), 1e-3)));
+        for (std::size_t p = 0; p < positions; ++p) position_.columns[p].push_back(p == k ? 1.0 : 0.0);
+        for (std::size_t l = 0; l < loops.size(); ++l) loop_.columns[l].push_back(l == i ? 1.0 : 0.0);
+        all_clocks = all_clocks && stretch.clock;
+        clocks_.push_back(stretch.clock ? std::log(stretch.clock->value()) : 0.0);
+      }
+    }
+    if (all_clocks) clock_.columns.push_back(clocks_);
+  }
+
+  /// Of position, clock, loop and rest.
+  std::vector<double> shares() const {
+    const std::vector<statistics::Explanation> all = {position_, clock_, loop_};
+    return statistics::shapley_shares(all, values_);
+  }
+
+ private:
+  statistics::Explanation position_, clock_, loop_;
+  std::vector<double> values_, clocks_;
+};
+
+std::vector<VariationShare> shares_of(const std::vector<ObservedLoop>& loops, Random& random) {
+  constexpr int kResamples = 200;
+  std::vector<const ObservedLoop*> all;
+  for (const ObservedLoop& loop : loops) all.push_back(&loop);
+  std::vector<VariationShare> shares;
+  for (const Variation variation :
+       {Variation::position, Variation::clock, Variation::loop, Variation::rest}) {
+    shares.push_back({.variation = variation});
+  }
+  const std::vector<double> values = Regression(all).shares();
+  std::vector<std::vector<double>> resampled(shares.size());
+  for (int i = 0; i < kResamples; ++i) {
+    std::vector<const ObservedLoop*> sample;
+    for (std::size_t k = 0; k < all.size(); ++k) sample.push_back(all[random.below(all.size())]);
+    const std::vector<double> again = Regression(sample).shares();
+    for (std::size_t k = 0; k < shares.size(); ++k) resampled[k].push_back(again[k]);
+  }
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    constexpr std::array kEnds = {0.025, 0.975};
+    const std::vector<double> ends = statistics::quantiles(resampled[k], kEnds);
+    shares[k].share = values[k];
+    shares[k].low = std::min(values[k], ends[0]);
+    shares[k].high = std::max(values[k], ends[1]);
+  }
+  return shares;
+}
+
+// Of the middle half, as a standard deviation of normal values: one launch that another program held up would
+// be all that the usual one shows.
+double relative_deviation(std::span<const double> values) {
+  constexpr std::array kQuartiles = {0.25, 0.75};
+  constexpr double kOfNormal = 1.349;
+  const std::vector<double> ends = statistics::quantiles(values, kQuartiles);
+  return (ends[1] - ends[0]) / kOfNormal / statistics::median(values);
+}
+
+}  // namespace
+
+std::string_view to_string(Variation variation) {
+  switch (variation) {
+    case Variation::position: return "position";
+    case Variation::clock: return "clock";
+    case Variation::loop: return "loop";
+    case Variation::rest: return "rest";
+  }
+  return "rest";
+}
+
+Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
+                    const std::function<bool()>& stop) {
+  Observation observation;
+  observation.first_call = bench.first_call();
+  std::vector<double> all, medians, within;
+  const Nanoseconds start = bench.session().device().host_time();
+  const auto goes_on = [&] {
+    if (stop()) return false;
+    return observation.loops.size() < kFewestLoops ||
+           bench.session().device().host_time() - start < time_limit;
+  };
+  while (goes_on()) {
+    PlainLoop loop(bench, random);
+    observation.loops.push_back(loop.run());
+    all.insert(all.end(), loop.times().begin(), loop.times().end());
+    medians.push_back(observation.loops.back().median.value());
+    within.push_back(relative_deviation(loop.times()));
+  }
+  if (observation.loops.empty()) return observation;
+  constexpr std::array kProbabilities = {0.05, 0.5, 0.95};
+  const std::vector<double> quantiles = statistics::quantiles(all, kProbabilities);
+  observation.p5 = Nanoseconds(quantiles[0]);
+  observation.median = Nanoseconds(quantiles[1]);
+  observation.p95 = Nanoseconds(quantiles[2]);
+  observation.trend = statistics::classify_series(medians);
+  const std::vector<statistics::ModeEstimate> modes = statistics::find_modes(all);
+  for (const statistics::ModeEstimate& mode : modes) {
+    if (modes.size() > 1) observation.modes.push_back({Nanoseconds(mode.location), mode.weight});
+  }
+  observation.within_loops = statistics::median(within);
+  observation.between_loops = relative_deviation(medians);
+  observation.shares = shares_of(observation.loops, random);
+  return observation;
+}
+
+}  // namespace jitterscope::explain

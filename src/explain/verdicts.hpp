@@ -1,0 +1,20 @@
+// From differences block by block to effects and verdicts: no device, no clock.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "explain/experiments.hpp"
+
+namespace jitterscope::explain {
+
+/// Of differences of logarithms. Nothing for fewer than two.
+std::optional<RatioEstimate> ratio_of_blocks(std::span<const double> differences);
+
+/// Fills doses, verdict, strongest, reason and blocks_to_decide of each factor's result; `results` are in the
+/// order of the factors. A cause counts beside all doses of all factors (Holm, 1979).
+void judge_factors(const std::vector<const Factor*>& factors, const PairedEffects& paired,
+                   std::vector<FactorResult>& results);
+
+}  // namespace jitterscope::explain

@@ -1,0 +1,142 @@
+#include "measure/round_runner.hpp"
+
+#include <cmath>
+
+#include "measure/gate_guard.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& shape, QueueMode mode,
+                                       const Calibration& calibration) {
+  switch (shape.instrument) {
+    case Instrument::graph: return make_slope_timer(work, shape.slope, calibration.graph);
+    case Instrument::host: return make_host_timer(work, shape.values);
+    case Instrument::cupti: return make_trace_timer(work, shape.values, !shape.launches_wait);
+    case Instrument::events: break;
+  }
+  // An eager round is one group: marks between its launches would slow the host that is being timed. Where
+  // eviction stands between launches, the queue is busy with it and the host is ahead anyway. Launches that
+  // wait hold the host's time within themselves; marks between them leave out what it does from one to the
+  // next.
+  const Nanoseconds left(
+      std::abs(calibration.events.value.value()));  // below zero by chance, where it is small
+  const InstrumentConstant none{Nanoseconds(0), left, calibration.events.grain};
+  if (mode == QueueMode::eager && work.cache == CacheState::warm && !shape.launches_wait) {
+    return make_event_timer(work, 1, shape.values / shape.parts * shape.group, none);
+  }
+  return make_event_timer(work, shape.values / shape.parts, shape.group, calibration.events);
+}
+
+}  // namespace
+
+RoundRunner::RoundRunner(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
+                         const Calibration& calibration)
+    : work_(work),
+      shape_(shape),
+      queue_mode_(options.queue),
+      timer_(make_timer(work, shape, options.queue, calibration)) {}
+
+void RoundRunner::condition() {
+  for (std::int64_t i = 0; i < shape_.conditioning_launches; ++i) {
+    work_.queue.set_cache(work_.cache, work_.workload);
+    work_.queue.launch(work_.workload);
+  }
+}
+
+void RoundRunner::wake(Nanoseconds duration) {
+  // Few enough that long launches do not overrun the time by much, many enough that short ones leave no
+  // pause.
+  constexpr int kLaunches = 16;
+  const Nanoseconds end = work_.device.host_time() + duration;
+  while (work_.device.host_time() < end) {
+    for (int i = 0; i < kLaunches && work_.device.host_time() < end; ++i) work_.queue.launch(work_.workload);
+    work_.queue.wait();
+  }
+}
+
+RoundRunner::Pending RoundRunner::enqueue_round(Nanoseconds epoch) {
+  Pending pending;
+  pending.started = work_.device.host_time() - epoch;
+  pending.before = work_.queue.stamp_clock();
+  timer_->enqueue(pending.marks);
+  pending.after = work_.queue.stamp_clock();
+  pending.end = work_.queue.mark();
+  return pending;
+}
+
+std::optional<ClockReading> RoundRunner::clock_of(const Pending& pending) {
+  return work_.queue.clock_between(pending.before, pending.after);
+}
+
+Round RoundRunner::finish_round(const Pending& pending) {
+  work_.queue.wait_for(pending.end);
+  Round round;
+  round.started = pending.started;
+  round.launches = timer_->read(pending.marks);
+  round.launches_per_value = timer_->launches_per_value();
+  round.grain =
+      timer_->constant().grain / static_cast<double>(std::max<std::int64_t>(1, round.launches_per_value));
+  if (const auto clock = clock_of(pending)) round.clock = clock->frequency;
+  return round;
+}
+
+RoundRunner::Pending RoundRunner::run_part(Nanoseconds epoch) {
+  GateGuard gate(work_.queue);
+  const bool gated = queue_mode_ != QueueMode::eager && timer_->may_be_gated() && !shape_.launches_wait;
+  if (gated) gate.close();
+  condition();
+  // The host-side instruments wait for the queue, so what conditions them must be over first.
+  if (!gated) work_.queue.wait();
+  Pending pending = enqueue_round(epoch);
+  gate.open();
+  work_.queue.wait();
+  return pending;
+}
+
+namespace {
+
+// Cycles over nanoseconds of all parts. Between two of them the GPU waits for the host, at a clock that is
+// not the launches': a window over that would be wrong by what the limits of power leave an idle chip.
+class ClockMean {
+ public:
+  void add(const std::optional<ClockReading>& reading) {
+    known_ = known_ && reading && reading->window > Nanoseconds(0);
+    if (!known_) return;
+    cycles_ += cycles_in(reading->window, reading->frequency);
+    window_ += reading->window;
+  }
+  std::optional<Hertz> value() const {
+    if (!known_ || window_ <= Nanoseconds(0)) return std::nullopt;
+    return Hertz(cycles_.value() / to_seconds(window_));
+  }
+
+ private:
+  Cycles cycles_;
+  Nanoseconds window_;
+  bool known_ = true;
+};
+
+}  // namespace
+
+Round RoundRunner::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
+  if (idle > Nanoseconds(0)) work_.device.idle(idle);
+  Round round;
+  ClockMean clock;
+  for (std::int64_t part = 0; part < shape_.parts; ++part) {
+    const Pending pending = run_part(epoch);
+    Round more = finish_round(pending);
+    clock.add(clock_of(pending));
+    if (part == 0) {
+      round = std::move(more);
+    } else {
+      round.launches.insert(round.launches.end(), more.launches.begin(), more.launches.end());
+    }
+  }
+  round.clock = clock.value();
+  round.idle_before = idle;
+  round.sensors = work_.device.read_sensors();
+  return round;
+}
+
+}  // namespace jitterscope

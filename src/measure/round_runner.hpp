@@ -1,0 +1,72 @@
+// A workload in one set of conditions, with the timer that suits it.
+#pragma once
+
+#include <memory>
+
+#include "jitterscope/measure.hpp"
+#include "measure/round_timer.hpp"
+#include "measure/run_record.hpp"
+
+namespace jitterscope {
+
+/// What one round looks like for a workload of a known length.
+struct RoundShape {
+  Instrument instrument = Instrument::events;
+  std::int64_t values = 20;  ///< timed values in a round, over all its parts
+  std::int64_t parts = 1;    ///< how often the gate is closed and opened in a round
+  std::int64_t group = 1;    ///< launches per value (events)
+  SlopeShape slope;          ///< (graph)
+  std::int64_t conditioning_launches = 2;
+  bool launches_wait = false;  ///< for their queue (FirstCall): no gate may hold them
+};
+
+/// Picks instrument and lengths: rounds of 5 ms or 20 launches, slopes for warm launches under 20 us, groups
+/// where the timer's grain is coarse against the precision asked.
+RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
+                       const Calibration& calibration);
+
+/// One cache state under one load: everything needed to run rounds of it.
+class RoundRunner {
+ public:
+  RoundRunner(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
+              const Calibration& calibration);
+
+  /// Launches without pause for a time, none of them read.
+  void wake(Nanoseconds duration);
+
+  /// idle, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open ->
+  /// wait -> read. The clock is the mean between the stamps of all parts.
+  Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
+
+  /// A round put on the queue without waiting for it.
+  struct Pending {
+    ClockStamp before, after;
+    std::vector<Mark> marks;
+    Mark end;
+    Nanoseconds started;
+  };
+  Pending enqueue_round(Nanoseconds epoch);
+  Round finish_round(const Pending& pending);
+
+  void condition();
+  /// A part of a round that is not read: throws GateTimeoutError where it does not fit the queue.
+  void rehearse() { run_part(Nanoseconds(0)); }
+  /// Moves the operands, for the other conditions of the same workload, too. False where they stay.
+  bool place_anew() { return work_.workload.place_anew(); }
+  /// Of the workload that it times: one may have several runners.
+  const Workload* workload() const { return &work_.workload; }
+  const RoundTimer& timer() const { return *timer_; }
+  CacheState cache() const { return work_.cache; }
+
+ private:
+  /// One closing and opening of the gate; all of it is over on return.
+  Pending run_part(Nanoseconds epoch);
+  std::optional<ClockReading> clock_of(const Pending& pending);
+
+  TimedWork work_;
+  RoundShape shape_;
+  QueueMode queue_mode_;
+  std::unique_ptr<RoundTimer> timer_;
+};
+
+}  // namespace jitterscope

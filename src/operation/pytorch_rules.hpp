@@ -1,0 +1,27 @@
+// Which library PyTorch runs an operation by on a GPU, and how: what traces are read by, layers compared by
+// and kernels chosen by.
+#pragma once
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope {
+
+/// Whether PyTorch gives a convolution, in any direction, to cuDNN. The others are depthwise ones in NCHW,
+/// which it runs by kernels of its own: all but f16 with a square filter of 1, 3 or 5, without dilation, of
+/// 32 channels or more, in shapes that its authors measured cuDNN to be faster in. (2.4 to 2.11:
+/// aten/src/ATen/native/Convolution.cpp.)
+bool pytorch_uses_cudnn(const Conv2d&);
+
+/// Whether a batch normalization with weight and bias goes to cuDNN (2.4's _select_batch_norm_backend), and
+/// not to a kernel of PyTorch's own. Whether newer versions give bf16 to cuDNN was not checked.
+bool pytorch_uses_cudnn(const BatchNorm&);
+
+/// Whether cuDNN then runs its persistent kernels, which read x once: in training in channels-last alone.
+bool pytorch_uses_persistent_mode(const BatchNorm&);
+
+/// Whether a product with bias goes to cuBLASLt, with the bias in its epilogue. Otherwise PyTorch copies the
+/// bias first, by a kernel of its own, and runs cuBLAS. As 2.11 does (cuda/Blas.cpp; 60 layers on an H200);
+/// its sources after 2.11 ask A as well to have more than one row.
+bool pytorch_uses_bias_epilogue(const Matmul&);
+
+}  // namespace jitterscope

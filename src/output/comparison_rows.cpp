@@ -1,0 +1,138 @@
+#include "output/comparison_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity_text.hpp"
+#include "output/display_text.hpp"
+#include "output/estimate_text.hpp"
+#include "output/operation_label.hpp"
+#include "output/ratio_text.hpp"
+#include "output/table.hpp"
+
+namespace jitterscope {
+namespace {
+
+struct AlternativeRow {
+  std::string name, conditions;
+  const ComparedSide* side;
+  const Comparison* comparison;  // null for the first alternative
+};
+
+std::vector<AlternativeRow> alternative_rows(const ComparisonRecord& record,
+                                             const std::vector<std::string>& names) {
+  std::vector<AlternativeRow> rows;
+  for (const Comparison& comparison : record.comparisons) {
+    if (!comparison.failure.empty()) continue;
+    const std::string conditions = condition_of(record, comparison);
+    if (comparison.alternative == 1) rows.push_back({names[0], conditions, &comparison.first, nullptr});
+  }
+  for (const Comparison& comparison : record.comparisons) {
+    if (!comparison.failure.empty()) continue;
+    rows.push_back(
+        {names[comparison.alternative], condition_of(record, comparison), &comparison.second, &comparison});
+  }
+  const auto place = [&](const AlternativeRow& row) {
+    std::size_t first = 0;
+    while (rows[first].conditions != row.conditions) ++first;
+    return first;
+  };
+  std::vector<AlternativeRow> sorted = rows;
+  std::ranges::stable_sort(sorted, {}, place);
+  return sorted;
+}
+
+// A long name there would leave no room for the names of the rows.
+std::string against(const std::string& first) {
+  constexpr std::size_t kLongest = 16;
+  return first.size() <= kLongest ? "against " + first : "against the first";
+}
+
+Nanoseconds weight_of(const Comparison& comparison) {
+  const Nanoseconds change = comparison.second.time.median - comparison.first.time.median;
+  return Nanoseconds(std::abs(change.value()) * static_cast<double>(comparison.count));
+}
+
+}  // namespace
+
+std::string cache_and_load(const Conditions& conditions) {
+  return fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load));
+}
+
+bool has_several_conditions(const ComparisonRecord& record) {
+  return std::ranges::any_of(record.comparisons, [&](const Comparison& comparison) {
+    return cache_and_load(comparison.first.conditions) !=
+           cache_and_load(record.comparisons.front().first.conditions);
+  });
+}
+
+std::string condition_of(const ComparisonRecord& record, const Comparison& comparison) {
+  return has_several_conditions(record) ? cache_and_load(comparison.first.conditions) : std::string();
+}
+
+std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
+                               std::size_t width) {
+  TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
+      times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
+      cycles{"in cycles", Align::right, {}, 2}, clocks{"clock", Align::right, {}, 3},
+      verdicts{"verdict", Align::left, {}};
+  for (const AlternativeRow& row : alternative_rows(record, names)) {
+    alternatives.cells.push_back(row.name);
+    conditions.cells.push_back(row.conditions);
+    times.cells.push_back(estimate_text(row.side->time));
+    clocks.cells.push_back(row.side->clock ? clock_text(*row.side->clock) : std::string(kAbsent));
+    changes.cells.push_back(row.comparison ? change_of(row.comparison->time) : "");
+    const bool has_cycles = row.comparison && row.comparison->cycles;
+    cycles.cells.push_back(has_cycles ? change_of(*row.comparison->cycles) : "");
+    verdicts.cells.emplace_back(row.comparison ? to_string(row.comparison->verdict) : "");
+  }
+  if (alternatives.cells.empty()) return {};
+  std::vector<TableColumn> columns = {alternatives};
+  if (has_several_conditions(record)) columns.push_back(conditions);
+  columns.insert(columns.end(), {times, clocks, changes});
+  const auto is_filled = [](const std::string& cell) { return !cell.empty(); };
+  if (std::ranges::any_of(cycles.cells, is_filled)) columns.push_back(cycles);
+  columns.push_back(verdicts);
+  return fitted_table(std::move(columns), width);
+}
+
+std::string layers_table(const ComparisonRecord& record, const std::vector<std::string>& names,
+                         const Page& page) {
+  std::vector<const Comparison*> rows;
+  for (const Comparison& comparison : record.comparisons) {
+    if (comparison.failure.empty()) rows.push_back(&comparison);
+  }
+  std::ranges::stable_sort(rows, std::greater(), [](const Comparison* row) { return weight_of(*row); });
+  const std::size_t all = rows.size();
+  rows.resize(std::min(all, page.top.value_or(all)));
+  TableColumn layers{"layer", Align::left, {}}, counts{"×", Align::right, {}, 1},
+      conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
+      firsts{names[0], Align::right, {}, 2}, seconds{names.size() == 2 ? names[1] : "time", Align::right, {}},
+      changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}};
+  for (const Comparison* row : rows) {
+    const std::string name = row->layers.empty() ? to_string(row->first.subject) : row->layers.front();
+    layers.cells.push_back(one_line(name));
+    counts.cells.push_back(std::to_string(row->count));
+    conditions.cells.push_back(cache_and_load(row->first.conditions));
+    alternatives.cells.push_back(names[row->alternative]);
+    firsts.cells.push_back(time_text(row->first.time.median, row->first.time.precision()));
+    seconds.cells.push_back(time_text(row->second.time.median, row->second.time.precision()));
+    changes.cells.push_back(change_of(row->time));
+    verdicts.cells.emplace_back(to_string(row->verdict));
+  }
+  std::vector<TableColumn> columns = {layers, counts};
+  if (has_several_conditions(record)) columns.push_back(conditions);
+  if (names.size() > 2) columns.push_back(alternatives);
+  columns.insert(columns.end(), {firsts, seconds, changes, verdicts});
+  std::string text = fitted_table(std::move(columns), page.width);
+  if (rows.size() < all) {
+    text += wrapped(
+        fmt::format("{} of {} rows, what changes the total most first; all: --top all.", rows.size(), all),
+        page.width);
+  }
+  return text;
+}
+
+}  // namespace jitterscope

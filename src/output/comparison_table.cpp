@@ -1,0 +1,243 @@
+#include "output/comparison_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "output/comparison_rows.hpp"
+#include "output/display_text.hpp"
+#include "output/estimate_text.hpp"
+#include "output/operation_label.hpp"
+#include "output/ratio_text.hpp"
+
+namespace jitterscope {
+namespace {
+
+using statistics::EffectVerdict;
+
+// Longer ones stand in a legend, and a letter in the table.
+constexpr std::size_t kLongestLabel = 24, kLongestHeading = 8;
+
+std::string letter(std::size_t alternative) {
+  std::string text(1, static_cast<char>('A' + alternative % 26));
+  return alternative < 26 ? text : text + std::to_string(alternative / 26);
+}
+
+// What each alternative is called in sentences and tables.
+std::vector<std::string> alternative_names(const ComparisonRecord& record, bool are_headings) {
+  const std::size_t longest = are_headings ? kLongestHeading : kLongestLabel;
+  const bool all_short = std::ranges::all_of(
+      record.alternatives, [&](const std::string& label) { return label.size() <= longest; });
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < record.alternatives.size(); ++i) {
+    names.push_back(all_short ? one_line(record.alternatives[i]) : letter(i));
+  }
+  return names;
+}
+
+// Each in one line, as it was typed.
+std::string legend(const ComparisonRecord& record, const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == one_line(record.alternatives[i])) continue;
+    text += fmt::format("{}: {}\n", names[i], one_line(record.alternatives[i]));
+  }
+  return text;
+}
+
+bool excludes_one(const RatioEstimate& ratio) { return ratio.low > 1.0 || ratio.high < 1.0; }
+
+std::string verdict_words(EffectVerdict verdict, const std::string& first, const std::string& second,
+                          double margin) {
+  switch (verdict) {
+    case EffectVerdict::faster: return fmt::format("{} is faster than {}", second, first);
+    case EffectVerdict::slower: return fmt::format("{} is slower than {}", second, first);
+    case EffectVerdict::same:
+      return fmt::format("{} takes the same time as {} within ± {}", second, first, percent_text(margin));
+    case EffectVerdict::undecided: return fmt::format("Undecided between {} and {}", first, second);
+  }
+  return {};
+}
+
+std::string needed_words(const std::optional<std::int64_t>& needed) {
+  return needed ? fmt::format("; about {} processes would probably decide (--processes {})", *needed, *needed)
+                : std::string("; a thousand processes would not decide");
+}
+
+std::string sentence(const std::string& subject, EffectVerdict verdict, const RatioEstimate& time,
+                     const std::optional<std::int64_t>& needed, const std::string& first,
+                     const std::string& second, const ComparisonRecord& record) {
+  std::string text = fmt::format("**{}**{}: {}", verdict_words(verdict, first, second, record.margin),
+                                 subject.empty() ? "" : ", " + subject, change_with_interval(time));
+  if (verdict == EffectVerdict::same && excludes_one(time)) text += ", a difference smaller than the margin";
+  const bool may_ask_for_more = record.processes_asked > 1;
+  if (verdict == EffectVerdict::undecided && may_ask_for_more) text += needed_words(needed);
+  return text + ".";
+}
+
+// So that they need to be named but once.
+bool all_share_conditions(const ComparisonRecord& record) {
+  return !has_several_conditions(record) &&
+         std::ranges::all_of(record.comparisons, [](const Comparison& each) {
+           return cache_and_load(each.first.conditions) == cache_and_load(each.second.conditions);
+         });
+}
+
+std::string device_line(const ComparisonRecord& record, std::size_t width) {
+  std::vector<std::string> facts;
+  if (record.processes_asked > 0) {
+    const auto processes = record.comparisons.empty()
+                               ? 0
+                               : std::ranges::max(record.comparisons, {}, &Comparison::processes).processes;
+    facts.push_back(processes == 1 ? "1 process" : fmt::format("{} fresh processes", processes));
+  }
+  if (!record.comparisons.empty() && all_share_conditions(record)) {
+    facts.push_back(cache_and_load(record.comparisons.front().first.conditions));
+  }
+  if (!record.device.name.empty()) facts.push_back(one_line(record.device.name));
+  if (!record.environment.tool_version.empty()) {
+    facts.push_back("jitterscope " + record.environment.tool_version);
+  }
+  return wrapped(joined(facts), width);
+}
+
+std::string counts_of_verdicts(const ComparisonRecord& record, std::size_t alternative) {
+  std::vector<std::string> parts;
+  for (const EffectVerdict verdict :
+       {EffectVerdict::faster, EffectVerdict::slower, EffectVerdict::same, EffectVerdict::undecided}) {
+    const auto count = std::ranges::count_if(record.comparisons, [&](const Comparison& comparison) {
+      return comparison.alternative == alternative && comparison.failure.empty() &&
+             comparison.verdict == verdict;
+    });
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, to_string(verdict)));
+  }
+  return joined(parts);
+}
+
+std::string headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
+                      std::size_t width) {
+  std::string text;
+  if (record.totals.empty()) {
+    for (const Comparison& comparison : record.comparisons) {
+      if (!comparison.failure.empty()) continue;
+      text +=
+          wrapped(sentence(condition_of(record, comparison), comparison.verdict, comparison.time,
+                           comparison.processes_to_decide, names[0], names[comparison.alternative], record),
+                  width);
+    }
+    return text;
+  }
+  for (const TotalComparison& total : record.totals) {
+    const std::string conditions = fmt::format("{} {}", to_string(total.cache), to_string(total.load));
+    text += wrapped(sentence(conditions, total.verdict, total.time, total.processes_to_decide, names[0],
+                             names[total.alternative], record) +
+                        fmt::format(" All layers: {} for {}; by layer {}.",
+                                    time_text(total.second.median, total.second.precision()),
+                                    time_text(total.first.median, total.first.precision()),
+                                    counts_of_verdicts(record, total.alternative)),
+                    width);
+  }
+  return text;
+}
+
+std::string differences_section(const ComparisonRecord& record, std::size_t width) {
+  if (record.differences.empty()) return {};
+  std::string text = "What differs between the records:\n\n";
+  std::vector<std::string> causes;
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? std::string("not there") : one_line(value);
+  };
+  for (const RecordDifference& difference : record.differences) {
+    text += wrapped(fmt::format("- {}: {}, then {}", one_line(difference.name), shown(difference.first),
+                                shown(difference.second)),
+                    width, 2);
+    if (difference.may_explain) causes.push_back(one_line(difference.name));
+  }
+  if (causes.empty()) return text;
+  return text + '\n' +
+         wrapped(fmt::format("A difference in time may come from {}, and not from the work itself.",
+                             joined(causes, causes.size() > 2 ? ", " : " or ")),
+                 width);
+}
+
+std::string failures_section(const ComparisonRecord& record, const std::vector<std::string>& names,
+                             std::size_t width) {
+  std::string text;
+  for (const Comparison& comparison : record.comparisons) {
+    if (comparison.failure.empty()) continue;
+    const std::string what =
+        comparison.layers.empty() ? names[comparison.alternative] : comparison.layers.front();
+    text += wrapped(fmt::format("- {}: {}", one_line(what), one_line(comparison.failure)), width, 2);
+  }
+  return text.empty() ? text : "Not compared:\n\n" + text;
+}
+
+std::string spread_sentence(const ComparisonRecord& record) {
+  const Comparison& comparison = record.comparisons.front();
+  const std::string between = comparison.between > 0.0 ? fmt::format("beyond that processes differ by {}",
+                                                                     percent_text(comparison.between))
+                                                       : "processes differ by no more than that";
+  return fmt::format("A process knows its own ratio to {}, and {} (standard deviations).",
+                     percent_text(comparison.within), between);
+}
+
+std::string notes_section(const ComparisonRecord& record, const Page& page) {
+  std::vector<std::string> sentences = record.notes;
+  const bool is_measured = record.processes_asked > 0;
+  const bool one_item =
+      record.totals.empty() && record.comparisons.size() == 1 && record.comparisons.front().failure.empty();
+  // Of processes with one block each nothing is known within them.
+  const bool has_spread =
+      one_item && record.comparisons.front().processes > 1 && record.comparisons.front().within > 0.0;
+  if (is_measured && has_spread) {
+    sentences.push_back(spread_sentence(record));
+  }
+  if (is_measured && record.processes_asked == 1) {
+    sentences.emplace_back(
+        "One process: the intervals hold what this process would find again, and not what the next one would "
+        "(--processes 8).");
+  }
+  for (const std::string& lost : record.lost_processes) sentences.push_back("Lost: " + one_line(lost) + '.');
+  if (record.interrupted) sentences.emplace_back("Interrupted: this is the result so far.");
+  if (page.details) {
+    sentences.push_back(fmt::format(
+        "In brackets: 95 % intervals{}. faster, slower: the interval excludes no change{}; same: it lies within "
+        "± {}.",
+        record.processes_asked > 1 ? " whose unit is the process" : "",
+        record.comparisons.size() > 1 ? ", beside all the others (Holm)" : "", percent_text(record.margin)));
+  }
+  std::string text;
+  for (const std::string& sentence : sentences) text += wrapped(sentence, page.width);
+  return text;
+}
+
+}  // namespace
+
+bool has_several_items(const ComparisonRecord& record) {
+  if (!record.totals.empty()) return true;
+  const auto of_second = [&](const Comparison& comparison) {
+    return comparison.alternative == 1 &&
+           condition_of(record, comparison) == condition_of(record, record.comparisons.front());
+  };
+  return std::ranges::count_if(record.comparisons, of_second) > 1;
+}
+
+std::string comparison_table(const ComparisonRecord& record, const Page& page) {
+  const bool several_items = has_several_items(record);
+  const std::vector<std::string> names = alternative_names(record, several_items);
+  std::vector<std::string> sections = {
+      differences_section(record, page.width),
+      record.comparisons.empty() ? std::string("Nothing was compared.\n")
+                                 : headlines(record, names, page.width) + device_line(record, page.width),
+      legend(record, names),
+      several_items ? layers_table(record, names, page) : alternatives_table(record, names, page.width),
+      failures_section(record, names, page.width),
+      notes_section(record, page)};
+  std::erase(sections, std::string());
+  return joined(sections, "\n");
+}
+
+}  // namespace jitterscope

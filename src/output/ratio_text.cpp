@@ -1,0 +1,40 @@
+#include "output/ratio_text.hpp"
+
+#include <fmt/format.h>
+
+namespace jitterscope {
+namespace {
+
+// "+1131.2 %" is harder to read than "12.3 times".
+bool is_factor(const RatioEstimate& ratio) { return ratio.ratio >= 3.0; }
+
+int decimals_of(const RatioEstimate& ratio) {
+  const double half = (ratio.high - ratio.low) / 2.0;
+  if (is_factor(ratio)) return half < 0.05 ? 2 : half < 5.0 ? 1 : 0;
+  return half < 0.0005 ? 3 : half < 0.02 ? 2 : 1;
+}
+
+std::string percent_of(double ratio, int decimals) {
+  return fmt::format("{:+.{}f}", (ratio - 1.0) * 100.0, decimals);
+}
+
+}  // namespace
+
+std::string change_with_interval(const RatioEstimate& ratio) {
+  const int decimals = decimals_of(ratio);
+  if (is_factor(ratio)) {
+    return fmt::format("{:.{}f} times ({:.{}f} to {:.{}f})", ratio.ratio, decimals, ratio.low, decimals,
+                       ratio.high, decimals);
+  }
+  return fmt::format("{} % ({} to {} %)", percent_of(ratio.ratio, decimals), percent_of(ratio.low, decimals),
+                     percent_of(ratio.high, decimals));
+}
+
+std::string change_of(const RatioEstimate& ratio) {
+  const int decimals = decimals_of(ratio);
+  const double half = (ratio.high - ratio.low) / 2.0;
+  if (is_factor(ratio)) return fmt::format("{:.{}f} ± {:.{}f} times", ratio.ratio, decimals, half, decimals);
+  return fmt::format("{} ± {:.{}f} %", percent_of(ratio.ratio, decimals), half * 100.0, decimals);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,86 @@
+// What a comparison found, as it stands in a file.
+#pragma once
+
+#include "experiment/comparison.hpp"
+#include "record/describe_result.hpp"
+
+namespace jitterscope {
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
+  describe_subject(fields, side.subject);
+  fields("provider", side.provider);
+  fields("algorithm", side.algorithm);
+  fields("conditions", side.conditions);
+  fields("instrument", side.instrument);
+  fields("time", side.time);
+  fields("clock_hertz", side.clock);
+  fields("cycles", side.cycles);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, RatioEstimate>& ratio) {
+  fields("ratio", ratio.ratio);
+  fields("low", ratio.low);
+  fields("high", ratio.high);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Comparison>& comparison) {
+  fields("layers", comparison.layers);
+  fields("count", comparison.count);
+  fields("alternative", comparison.alternative);
+  fields("first", comparison.first);
+  fields("second", comparison.second);
+  fields("time_ratio", comparison.time);
+  fields("cycles_ratio", comparison.cycles);
+  fields("processes", comparison.processes);
+  fields("within_process_deviation", comparison.within);
+  fields("between_process_deviation", comparison.between);
+  fields("p_value", comparison.p_value);
+  fields("verdict", comparison.verdict);
+  fields("processes_to_decide", comparison.processes_to_decide);
+  fields("failure", comparison.failure);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, TotalComparison>& total) {
+  fields("alternative", total.alternative);
+  fields("load", total.load);
+  fields("cache", total.cache);
+  fields("first", total.first);
+  fields("second", total.second);
+  fields("time_ratio", total.time);
+  fields("processes", total.processes);
+  fields("verdict", total.verdict);
+  fields("processes_to_decide", total.processes_to_decide);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, RecordDifference>& difference) {
+  fields("name", difference.name);
+  fields("first", difference.first);
+  fields("second", difference.second);
+  fields("may_explain", difference.may_explain);
+}
+
+template <class Fields>
+void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& record) {
+  fields("title", record.title);
+  fields("alternatives", record.alternatives);
+  fields("margin", record.margin);
+  fields("processes_asked", record.processes_asked);
+  fields("differences", record.differences);
+  fields("totals", record.totals);
+  fields("comparisons", record.comparisons);
+  const auto known = [&](const auto& each) {
+    return each.alternative > 0 && each.alternative < record.alternatives.size();
+  };
+  fields.check(std::ranges::all_of(record.comparisons, known), "comparisons",
+               "numbers of alternatives that there are");
+  fields.check(std::ranges::all_of(record.totals, known), "totals", "numbers of alternatives that there are");
+  fields("notes", record.notes);
+  fields("lost_processes", record.lost_processes);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,182 @@
+// A measurement with its conditions, rounds and estimates, as it stands in a file.
+#pragma once
+
+#include <limits>
+
+#include "measure/run_record.hpp"
+#include "record/describe_device.hpp"
+#include "record/described.hpp"
+#include "record/words.hpp"
+
+namespace jitterscope {
+
+/// "unknown" where nothing is known of it, as of a callable's operands.
+template <class Fields>
+void describe_data(Fields& fields, Described<Fields, std::optional<DataKind>>& data) {
+  std::string word(data ? to_string(*data) : kUnknownData);
+  fields("data", word);
+  if constexpr (!Fields::kWrites) {
+    if (word == kUnknownData) {
+      data.reset();
+    } else {
+      fields("data", data);
+    }
+  }
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Conditions>& conditions) {
+  fields("cache", conditions.cache);
+  fields("load", conditions.load);
+  describe_data(fields, conditions.data);
+  fields("queue", conditions.queue);
+  fields("fresh_data", conditions.fresh_data);
+  fields("locked_clock_hertz", conditions.locked_clock);
+  fields("placement", conditions.placement);
+  fields("seed", conditions.seed);
+}
+
+/// Without an interval where there is none.
+template <class Fields>
+void describe(Fields& fields, Described<Fields, TimeEstimate>& time) {
+  const bool is_known = has_interval(time);
+  fields("median_seconds", time.median);
+  fields.where(is_known, "low_seconds", time.low);
+  fields.where(is_known, "high_seconds", time.high);
+  fields.derived("relative_precision", time.precision());
+  fields("rounds", time.rounds);
+  if constexpr (!Fields::kWrites) {
+    if (fields.has("low_seconds") && fields.has("high_seconds")) return;
+    // Of few rounds the ends are the median, as where they are estimated; of many, an interval of no width
+    // would say that the median is exact.
+    time.low = time.high = time.median;
+    if (has_interval(time)) time.low = time.high = Nanoseconds(std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Uncertainty>& uncertainty) {
+  fields("rounds_seconds", uncertainty.rounds);
+  fields("processes_seconds", uncertainty.processes);
+  fields("instrument_seconds", uncertainty.instrument);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ProcessVariation>& variation) {
+  fields("placed", variation.placed);
+  fields("fixed", variation.fixed);
+  fields("degrees_of_freedom", variation.degrees_of_freedom);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, InstrumentConstant>& constant) {
+  fields("value_seconds", constant.value);
+  fields("uncertainty_seconds", constant.uncertainty);
+  fields("grain_seconds", constant.grain);
+  fields("scatter_seconds", constant.scatter);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ClockEstimate>& clock) {
+  fields("median_hertz", clock.median);
+  fields("p5_hertz", clock.low);
+  fields("p95_hertz", clock.high);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, TimeAtReferenceClock>& at) {
+  fields("reference_hertz", at.reference);
+  fields("time_seconds", at.time);
+  fields("low_seconds", at.low);
+  fields("high_seconds", at.high);
+  fields("fixed_part_seconds", at.fixed_part);
+  fields("clock_share", at.clock_share);
+  fields("clock_share_error", at.clock_share_error);
+  fields("extrapolated", at.extrapolated);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Distribution>& launches) {
+  fields("values", launches.values);
+  const bool any = launches.values != 0;
+  fields.where(any, "minimum_seconds", launches.minimum);
+  fields.where(any, "p5_seconds", launches.p5);
+  fields.where(any, "p25_seconds", launches.p25);
+  fields.where(any, "median_seconds", launches.median);
+  fields.where(any, "p75_seconds", launches.p75);
+  fields.where(any, "p95_seconds", launches.p95);
+  fields.where(any, "maximum_seconds", launches.maximum);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Mode>& mode) {
+  fields("location_seconds", mode.location);
+  fields("weight", mode.weight);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Steadiness>& steadiness) {
+  fields("verdict", steadiness.verdict);
+  fields("watched_seconds", steadiness.watched);
+  fields("settled_after_seconds", steadiness.settled_after);
+  fields("settled_round", steadiness.settled_round);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Round>& round) {
+  constexpr std::int64_t kMostLaunches = 1'000'000'000;
+  fields("started_seconds", round.started);
+  fields("idle_before_seconds", round.idle_before);
+  fields("launches_per_value", round.launches_per_value);
+  fields.check(round.launches_per_value >= 1 && round.launches_per_value <= kMostLaunches,
+               "launches_per_value", "a number of launches, at least 1,");
+  fields("launch_seconds", round.launches);
+  fields("grain_seconds", round.grain);
+  fields.where(round.block != Round().block, "block", round.block);
+  fields.where(round.placement != 0, "placement", round.placement);
+  fields.where(round.process != 0, "process", round.process);
+  fields("clock_hertz", round.clock);
+  fields("sensors", round.sensors);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, SleepingClock>& clock) {
+  fields("woken_for_seconds", clock.woken_for);
+  fields("time_asleep_seconds", clock.time_asleep);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ProcessTime>& process) {
+  fields("median_seconds", process.median);
+  fields("clock_hertz", process.clock);
+  fields("cycles", process.cycles);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Measurement>& measurement) {
+  fields("conditions", measurement.conditions);
+  fields("instrument", measurement.instrument);
+  fields("constant", measurement.constant);
+  fields("time", measurement.time);
+  // Before there were two intervals, the one that there was is what is now repeatability.
+  if constexpr (!Fields::kWrites) measurement.repeatability = measurement.time;
+  fields.where(!measurement.processes.empty(), "processes", measurement.processes);
+  fields("repeatability", measurement.repeatability);
+  fields("uncertainty", measurement.uncertainty);
+  fields("process_variation", measurement.process_variation);
+  fields("is_placed_anew", measurement.is_placed_anew);
+  fields("sleeping_clock", measurement.sleeping_clock);
+  fields("clock", measurement.clock);
+  fields("at_reference_clock", measurement.at_reference_clock);
+  fields("cycles", measurement.cycles);
+  fields("launches", measurement.launches);
+  fields("modes", measurement.modes);
+  fields("steadiness", measurement.steadiness);
+  fields("stop_reason", measurement.stop_reason);
+  fields("precision_asked", measurement.precision_asked);
+  fields("reference_clock_asked_hertz", measurement.reference_clock_asked);
+  fields("duration_seconds", measurement.duration);
+  fields("rounds", measurement.rounds);
+}
+
+}  // namespace jitterscope

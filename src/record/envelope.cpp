@@ -1,0 +1,85 @@
+#include "record/envelope.hpp"
+
+#include <fmt/format.h>
+
+#include "jitterscope/version.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::string word_of(const Json& document, const char* key) {
+  const auto found = document.find(key);
+  return found != document.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::int64_t version_of(const Json& document) {
+  const auto found = document.find("version");
+  return found != document.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+UsageError not_readable(const std::string& name, const std::string& reason) {
+  return UsageError(fmt::format("{}: {}", name, reason));
+}
+
+// What earlier programs wrote: each command had a format of its own.
+std::string command_of_version_1(const std::string& format) {
+  constexpr std::string_view kPrefix = "jitterscope-";
+  for (const std::string_view command :
+       {"run", "methods", "engines", "selftest", "verify-pytorch", "doctor"}) {
+    if (format == std::string(kPrefix) + std::string(command)) return std::string(command);
+  }
+  return {};
+}
+
+}  // namespace
+
+Json parse_document(std::string_view text, const std::string& name) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    throw not_readable(name, "the file is empty; name one that jitterscope wrote by --json");
+  }
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    if (error.byte > text.size()) {
+      throw not_readable(name,
+                         "the file ends in the middle of a record; take a whole copy, or write it anew");
+    }
+    throw not_readable(name,
+                       fmt::format("this is no JSON from byte {} on; name a file that jitterscope wrote "
+                                   "by --json",
+                                   error.byte));
+  } catch (const Json::out_of_range&) {
+    throw not_readable(name, "a number in it is larger than any that jitterscope writes");
+  }
+}
+
+void check_version(const Json& document, const std::string& name) {
+  const std::int64_t number = version_of(document);
+  if (number < 1 || number > kRecordVersion) {
+    throw not_readable(name, fmt::format("this is a record of version {}, and jitterscope {} reads up to {}; "
+                                         "take the program that wrote it, or a newer one",
+                                         number, version(), kRecordVersion));
+  }
+}
+
+std::string command_of(const Json& document, const std::string& name) {
+  const std::string format = document.is_object() ? word_of(document, "format") : std::string();
+  std::string old = command_of_version_1(format);
+  if (format != kRecordFormat && old.empty()) {
+    throw not_readable(name,
+                       fmt::format("this is no record of jitterscope{}; name a file that a command wrote "
+                                   "by --json",
+                                   format.empty() ? "" : " but a '" + format + "'"));
+  }
+  check_version(document, name);
+  if (old.empty()) return word_of(document, "command");
+  if (old != "run") {
+    throw not_readable(name,
+                       fmt::format("this is a record of version 1, which only that of `jitterscope run` "
+                                   "can be read of; run `jitterscope {}` again",
+                                   old));
+  }
+  return old;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,132 @@
+#include "record/run_summary.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/names.hpp"
+#include "jitterscope/operation.hpp"
+#include "measure/achieved_rate.hpp"
+#include "record/numbers.hpp"
+#include "record/words.hpp"
+
+namespace jitterscope {
+namespace {
+
+// "64" is a number; "2x1" and "f16" are words.
+Json value_json(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
+  if (error == std::errc() && end == text.end()) return number;
+  return std::string(text);
+}
+
+const OperationHelp* help_of(std::string_view kind) {
+  const auto& all = operation_help();
+  const auto found = std::ranges::find(all, kind, &OperationHelp::kind);
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Some defaults are the value of another parameter, as w is that of hw.
+bool names_parameter(const OperationHelp& help, const std::string& value) {
+  return std::ranges::find(help.parameters, value, &ParameterHelp::name) != help.parameters.end();
+}
+
+void put_conditions(Json& row, const Measurement& measurement) {
+  const Conditions& conditions = measurement.conditions;
+  row["cache"] = to_string(conditions.cache);
+  row["load"] = to_string(conditions.load);
+  row["data"] = data_word(conditions);
+  row["fresh_data"] = conditions.fresh_data;
+  row["queue"] = to_string(conditions.queue);
+  row["instrument"] = to_string(measurement.instrument);
+}
+
+void put_rates(Json& row, const Result& result, Nanoseconds time, const Ceilings& ceilings) {
+  const std::optional<AchievedRate> rate = achieved_rate(result, time, ceilings);
+  if (!rate) return;
+  const double seconds = to_seconds(time);
+  if (result.flops > 0) put(row, "flops_per_second", six_digits(result.flops / seconds));
+  if (result.bytes.value() > 0) {
+    put(row, "bytes_per_second", six_digits(static_cast<double>(result.bytes.value()) / seconds));
+  }
+  row["bound_by"] = rate->compute_bound ? "compute" : "memory";
+  if (rate->ceiling_share) put(row, "ceiling_share", six_digits(*rate->ceiling_share));
+}
+
+void put_time(Json& row, const Measurement& measurement) {
+  const TimeEstimate& time = measurement.time;
+  put(row, "median_seconds", time.median);
+  if (has_interval(time)) {
+    put(row, "low_seconds", time.low);
+    put(row, "high_seconds", time.high);
+    put(row, "relative_precision", six_digits(time.precision()));
+  }
+  put(row, "instrument_error_seconds", six_digits(in_seconds(instrument_error(measurement))));
+  row["rounds"] = time.rounds;
+  row["settled"] = has_settled(measurement);
+  if (measurement.clock) put(row, "clock_hertz", measurement.clock->median);
+  put(row, "cycles", measurement.cycles);
+}
+
+Json operation_row(const RunRecord& record, const RunEntry& entry) {
+  const Result& result = entry.result;
+  Json row = Json::object();
+  put(row, "operation", to_string(result.subject));
+  put(row, "layer", joined(entry.layers, ";"));
+  row["calls"] = entry.count;
+  const Json parameters = parameters_json(result.subject);
+  for (const auto& [name, value] : parameters.items()) row[name] = value;
+  put(row, "device", record.device.name);
+  put(row, "provider", result.provider);
+  put(row, "algorithm", result.algorithm);
+  row["stand_in"] = result.stand_in;
+  return row;
+}
+
+}  // namespace
+
+Json parameters_json(const Subject& subject) {
+  Json parameters = Json::object();
+  const Operation* operation = operation_of(subject);
+  if (operation == nullptr || std::holds_alternative<Aten>(operation->parameters())) return parameters;
+  const OperationHelp* help = help_of(operation->kind());
+  if (help == nullptr) return parameters;
+  const std::string text = operation->text();
+  std::string_view rest = std::string_view(text).substr(help->kind.size() + 1);
+  while (!rest.empty()) {
+    const std::string_view item = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    const std::size_t equals = item.find('=');
+    parameters[std::string(item.substr(0, equals))] = value_json(item.substr(equals + 1));
+  }
+  for (const ParameterHelp& parameter : help->parameters) {
+    const std::string& usual = parameter.default_value;
+    if (usual.empty() || names_parameter(*help, usual) || parameters.contains(parameter.name)) continue;
+    parameters[parameter.name] = value_json(usual);
+  }
+  return parameters;
+}
+
+Json run_summary_json(const RunRecord& record) {
+  Json rows = Json::array();
+  for (const RunEntry& entry : record.entries) {
+    const Result& result = entry.result;
+    const Json operation = operation_row(record, entry);
+    for (const Measurement& measurement : result.measurements) {
+      Json row = operation;
+      put_conditions(row, measurement);
+      put_time(row, measurement);
+      put_rates(row, result, measurement.time.median, record.ceilings);
+      rows.push_back(std::move(row));
+    }
+    if (!result.measurements.empty()) continue;
+    Json row = operation;
+    put(row, "failure", result.failure);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace jitterscope

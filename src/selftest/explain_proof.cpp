@@ -1,0 +1,178 @@
+// How often a study of causes is right: on GPUs where nothing that it tries moves the time, and on GPUs where
+// something does.
+#include "selftest/explain_proof.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "device/virtual/virtual_device.hpp"
+#include "physics/preset.hpp"
+#include "selftest/frequency.hpp"
+#include "selftest/proofs.hpp"
+#include "selftest/sample.hpp"
+#include "selftest/scenes.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::selftest {
+namespace {
+
+using explain::Explanation;
+using explain::FactorResult;
+using explain::FactorVerdict;
+using physics::Mechanism;
+
+physics::Parameters without(physics::Parameters gpu, std::initializer_list<Mechanism> mechanisms) {
+  for (const Mechanism mechanism : mechanisms) gpu = gpu.without(mechanism);
+  return gpu;
+}
+
+// What the factors switch, off: they do nothing then to a launch that is long against the host's time.
+physics::Parameters without_causes(const std::string& preset) {
+  return without(physics::find_preset(preset),
+                 {Mechanism::instrument, Mechanism::host_gaps, Mechanism::cache, Mechanism::dirty_lines,
+                  Mechanism::idle_ramp, Mechanism::power_cap, Mechanism::peak_power, Mechanism::thermal});
+}
+
+// Times that wander, with nobody to blame.
+physics::Parameters wandering() {
+  physics::Parameters gpu = without_causes("h200");
+  gpu.noise.sd = 0.01;
+  gpu.noise.correlation = 0.9;
+  gpu.noise.spike_probability = 0.01;
+  gpu.noise.spike_mean = 0.1;
+  gpu.noise.drift = 0.02;
+  gpu.noise.drift_time = seconds(20);
+  gpu.noise.period_amplitude = 0.01;
+  gpu.noise.period = milliseconds(60);  // about that of the rounds
+  gpu.clock_states = {
+      .depth = 0.02, .mean_dwell_high = milliseconds(500), .mean_dwell_low = milliseconds(300)};
+  return gpu;
+}
+
+std::vector<Explanation> studies_of(ProofContext& context, const StudiedScene& scene,
+                                    const ExplainPlan& plan) {
+  std::vector<Explanation> studies;
+  for (std::size_t i = 0; i < plan.studies; ++i) {
+    context.begin_step(i, plan.studies, scene.name);
+    const std::uint64_t seed = trial_seed(context.seed(), scene.name, i);
+    const auto device = virtual_gpu::make_virtual_device(scene.gpu, seed);
+    Session session(*device);
+    explain::ExplainOptions options{.factors = scene.factors, .time_limit = plan.time_limit, .seed = seed};
+    studies.push_back(explain::explain(session, scene.operation, options));
+  }
+  return studies;
+}
+
+ProofLine false_causes_line(ProofContext& context, const StudiedScene& scene, const ExplainPlan& plan) {
+  Frequency wrong;
+  for (const Explanation& study : studies_of(context, scene, plan)) {
+    wrong.add(std::ranges::any_of(
+        study.factors, [](const FactorResult& factor) { return factor.verdict == FactorVerdict::cause; }));
+  }
+  return at_most_line(
+      "studies that name a false cause, " + scene.name, wrong, 0.05,
+      fmt::format("{} factors, {:.0f} s each", scene.factors.size(), to_seconds(plan.time_limit)));
+}
+
+// By factor and dose, logarithms of the ratio and its interval.
+struct SeenEffect {
+  double value, low, high;
+};
+using SeenEffects = std::map<std::pair<std::string, std::string>, std::vector<SeenEffect>>;
+
+SeenEffects effects_of(const std::vector<Explanation>& studies) {
+  SeenEffects seen;
+  for (const Explanation& study : studies) {
+    for (const FactorResult& factor : study.factors) {
+      for (const explain::DoseEffect& dose : factor.doses) {
+        seen[{factor.id, dose.dose}].push_back(
+            {std::log(dose.time.ratio), std::log(dose.time.low), std::log(dose.time.high)});
+      }
+    }
+  }
+  return seen;
+}
+
+double mean_of(const std::vector<SeenEffect>& effects) {
+  std::vector<double> values;
+  for (const SeenEffect& effect : effects) values.push_back(effect.value);
+  return statistics::mean_interval(values).mean;
+}
+
+// Of each factor its largest true effect, the largest factor first.
+std::vector<std::pair<std::string, double>> true_causes(const SeenEffects& seen) {
+  std::map<std::string, double> largest;
+  for (const auto& [name, effects] : seen) {
+    largest[name.first] = std::max(largest[name.first], std::abs(mean_of(effects)));
+  }
+  std::vector<std::pair<std::string, double>> sorted(largest.begin(), largest.end());
+  std::ranges::sort(sorted, std::greater(), &std::pair<std::string, double>::second);
+  return sorted;
+}
+
+std::vector<ProofLine> causes_lines(ProofContext& context, const StudiedScene& scene,
+                                    const ExplainPlan& plan) {
+  const std::vector<Explanation> studies = studies_of(context, scene, plan);
+  const SeenEffects seen = effects_of(studies);
+  Frequency held, named;
+  for (const auto& [name, effects] : seen) {
+    const double truth = mean_of(effects);
+    for (const SeenEffect& effect : effects) held.add(effect.low <= truth && truth <= effect.high);
+  }
+  std::vector<ProofLine> lines = {
+      coverage_line("interval of an effect, " + scene.name, held, 0.93, 0.97,
+                    fmt::format("holds the mean over {} studies, {} doses", studies.size(), seen.size()))};
+  const auto causes = true_causes(seen);
+  constexpr double kClear = 1.5;
+  if (causes.size() > 1 && causes[0].second > kClear * causes[1].second) {
+    for (const Explanation& study : studies) {
+      named.add(study.factors.front().id == causes[0].first &&
+                study.factors.front().verdict == FactorVerdict::cause);
+    }
+    lines.push_back(
+        at_least_line("largest cause named first, " + scene.name, named, 0.90, true,
+                      fmt::format("{}, {:+.1f} %", causes[0].first, std::expm1(causes[0].second) * 100.0)));
+  }
+  return lines;
+}
+
+}  // namespace
+
+ExplainPlan explain_plan(bool quick) {
+  const std::vector<std::string> all = {"load",  "idle",       "cache", "traffic",
+                                        "queue", "host_delay", "data",  "instrument"};
+  return {
+      .without_cause = {{"steady", without_causes("h200"), long_convolution(), all},
+                        {"wandering", wandering(), long_convolution(), all}},
+      .with_causes = {{"a clock that sleeps",
+                       physics::find_preset("laptop"),
+                       long_convolution(),
+                       {"idle", "data", "queue"}},
+                      {"evicted operands",
+                       physics::find_preset("h200"),
+                       Operation(Elementwise{.kind = ElementwiseKind::add, .count = 4 << 20}),
+                       {"cache", "idle", "data"}},
+                      {"power", physics::find_preset("h200"), large_product(), {"data", "idle", "queue"}}},
+      .studies = quick ? std::size_t{20} : std::size_t{400},
+      .time_limit = seconds(30)};
+}
+
+std::vector<ProofLine> prove_explain(ProofContext& context, const ExplainPlan& plan) {
+  std::vector<ProofLine> lines;
+  for (const StudiedScene& scene : plan.without_cause) {
+    lines.push_back(false_causes_line(context, scene, plan));
+  }
+  for (const StudiedScene& scene : plan.with_causes) {
+    for (ProofLine& line : causes_lines(context, scene, plan)) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<ProofLine> prove_explain(ProofContext& context) {
+  return prove_explain(context, explain_plan(context.quick()));
+}
+
+}  // namespace jitterscope::selftest

@@ -1,0 +1,105 @@
+#include "statistics/effect.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <numeric>
+
+namespace jitterscope::statistics {
+namespace {
+
+double standard_error(std::span<const double> values) {
+  return values.size() < 2 ? 0.0 : standard_deviation(values) / std::sqrt(static_cast<double>(values.size()));
+}
+
+double two_sided_p(double value, double error, double degrees_of_freedom) {
+  if (!(error > 0.0)) return value == 0.0 ? 1.0 : 0.0;
+  const boost::math::students_t distribution(degrees_of_freedom);
+  return 2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(value) / error));
+}
+
+}  // namespace
+
+double hodges_lehmann(std::span<const double> values) {
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t k = i; k < values.size(); ++k) means.push_back((values[i] + values[k]) / 2.0);
+  }
+  return median(means);
+}
+
+std::optional<Effect> effect_over_processes(std::span<const std::vector<double>> ratios) {
+  std::vector<double> values, errors_squared;
+  std::span<const double> only;
+  for (const std::vector<double>& blocks : ratios) {
+    if (blocks.empty()) continue;
+    only = blocks;
+    values.push_back(hodges_lehmann(blocks));
+    const double error = standard_error(blocks);
+    errors_squared.push_back(error * error);
+  }
+  if (values.empty() || (values.size() == 1 && only.size() < 2)) return std::nullopt;
+  Effect effect;
+  effect.processes = static_cast<std::int64_t>(values.size());
+  effect.within = std::sqrt(std::accumulate(errors_squared.begin(), errors_squared.end(), 0.0) /
+                            static_cast<double>(values.size()));
+  const bool is_one_process = values.size() == 1;
+  const std::span<const double> sample = is_one_process ? only : std::span<const double>(values);
+  const MeanInterval mean = mean_interval(sample);
+  effect.value = is_one_process ? values.front() : mean.mean;
+  const double half = (mean.interval.high - mean.interval.low) / 2.0;
+  effect.interval = {effect.value - half, effect.value + half};
+  effect.p_value =
+      two_sided_p(effect.value, standard_error(sample), static_cast<double>(sample.size()) - 1.0);
+  if (!is_one_process) {
+    const double spread = standard_deviation(values);
+    effect.between = std::sqrt(std::max(0.0, spread * spread - effect.within * effect.within));
+  }
+  return effect;
+}
+
+std::string_view to_string(EffectVerdict verdict) {
+  switch (verdict) {
+    case EffectVerdict::faster: return "faster";
+    case EffectVerdict::slower: return "slower";
+    case EffectVerdict::same: return "same";
+    case EffectVerdict::undecided: return "undecided";
+  }
+  return "undecided";
+}
+
+EffectVerdict verdict_on(const Effect& effect, double margin, bool is_shown) {
+  const double limit = std::log1p(margin);
+  if (-limit <= effect.interval.low && effect.interval.high <= limit) return EffectVerdict::same;
+  if (!is_shown) return EffectVerdict::undecided;
+  return effect.value < 0.0 ? EffectVerdict::faster : EffectVerdict::slower;
+}
+
+std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin) {
+  constexpr std::int64_t kMost = 1000;
+  if (effect.processes < 2) return std::nullopt;
+  const auto seen = static_cast<double>(effect.processes);
+  const double half = (effect.interval.high - effect.interval.low) / 2.0;
+  const double spread = half * std::sqrt(seen) / student_critical(0.95, seen - 1.0);
+  const double distance = std::max(std::abs(effect.value), std::log1p(margin) - std::abs(effect.value));
+  for (std::int64_t count = effect.processes + 1; count <= kMost; ++count) {
+    const auto n = static_cast<double>(count);
+    if (student_critical(0.95, n - 1.0) * spread / std::sqrt(n) < distance) return count;
+  }
+  return std::nullopt;
+}
+
+std::vector<bool> holm_rejects(std::span<const double> p_values, double alpha) {
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](std::size_t i) { return p_values[i]; });
+  std::vector<bool> rejected(p_values.size(), false);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (p_values[order[i]] > alpha / static_cast<double>(order.size() - i)) break;
+    rejected[order[i]] = true;
+  }
+  return rejected;
+}
+
+}  // namespace jitterscope::statistics

@@ -1,0 +1,151 @@
+#include "worker/fresh_processes.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "base/quantity_text.hpp"
+#include "base/random.hpp"
+#include "base/subprocess.hpp"
+#include "jitterscope/error.hpp"
+#include "record/record.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::string ending_of(const SubprocessOutcome& outcome, Nanoseconds limit) {
+  if (outcome.timed_out) return fmt::format("was not done after {} and was ended", duration_text(limit));
+  if (outcome.signal != 0) {
+    const bool by_kernel = outcome.signal == SIGKILL;
+    return fmt::format("was ended by a signal ({}){}", strsignal(outcome.signal),
+                       by_kernel ? ", perhaps for want of memory" : "");
+  }
+  return fmt::format("ended with exit code {}", outcome.exit_code);
+}
+
+// Its last words: an error that it could not hand over stands there.
+std::string last_line(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  const auto place = text.rfind('\n');
+  return std::string(place == std::string_view::npos ? text : text.substr(place + 1));
+}
+
+std::string while_doing(const SubprocessOutcome& outcome) {
+  const std::string words = last_line(outcome.errors);
+  return words.empty() ? "" : fmt::format(" (while: {})", words);
+}
+
+WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int64_t process) {
+  const std::uint64_t seeds_apart = 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(process);
+  // A whole number that every reader of JSON holds.
+  const std::uint64_t seed = Random(shared_options(plan).seed + seeds_apart).next() >> 11;
+  WorkerPlan own{.device = device, .device_seed = seed, .parent = ::getpid(), .plan = plan};
+  own.plan.ceilings = plan.ceilings && process == 0;
+  for (std::vector<Trial>& group : own.plan.groups) {
+    for (Trial& trial : group) trial.options.seed = seed;
+  }
+  return own;
+}
+
+class ProcessRunner {
+ public:
+  ProcessRunner(const std::string& device, const Plan& plan, const FreshProcesses& processes)
+      : device_(device),
+        plan_(plan),
+        processes_(processes),
+        limit_(processes.time_limit.value_or(time_limit_of(plan))) {}
+
+  ProcessRecords run() {
+    constexpr std::size_t kHopeless = 2;
+    for (std::int64_t process = 0; process < processes_.count; ++process) {
+      try {
+        run_one(process);
+      } catch (const InterruptedError&) {
+        found_.interrupted = true;
+        return std::move(found_);
+      }
+      if (found_.records.empty() && found_.lost.size() >= kHopeless) break;
+    }
+    if (found_.records.empty()) throw FailedError(found_.lost.front());
+    return std::move(found_);
+  }
+
+ private:
+  void run_one(std::int64_t process) {
+    const auto number = static_cast<std::size_t>(process) + 1;
+    if (processes_.progress) processes_.progress("starting", number);
+    const SubprocessLimits limits{.interrupted = processes_.interrupted,
+                                  .time_limit = limit_,
+                                  .input = write_plan(plan_of_process(device_, plan_, process)),
+                                  .error_line = [&](std::string_view line) {
+                                    if (processes_.progress) processes_.progress(std::string(line), number);
+                                  }};
+    const SubprocessOutcome outcome = run_subprocess({processes_.executable, "worker"}, limits);
+    try {
+      // What it wrote once it was told to end is the record of an interruption that nobody asked for.
+      if (outcome.timed_out) return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
+      rethrow_written_error(outcome.output);
+      if (outcome.exit_code != 0) return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
+      found_.records.push_back(read_run_record(outcome.output, "its output"));
+    } catch (const FailedError& error) {
+      lose(number, fmt::format("failed: {}", error.what()));
+    } catch (const MissingError& error) {
+      if (found_.records.empty()) throw;
+      lose(number, fmt::format("failed: {}", error.what()));
+    } catch (const UsageError& error) {
+      // Of its plan, or of what it wrote: only the first is every process's, and then the first one has it.
+      if (outcome.exit_code != 0 && found_.records.empty()) throw;
+      lose(number, fmt::format("wrote no record that can be read ({})", error.what()));
+    }
+  }
+
+  void lose(std::size_t number, const std::string& reason) {
+    found_.lost.push_back(fmt::format("process {} {}", number, reason));
+  }
+
+  const std::string& device_;
+  const Plan& plan_;
+  const FreshProcesses& processes_;
+  Nanoseconds limit_;
+  ProcessRecords found_;
+};
+
+}  // namespace
+
+Nanoseconds time_limit_of(const Plan& plan) {
+  constexpr Nanoseconds kStart = seconds(120), kPreparation = seconds(20), kLaunch = milliseconds(10);
+  constexpr double kMargin = 4.0;
+  Nanoseconds limit = kStart;
+  for (const std::vector<Trial>& group : plan.groups) {
+    for (const Trial& trial : group) {
+      const MeasureOptions& options = trial.options;
+      limit += kPreparation + options.time_limit * kMargin;
+      limit += options.sustained_time_limit * (kMargin * static_cast<double>(options.caches.size()));
+      for (const std::int64_t count : options.iterations) limit += kLaunch * static_cast<double>(count);
+    }
+  }
+  return limit;
+}
+
+ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
+                                      const FreshProcesses& processes) {
+  return ProcessRunner(device, plan, processes).run();
+}
+
+Result measure_in_fresh_process(const std::string& executable, const std::string& device, const Trial& trial,
+                                const std::function<bool()>& interrupted) {
+  Plan plan;
+  plan.groups = {{trial}};
+  plan.ceilings = false;
+  ProcessRecords found = run_in_fresh_processes(
+      device, plan, {.executable = executable, .count = 1, .interrupted = interrupted});
+  if (found.interrupted || found.records.front().entries.empty()) throw InterruptedError();
+  Result result = std::move(found.records.front().entries.front().result);
+  if (!result.failure.empty()) throw FailedError(result.failure);
+  if (result.measurements.empty()) throw InterruptedError();
+  return result;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,44 @@
+// The same plan in several fresh processes, one after the other.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/worker_plan.hpp"
+
+namespace jitterscope {
+
+struct FreshProcesses {
+  std::string executable;  ///< of this program: `EXECUTABLE worker` carries a plan out
+  std::int64_t count = 8;
+  std::function<bool()> interrupted = {};
+  /// Called with what a process does now and its number, from 1.
+  std::function<void(const std::string& stage, std::size_t process)> progress = {};
+  /// Of each process: one that is not done then is ended. Nothing: as time_limit_of says.
+  std::optional<Nanoseconds> time_limit = {};
+};
+
+struct ProcessRecords {
+  std::vector<RunRecord> records;  ///< of the processes that ended well, in their order
+  std::vector<std::string> lost;   ///< why each of the others gave nothing
+  bool interrupted = false;        ///< by the user: the others were not started
+};
+
+/// Far more than a plan takes that does not hang: its limits, and allowances for preparing.
+Nanoseconds time_limit_of(const Plan& plan);
+
+/// Each process draws idles, orders and placements of its own, and a simulated device is another instance;
+/// all follow from the seed of the plan. Ceilings are measured by the first alone. Throws the error of a
+/// process where it would be every one's (usage, a missing library), and FailedError where two in a row gave
+/// nothing before any gave something.
+ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
+                                      const FreshProcesses& processes);
+
+/// One trial, not compared, in a process of its own. Throws FailedError with what went wrong there,
+/// InterruptedError.
+Result measure_in_fresh_process(const std::string& executable, const std::string& device, const Trial& trial,
+                                const std::function<bool()>& interrupted);
+
+}  // namespace jitterscope

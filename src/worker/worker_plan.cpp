@@ -1,0 +1,119 @@
+#include "worker/worker_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "jitterscope/error.hpp"
+#include "record/describe_measurement.hpp"
+#include "record/describe_run.hpp"
+#include "record/envelope.hpp"
+#include "record/values.hpp"
+
+namespace jitterscope {
+
+inline Trial blank(std::type_identity<Trial>) { return {Operation(Elementwise{}), {}}; }
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Trial>& trial) {
+  fields.require("operation");
+  fields("operation", trial.operation);
+  fields("options", trial.options);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
+  fields.require("device");
+  fields("device", plan.device);
+  fields("device_seed", plan.device_seed);
+  fields("parent", plan.parent);
+  fields.require("groups");
+  fields("groups", plan.plan.groups);
+  fields("verify", plan.plan.verify);
+  fields("ceilings", plan.plan.ceilings);
+}
+
+namespace {
+
+constexpr std::string_view kPlanFormat = "jitterscope-plan", kErrorFormat = "jitterscope-error";
+constexpr std::int64_t kPlanVersion = 1;
+const std::string kPlanName = "plan";
+
+struct WrittenError {
+  ExitCode exit_code = ExitCode::failed;
+  std::string message;
+};
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, WrittenError>& error) {
+  fields("exit_code", error.exit_code);
+  fields("message", error.message);
+}
+
+bool has_format(const Json& document, std::string_view format) {
+  if (!document.is_object()) return false;
+  const auto found = document.find("format");
+  return found != document.end() && found->is_string() && found->get<std::string>() == format;
+}
+
+// Before anything else is read: of another program's plan the rest means nothing.
+void check_envelope(const Json& document) {
+  if (!has_format(document, kPlanFormat)) {
+    throw UsageError(
+        fmt::format("plan: its format is not {}; `run --processes` and `compare` make plans", kPlanFormat));
+  }
+  const auto version = document.find("version");
+  if (version == document.end() || !version->is_number_integer() ||
+      version->get<std::int64_t>() != kPlanVersion) {
+    throw UsageError(
+        fmt::format("plan: of another version than {}: parent and worker must be one program", kPlanVersion));
+  }
+}
+
+void check_plan(const WorkerPlan& plan) {
+  if (plan.plan.groups.empty()) throw UsageError("plan: groups is empty: there is nothing to time");
+  for (const std::vector<Trial>& group : plan.plan.groups) {
+    if (group.empty()) throw UsageError("plan: a group has no trial");
+    for (const Trial& trial : group) {
+      const bool alike = trial.options.caches.size() == group.front().options.caches.size() &&
+                         trial.options.loads == plan.plan.groups.front().front().options.loads;
+      if (!alike) throw UsageError("plan: trials of a group have different numbers of cache states or loads");
+    }
+  }
+}
+
+}  // namespace
+
+std::string write_plan(const WorkerPlan& plan) {
+  Json document = {{"format", kPlanFormat}, {"version", kPlanVersion}};
+  document.update(write_value(plan));
+  return document.dump();
+}
+
+WorkerPlan read_plan(std::string_view text) {
+  const Json document = parse_document(text, kPlanName);
+  check_envelope(document);
+  auto plan = read_value<WorkerPlan>(document, kPlanName);
+  check_plan(plan);
+  return plan;
+}
+
+std::string write_error(const Error& error) {
+  Json document = {{"format", kErrorFormat}};
+  document.update(write_value(WrittenError{error.exit_code(), error.what()}));
+  return document.dump() + '\n';
+}
+
+void rethrow_written_error(std::string_view text) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (!has_format(document, kErrorFormat)) return;
+  const auto error = read_value<WrittenError>(document, "error");
+  switch (error.exit_code) {
+    case ExitCode::usage: throw UsageError(error.message);
+    case ExitCode::missing: throw MissingError(error.message);
+    case ExitCode::interrupted: throw InterruptedError();
+    default: throw FailedError(error.message);
+  }
+}
+
+}  // namespace jitterscope

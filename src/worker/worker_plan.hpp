@@ -1,0 +1,31 @@
+// A plan as one process hands it to another, and what comes back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "experiment/plan.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+
+/// {"format": "jitterscope-plan", "version": 1, …}: what the process is to open and to time. Of the plan,
+/// groups, verify and ceilings; listeners are the process's own.
+struct WorkerPlan {
+  std::string device;  ///< as open_device takes it
+  std::uint64_t device_seed = 1;
+  std::int64_t parent = 0;  ///< process that waits for the record; 0: none that is known
+  Plan plan;
+};
+
+std::string write_plan(const WorkerPlan& plan);
+/// Throws UsageError, which names the place in the plan, where it is damaged, empty or of a newer version.
+WorkerPlan read_plan(std::string_view text);
+
+/// An error as one process hands it to another; the other throws it anew from what it read.
+std::string write_error(const Error& error);
+/// Does nothing where the text is no such error.
+void rethrow_written_error(std::string_view text);
+
+}  // namespace jitterscope

@@ -1,0 +1,134 @@
+// `compare` of two files that `run` wrote.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::run_tool;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RecordFiles : public testing::Test {
+ protected:
+  RecordFiles() { std::filesystem::create_directories(folder_); }
+  ~RecordFiles() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  std::string measured(const std::string& name, const std::string& arguments) const {
+    const Outcome outcome =
+        run_tool("run " + arguments + " --json " + file(name) +
+                 " --device virtual:h200 --cache warm --load burst --min-rounds 10 --time-limit "
+                 "0.5 --no-ceilings");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return file(name);
+  }
+  std::string written(const std::string& name, const std::string& text) const {
+    std::ofstream(file(name)) << text;
+    return file(name);
+  }
+  static std::string text_of(const std::string& path) {
+    std::ifstream stream(path);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  static std::string refusal(const std::string& arguments) {
+    const Outcome outcome = run_tool("compare " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
+    return outcome.errors;
+  }
+
+ private:
+  std::string folder_ = testing::TempDir() + "jitterscope_records_" + std::to_string(::getpid());
+};
+
+TEST_F(RecordFiles, AreComparedAfterWhatTheyDifferIn) {
+  const std::string monday = measured("monday.json", "spin:ns=10000"),
+                    tuesday = measured("tuesday.json", "spin:ns=10000 --seed 2"),
+                    slow = measured("slow.json", "spin:ns=12000");
+  const Outcome same = run_tool("compare " + monday + " " + tuesday);
+  EXPECT_EQ(same.exit_code, 0) << same.errors;
+  EXPECT_THAT(same.output, testing::StartsWith("What differs between the records:"));
+  EXPECT_THAT(same.output, HasSubstr("- seed: 1, then 2"));
+  EXPECT_THAT(same.output, HasSubstr("takes the same time as"));
+  const Outcome slower = run_tool("compare " + monday + " " + slow + " --fail-if slower");
+  EXPECT_EQ(slower.exit_code, 1);
+  EXPECT_THAT(slower.output, AllOf(HasSubstr("is slower than"), HasSubstr("- operation: ")));
+  const Outcome as_json = run_tool("compare " + monday + " " + slow + " --json -");
+  EXPECT_EQ(test::validate_json(as_json.output), 0);
+  EXPECT_EQ(json::parse(as_json.output).at("differences").size(), 1u);
+}
+
+TEST_F(RecordFiles, OfProcessesToo) {
+  const std::string first = measured("first.json", "spin:ns=10000 --processes 3"),
+                    second = measured("second.json", "spin:ns=10300 --processes 3 --seed 2");
+  const Outcome outcome = run_tool("compare " + first + " " + second + " --fail-if slower");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output << outcome.errors;
+}
+
+TEST_F(RecordFiles, OfNetworksHaveATotal) {
+  const std::string network = "resnet18:direction=fprop --only layer1";
+  const std::string first = measured("first.json", network),
+                    second = measured("second.json", network + " --seed 2");
+  const Outcome outcome = run_tool("compare " + first + " " + second);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr(" All layers: "), HasSubstr("| layer1.0.conv1")));
+}
+
+TEST_F(RecordFiles, DamagedOrForeignOnesAreRefusedByName) {
+  const std::string good = measured("good.json", "spin:ns=10000");
+  const std::string text = text_of(good);
+  const std::string half = written("half.json", text.substr(0, text.size() / 2));
+  EXPECT_THAT(refusal(good + " " + half),
+              AllOf(HasSubstr(half), HasSubstr("ends in the middle of a record")));
+  json newer = json::parse(text);
+  newer["version"] = 99;
+  EXPECT_THAT(refusal(written("newer.json", newer.dump()) + " " + good),
+              AllOf(HasSubstr("newer.json"), HasSubstr("version 99")));
+  EXPECT_THAT(refusal(good + " " + written("other.json", R"({"traceEvents": []})")),
+              AllOf(HasSubstr("other.json"), HasSubstr("this is no record of jitterscope")));
+  json doctor = json::parse(text);
+  doctor["command"] = "doctor";
+  EXPECT_THAT(refusal(good + " " + written("doctor.json", doctor.dump())),
+              AllOf(HasSubstr("doctor.json"), HasSubstr("`jitterscope doctor` wrote this")));
+  EXPECT_THAT(refusal(good + " " + written("empty.json", "")), HasSubstr("the file is empty"));
+  json changed = json::parse(text);
+  changed["results"][0]["measurements"][0]["time"]["median_seconds"] = "fast";
+  EXPECT_THAT(refusal(good + " " + written("changed.json", changed.dump())),
+              AllOf(HasSubstr("changed.json"), HasSubstr("median_seconds")));
+}
+
+TEST_F(RecordFiles, AreComparedWithRecordsOnly) {
+  const std::string record = measured("record.json", "spin:ns=10000");
+  for (const std::string& arguments : {record + " spin:ns=10000", "spin:ns=10000 " + record}) {
+    EXPECT_THAT(refusal(arguments),
+                HasSubstr(record + " is a record, and spin:ns=10000 is no file: a record is "
+                                   "compared with a record"));
+  }
+  EXPECT_THAT(refusal(record + " " + record + " " + record), HasSubstr("name two files"));
+  EXPECT_THAT(refusal(record), HasSubstr("name two files"));
+  EXPECT_THAT(refusal(record + " " + record + " --vary dtype=f32,f16"),
+              HasSubstr("what is recorded cannot be varied any more"));
+  EXPECT_THAT(refusal(record + " nowhere.json"), HasSubstr("nowhere.json"));
+}
+
+TEST_F(RecordFiles, WithNothingInCommonSayWhatTheyHave) {
+  const std::string two = measured("two.json", "spin:ns=10000,20000"),
+                    one = measured("one.json", "add:count=64Ki");
+  EXPECT_THAT(refusal(two + " " + one),
+              AllOf(HasSubstr("no operation in common"), HasSubstr("spin:ns=10000 and 1 more"),
+                    HasSubstr("add:count=65536")));
+}
+
+}  // namespace
+}  // namespace jitterscope

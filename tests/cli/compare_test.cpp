@@ -1,0 +1,154 @@
+// `compare` on a simulated GPU and on this CPU.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using nlohmann::json;
+using test::on_one_line;
+using test::Outcome;
+using test::run_tool;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kOnVirtual = " --device virtual:h200 --processes 3 --time-limit 0.2 --min-rounds 6";
+
+json comparison_of(const std::string& arguments) {
+  const Outcome outcome = run_tool("compare " + arguments + kOnVirtual + " --json -");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(outcome.output), 0) << arguments;
+  return json::parse(outcome.output);
+}
+
+std::vector<std::string> verdicts_of(const json& document) {
+  std::vector<std::string> verdicts;
+  for (const json& comparison : document.at("comparisons")) verdicts.push_back(comparison.at("verdict"));
+  return verdicts;
+}
+
+TEST(CompareCommand, EachExampleOfItsHelpCanBeRun) {
+  std::istringstream help(run_tool("compare --help").output);
+  int examples = 0;
+  for (std::string line; std::getline(help, line);) {
+    const std::string begin = "  jitterscope compare ";
+    if (!line.starts_with(begin) || line.find(".json") != std::string::npos) continue;
+    ++examples;
+    const Outcome outcome =
+        run_tool("compare " + line.substr(begin.size()) + " --dry-run --device virtual:h200");
+    EXPECT_EQ(outcome.exit_code, 0) << line << outcome.errors;
+    EXPECT_THAT(outcome.output, AllOf(testing::StartsWith("first:   "), HasSubstr(" fresh processes on ")));
+  }
+  EXPECT_GE(examples, 5);
+}
+
+TEST(CompareCommand, SaysWhichIsFasterFirst) {
+  const Outcome outcome = run_tool("compare spin:ns=10000 spin:ns=10500" + kOnVirtual);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, testing::StartsWith("**spin:ns=10500 is slower than spin:ns=10000**: +4."));
+  EXPECT_THAT(on_one_line(outcome.output),
+              HasSubstr("3 fresh processes, warm burst, virtual H200 (simulated)"));
+  std::istringstream lines(outcome.output);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 90u) << line;
+}
+
+TEST(CompareCommand, VariesParametersAndConditions) {
+  const json types = comparison_of("add:count=16Mi --vary dtype=f32,f16");
+  EXPECT_THAT(types.at("alternatives"), ElementsAre("dtype=f32", "dtype=f16"));
+  EXPECT_THAT(verdicts_of(types), ElementsAre("faster"));
+  EXPECT_EQ(types.at("comparisons")[0].at("second").at("operation"), "add:count=16777216,dtype=f16");
+  const json caches = comparison_of("add:count=1Mi --vary cache=warm,cold");
+  EXPECT_THAT(verdicts_of(caches), ElementsAre("slower"));
+  EXPECT_EQ(caches.at("comparisons")[0].at("first").at("conditions").at("cache"), "warm");
+  EXPECT_EQ(caches.at("comparisons")[0].at("second").at("conditions").at("cache"), "cold");
+  const json both = comparison_of("add:count=1Mi --vary dtype=f32,f16 --vary count=1Mi,2Mi");
+  EXPECT_THAT(both.at("alternatives"), ElementsAre("dtype=f32, count=1Mi", "dtype=f32, count=2Mi",
+                                                   "dtype=f16, count=1Mi", "dtype=f16, count=2Mi"));
+  EXPECT_EQ(both.at("comparisons").size(), 3u);
+  const json queues = comparison_of("spin:ns=30000 --vary queue=saturated,graph");
+  EXPECT_EQ(queues.at("comparisons")[0].at("second").at("conditions").at("queue"), "graph");
+}
+
+TEST(CompareCommand, SeveralStatesAreComparedOneByOne) {
+  const json document = comparison_of("add:count=1Mi add:count=2Mi --cache warm,cold");
+  ASSERT_EQ(document.at("comparisons").size(), 2u);
+  EXPECT_EQ(document.at("comparisons")[1].at("first").at("conditions").at("cache"), "cold");
+  EXPECT_THAT(verdicts_of(document), ElementsAre("slower", "slower"));
+}
+
+TEST(CompareCommand, ExitCodesSayWhatFailIfNames) {
+  const std::string slower = "compare spin:ns=10000 spin:ns=10500" + kOnVirtual;
+  const std::string faster = "compare spin:ns=10500 spin:ns=10000" + kOnVirtual;
+  const std::string same = "compare spin:ns=10000 spin:ns=10000" + kOnVirtual;
+  EXPECT_EQ(run_tool(slower).exit_code, 0);
+  EXPECT_EQ(run_tool(slower + " --fail-if slower").exit_code, 1);
+  EXPECT_EQ(run_tool(slower + " --fail-if different").exit_code, 1);
+  EXPECT_EQ(run_tool(faster + " --fail-if slower").exit_code, 0);
+  EXPECT_EQ(run_tool(faster + " --fail-if different").exit_code, 1);
+  EXPECT_EQ(run_tool(same + " --fail-if different").exit_code, 0);
+}
+
+TEST(CompareCommand, TheSeedDecidesOnASimulatedGpu) {
+  const std::string arguments = "add:count=1Mi mul:count=1Mi --seed ";
+  const json first = comparison_of(arguments + "4");
+  EXPECT_EQ(comparison_of(arguments + "4").at("comparisons"), first.at("comparisons"));
+  EXPECT_NE(comparison_of(arguments + "5").at("comparisons"), first.at("comparisons"));
+}
+
+TEST(CompareCommand, WhatItWroteIsShownAgain) {
+  const std::string file = testing::TempDir() + "/jitterscope_comparison.json";
+  const Outcome printed = run_tool("compare add:count=1Mi add:count=2Mi --json " + file + kOnVirtual);
+  const Outcome shown = run_tool("show " + file);
+  EXPECT_EQ(shown.exit_code, 0) << shown.errors;
+  EXPECT_EQ(shown.output, printed.output);
+  std::filesystem::remove(file);
+}
+
+TEST(CompareCommand, ADryRunStartsNoProcess) {
+  const Outcome outcome =
+      run_tool("compare add:count=8 mul:count=8 --dry-run --processes 5 --device virtual:h200");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.output,
+              testing::StartsWith("first:   add:count=8\nagainst: mul:count=8\n5 fresh processes "));
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST(CompareCommand, ANetworkHasATotal) {
+  const std::string compare =
+      "compare resnet18:layout=nchw,direction=fprop resnet18:layout=nhwc,direction=fprop --only 'layer1|fc'";
+  const Outcome outcome = run_tool(compare + kOnVirtual);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr(" All layers: "));
+  EXPECT_THAT(outcome.output, HasSubstr("| layer1.0.conv1"));
+  const json document = json::parse(run_tool(compare + kOnVirtual + " --json -").output);
+  ASSERT_EQ(document.at("totals").size(), 1u);
+  EXPECT_EQ(document.at("totals")[0].at("processes"), 3);
+}
+
+TEST(CompareCommand, UnlikeWorkIsSaid) {
+  const Outcome outcome = run_tool("compare add:count=1Mi add:count=2Mi" + kOnVirtual);
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("add:count=1Mi and add:count=2Mi are unlike work: "));
+  EXPECT_THAT(run_tool("compare add:count=1Mi mul:count=1Mi" + kOnVirtual).output, Not(HasSubstr("unlike")));
+}
+
+TEST(CompareCommand, RunsOnTheCpu) {
+  const Outcome outcome = run_tool(
+      "compare relu:count=4Ki relu:count=16Mi --device cpu --processes 2 --time-limit 0.2 --min-rounds 6 "
+      "--idle 1,3 --json -");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_EQ(test::validate_json(outcome.output), 0);
+  const json comparison = json::parse(outcome.output).at("comparisons").at(0);
+  EXPECT_EQ(comparison.at("processes"), 2);
+  EXPECT_GT(comparison.at("time_ratio").at("ratio"), 2.0);
+}
+
+}  // namespace
+}  // namespace jitterscope

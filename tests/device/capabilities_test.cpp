@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include "device/can_run.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+// What comes before anything is prepared must be what preparing says: both are asked.
+std::string refusal_by_description(Device& device, const std::string& operation) {
+  try {
+    check_can_run(Operation::parse(operation), device.describe());
+  } catch (const UsageError&) {
+    return "refused";
+  }
+  return "accepted";
+}
+
+std::string refusal_by_preparing(Device& device, const std::string& operation) {
+  try {
+    device.prepare(Operation::parse(operation), {});
+  } catch (const UsageError&) {
+    return "refused";
+  }
+  return "accepted";
+}
+
+TEST(Capabilities, ADescriptionRefusesWhatPreparingRefuses) {
+  for (const char* name : {"cpu", "virtual:h200", "virtual:laptop"}) {
+    const auto device = open_device(name);
+    for (const char* kind :
+         {"add:count=64", "matmul:m=8,n=8,k=8", "linear:n=4,in=8,out=8", "softmax:rows=4,columns=8",
+          "layer_norm:rows=4,columns=8", "bias_add:rows=4,columns=8", "embedding:count=4,rows=8,columns=8",
+          "pool2d:n=1,c=8,hw=8,rs=2,stride=2"}) {
+      for (const char* type : {"f64", "f32", "tf32", "f16", "bf16"}) {
+        const std::string operation = std::string(kind) + ",dtype=" + type;
+        EXPECT_EQ(refusal_by_description(*device, operation), refusal_by_preparing(*device, operation))
+            << name << ' ' << operation;
+      }
+    }
+    EXPECT_EQ(refusal_by_description(*device, "add:count=1Ti"), "refused") << name;
+    EXPECT_EQ(refusal_by_preparing(*device, "add:count=1Ti"), "refused") << name;
+  }
+}
+
+TEST(Capabilities, TheHostSaysWhatNoGpuIs) {
+  const DeviceCapabilities host = open_device("cpu")->describe().capabilities;
+  EXPECT_TRUE(host.is_host);
+  EXPECT_FALSE(host.is_simulated || host.launches_return_early || host.launches_have_blocks ||
+               host.marks_on_device || host.traces_kernels || host.owns_last_level_cache ||
+               host.copies_depend_on_data || host.operator_outputs_stay);
+  EXPECT_EQ(host.fast_layout, Layout::nchw);
+  EXPECT_EQ(host.pytorch_device, "cpu");
+}
+
+TEST(Capabilities, ASimulatedGpuIsAGpuButForPytorch) {
+  const DeviceCapabilities gpu = open_device("virtual:h200")->describe().capabilities;
+  EXPECT_TRUE(gpu.is_simulated && gpu.launches_return_early && gpu.launches_have_blocks &&
+              gpu.marks_on_device && gpu.traces_kernels && gpu.owns_last_level_cache &&
+              gpu.copies_depend_on_data && gpu.operator_outputs_stay);
+  EXPECT_FALSE(gpu.is_host);
+  EXPECT_EQ(gpu.pytorch_device, "cpu") << "PyTorch has none, and trains on the host";
+}
+
+TEST(Capabilities, AProductThatShowsTheCeilingIsSmallWhereItIsSlow) {
+  const LargeWork host = open_device("cpu")->describe().large_work;
+  const LargeWork gpu = open_device("virtual:h200")->describe().large_work;
+  EXPECT_EQ(host.slow_type, DataType::f64);
+  EXPECT_EQ(gpu.slow_type, DataType::f32);
+  EXPECT_LT(host.product_in_slow_type, host.product);
+  EXPECT_LT(gpu.product_in_slow_type, gpu.product);
+  EXPECT_LT(host.copy, gpu.copy);
+}
+
+}  // namespace
+}  // namespace jitterscope

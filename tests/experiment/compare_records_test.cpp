@@ -1,0 +1,271 @@
+// Two records that were measured apart.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiment/comparison.hpp"
+#include "experiment/simulated_processes.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+using statistics::EffectVerdict;
+using test::entry_of;
+using test::failed_entry;
+using test::record_of;
+using test::timed;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Twelve blocks of ± 0.3 % around it.
+Measurement about(double microseconds, CacheState cache = CacheState::warm, double clock = test::kClock) {
+  std::vector<double> times;
+  for (int i = 0; i < 12; ++i) times.push_back(microseconds * (1.0 + 0.001 * (i % 7 - 3)));
+  return timed(times, cache, Hertz(clock));
+}
+
+RunRecord machine_of(std::vector<RunEntry> entries) {
+  RunRecord record = record_of(std::move(entries));
+  record.environment.tool_version = "1.0.0";
+  record.environment.host = {{"host_name", "lab1"}, {"kernel", "6.1"}};
+  record.device.name = "NVIDIA H200";
+  record.device.uuid = "GPU-0";
+  record.device.power_limit = Watts(700);
+  record.device.properties = {{"driver", "570.1"}};
+  record.device.libraries = {{"cudnn", "9.1.0", "", ""}};
+  return record;
+}
+
+RunRecord one_add(double microseconds) {
+  return machine_of({entry_of("add:count=1024", {about(microseconds)})});
+}
+
+ComparisonRecord records_compared(const RunRecord& first, const RunRecord& second) {
+  ComparisonRecord record = test::blank_comparison();
+  compare_records(first, second, record);
+  return record;
+}
+
+std::string refusal_of(const RunRecord& first, const RunRecord& second) {
+  try {
+    records_compared(first, second);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "compared";
+}
+
+const RecordDifference* difference_named(const ComparisonRecord& record, const std::string& name) {
+  const auto found = std::ranges::find(record.differences, name, &RecordDifference::name);
+  return found == record.differences.end() ? nullptr : &*found;
+}
+
+TEST(CompareRecords, TheSameTwiceDiffersInNothing) {
+  const ComparisonRecord record = records_compared(one_add(20), one_add(20));
+  EXPECT_THAT(record.differences, IsEmpty());
+  EXPECT_THAT(record.notes, IsEmpty());
+  ASSERT_THAT(record.comparisons, SizeIs(1));
+  EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::same);
+  EXPECT_DOUBLE_EQ(record.comparisons[0].time.ratio, 1.0);
+}
+
+TEST(CompareRecords, TheRatioHasTheIntervalsOfBoth) {
+  const RunRecord first = one_add(20), second = one_add(21);
+  const ComparisonRecord record = records_compared(first, second);
+  ASSERT_THAT(record.comparisons, SizeIs(1));
+  const Comparison& comparison = record.comparisons[0];
+  EXPECT_NEAR(comparison.time.ratio, 1.05, 1e-9);
+  const TimeEstimate& own = first.entries[0].result.measurements[0].time;
+  EXPECT_NEAR(std::log(comparison.time.high / comparison.time.low) / 2.0, std::sqrt(2.0) * own.precision(),
+              1e-9);
+  EXPECT_EQ(comparison.verdict, EffectVerdict::slower);
+  EXPECT_DOUBLE_EQ(comparison.second.time.median.value(),
+                   second.entries[0].result.measurements[0].time.median.value());
+  EXPECT_EQ(records_compared(second, first).comparisons[0].verdict, EffectVerdict::faster);
+}
+
+TEST(CompareRecords, WhatDiffersIsSaidWithWhetherItMayExplainATime) {
+  RunRecord second = one_add(20);
+  second.environment.tool_version = "1.1.0";
+  second.environment.host[0].value = "lab2";
+  second.device.uuid = "GPU-1";
+  second.device.power_limit = Watts(600);
+  second.device.properties[0].value = "580.2";
+  second.device.libraries[0].version = "9.2.0";
+  second.entries[0].result.algorithm = "eng7";
+  second.entries[0].result.measurements[0].conditions.data = DataKind::zeros;
+  second.entries[0].result.measurements[0].conditions.seed = 5;
+  second.entries[0].result.measurements[0].instrument = Instrument::graph;
+  const ComparisonRecord record = records_compared(one_add(20), second);
+  for (const char* name :
+       {"device uuid", "power limit", "driver", "cudnn", "jitterscope", "algorithm", "data", "instrument"}) {
+    const RecordDifference* difference = difference_named(record, name);
+    ASSERT_TRUE(difference) << name;
+    EXPECT_TRUE(difference->may_explain) << name;
+  }
+  for (const char* name : {"host", "seed"}) {
+    ASSERT_TRUE(difference_named(record, name)) << name;
+    EXPECT_FALSE(difference_named(record, name)->may_explain) << name;
+  }
+  EXPECT_THAT(record.differences, SizeIs(10));
+  EXPECT_EQ(difference_named(record, "power limit")->first, "700 W");
+  EXPECT_EQ(difference_named(record, "cudnn")->second, "9.2.0");
+}
+
+TEST(CompareRecords, AnotherDeviceIsNamedOnce) {
+  RunRecord second = one_add(20);
+  second.device.name = "NVIDIA H100";
+  second.device.uuid = "GPU-1";
+  const ComparisonRecord record = records_compared(one_add(20), second);
+  ASSERT_TRUE(difference_named(record, "device"));
+  EXPECT_EQ(difference_named(record, "device")->second, "NVIDIA H100");
+  EXPECT_FALSE(difference_named(record, "device uuid"));
+}
+
+TEST(CompareRecords, WhatOnlyOneOfThemHasIsADifferenceEitherWay) {
+  RunRecord more = one_add(20);
+  more.device.libraries.push_back({"torch", "2.9", "", ""});
+  more.device.properties.push_back({"ecc", "on"});
+  const ComparisonRecord lost = records_compared(more, one_add(20)),
+                         gained = records_compared(one_add(20), more);
+  for (const char* name : {"torch", "ecc"}) {
+    ASSERT_TRUE(difference_named(lost, name)) << name;
+    EXPECT_EQ(difference_named(lost, name)->second, "");
+    ASSERT_TRUE(difference_named(gained, name)) << name;
+    EXPECT_EQ(difference_named(gained, name)->first, "");
+  }
+}
+
+TEST(CompareRecords, AClockIsNamedWhereItMoved) {
+  const auto at = [](double clock) {
+    return machine_of({entry_of("add:count=1024", {about(20, CacheState::warm, clock)})});
+  };
+  const ComparisonRecord moved = records_compared(at(1.7e9), at(1.5e9));
+  const RecordDifference* clock = difference_named(moved, "clock");
+  ASSERT_TRUE(clock);
+  EXPECT_EQ(clock->first, "1700 MHz");
+  EXPECT_EQ(clock->second, "1500 MHz");
+  EXPECT_TRUE(clock->may_explain);
+  EXPECT_FALSE(difference_named(records_compared(at(1.7e9), at(1.704e9)), "clock"));
+  EXPECT_TRUE(difference_named(records_compared(at(1.7e9), at(1.712e9)), "clock"));
+  RunRecord unknown = at(1.5e9);
+  unknown.entries[0].result.measurements[0].clock.reset();
+  EXPECT_FALSE(difference_named(records_compared(at(1.7e9), unknown), "clock"));
+}
+
+TEST(CompareRecords, TheSameOperationIsFoundWhereverItStands) {
+  const RunRecord first =
+      machine_of({entry_of("add:count=1", {about(10)}), entry_of("add:count=2", {about(20)}),
+                  entry_of("add:count=4", {about(40)})});
+  const RunRecord second =
+      machine_of({entry_of("add:count=8", {about(80)}), entry_of("add:count=2", {about(22)}),
+                  entry_of("add:count=1", {about(11)})});
+  const ComparisonRecord record = records_compared(first, second);
+  ASSERT_THAT(record.comparisons, SizeIs(2));
+  for (const Comparison& comparison : record.comparisons) {
+    EXPECT_EQ(comparison.first.subject, comparison.second.subject);
+    EXPECT_NEAR(comparison.time.ratio, 1.1, 1e-9);
+  }
+  EXPECT_FALSE(difference_named(record, "operation"));
+  ASSERT_THAT(record.notes, SizeIs(2));
+  EXPECT_THAT(record.notes[0], HasSubstr("1 of the 3 operations of the first record"));
+}
+
+RunEntry layer(const std::string& name, const std::string& operation, double microseconds,
+               std::int64_t count = 1) {
+  RunEntry entry = entry_of(operation, {about(microseconds)});
+  entry.layers = {name};
+  entry.count = count;
+  return entry;
+}
+
+TEST(CompareRecords, LayersAreFoundByTheirNames) {
+  const RunRecord first = machine_of({layer("conv1", "add:count=1", 10), layer("fc", "add:count=2", 30, 3)});
+  const RunRecord second =
+      machine_of({layer("fc", "add:count=20", 33, 3), layer("conv1", "add:count=10", 9)});
+  const ComparisonRecord record = records_compared(first, second);
+  ASSERT_THAT(record.comparisons, SizeIs(2));
+  EXPECT_EQ(record.comparisons[0].layers, std::vector<std::string>{"conv1"});
+  EXPECT_EQ(record.comparisons[0].second.subject, Subject(Operation::parse("add:count=10")));
+  EXPECT_EQ(record.comparisons[1].count, 3);
+  ASSERT_TRUE(difference_named(record, "operation"));
+  // The total is what the network takes.
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_NEAR(record.totals[0].first.median.value(), 100e3, 100.0);
+  EXPECT_NEAR(record.totals[0].time.ratio, 1.08, 1e-6);
+  EXPECT_EQ(record.totals[0].verdict, EffectVerdict::slower);
+}
+
+TEST(CompareRecords, OfOneOperationEachThatIsTheDifference) {
+  const ComparisonRecord record = records_compared(machine_of({entry_of("add:count=1", {about(10)})}),
+                                                   machine_of({entry_of("add:count=2", {about(12)})}));
+  ASSERT_THAT(record.comparisons, SizeIs(1));
+  ASSERT_TRUE(difference_named(record, "operation"));
+  EXPECT_THAT(difference_named(record, "operation")->second, HasSubstr("add:count=2"));
+}
+
+TEST(CompareRecords, WithNothingInCommonItSaysWhatEachHas) {
+  const RunRecord two =
+      machine_of({entry_of("add:count=1", {about(1)}), entry_of("add:count=2", {about(2)})});
+  const RunRecord other = machine_of({entry_of("mul:count=64", {about(1)})});
+  EXPECT_THAT(refusal_of(two, other), AllOf(HasSubstr("no operation in common"), HasSubstr("add:count=1,"),
+                                            HasSubstr("and 1 more"), HasSubstr("mul:count=64")));
+  EXPECT_THAT(refusal_of(two, machine_of({})), HasSubstr("nothing that was timed"));
+  const RunRecord cold = machine_of({entry_of("mul:count=64", {about(1, CacheState::cold)})});
+  EXPECT_THAT(refusal_of(other, cold), HasSubstr("in the same cache state"));
+}
+
+TEST(CompareRecords, OnlyStatesThatBothHaveAreCompared) {
+  const RunRecord first = machine_of({entry_of("add:count=1", {about(10), about(30, CacheState::cold)})});
+  const RunRecord second =
+      machine_of({entry_of("add:count=1", {about(33, CacheState::cold), about(40, CacheState::dirty)})});
+  const ComparisonRecord record = records_compared(first, second);
+  ASSERT_THAT(record.comparisons, SizeIs(1));
+  EXPECT_EQ(record.comparisons[0].first.conditions.cache, CacheState::cold);
+  EXPECT_NEAR(record.comparisons[0].time.ratio, 1.1, 1e-9);
+}
+
+TEST(CompareRecords, AFailureHasItsReasonAndItsRecord) {
+  const RunRecord good =
+      machine_of({entry_of("add:count=1", {about(10)}), entry_of("add:count=2", {about(10)})});
+  const RunRecord bad =
+      machine_of({entry_of("add:count=1", {about(10)}), failed_entry("add:count=2", "out of memory")});
+  const ComparisonRecord record = records_compared(good, bad);
+  ASSERT_THAT(record.comparisons, SizeIs(2));
+  EXPECT_EQ(record.comparisons[0].failure, "");
+  EXPECT_THAT(record.comparisons[1].failure, AllOf(HasSubstr("second"), HasSubstr("out of memory")));
+  EXPECT_EQ(record.comparisons[1].second.subject, Subject(Operation::parse("add:count=2")));
+  const RunRecord only_bad = machine_of({failed_entry("add:count=2", "out of memory")});
+  EXPECT_THAT(records_compared(only_bad, only_bad).comparisons.at(0).failure, HasSubstr("out of memory"));
+}
+
+TEST(CompareRecords, TooFewRoundsAreNoRatio) {
+  const auto few = [] { return machine_of({entry_of("add:count=1", {timed({10, 10, 10})})}); };
+  const ComparisonRecord record = records_compared(few(), few());
+  EXPECT_EQ(record.comparisons.at(0).failure, "one of the two has too few rounds for an interval");
+  EXPECT_EQ(record.comparisons.at(0).verdict, EffectVerdict::undecided);
+}
+
+TEST(CompareRecords, AVerdictHoldsBesideAllTheOthers) {
+  // Sixteen operations, each ± 0.1 % or so wide; one moved by a little more than its own interval.
+  const auto record_with = [](double first) {
+    std::vector<RunEntry> entries;
+    for (int i = 1; i <= 16; ++i) {
+      entries.push_back(entry_of("add:count=" + std::to_string(i), {about(i == 1 ? first : 20.0)}));
+    }
+    return machine_of(std::move(entries));
+  };
+  ComparisonRecord record = test::blank_comparison();
+  record.margin = 1e-6;
+  const double half = std::sqrt(2.0) * about(20).time.precision();
+  compare_records(record_with(20.0), record_with(20.0 * (1.0 + 1.2 * half)), record);
+  EXPECT_GT(record.comparisons[0].time.low, 1.0);
+  EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::undecided);
+}
+
+}  // namespace
+}  // namespace jitterscope

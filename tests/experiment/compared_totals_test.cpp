@@ -1,0 +1,92 @@
+// All layers of a network together.
+#include <gmock/gmock.h>
+
+#include "experiment/comparison.hpp"
+#include "experiment/simulated_processes.hpp"
+
+namespace jitterscope {
+namespace {
+
+using statistics::EffectVerdict;
+using test::failed_entry;
+using test::processes_of;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Trials: layer after layer, the first alternative's before the second's.
+ComparisonItems layers(std::vector<std::int64_t> counts, std::size_t alternatives = 2) {
+  ComparisonItems items{{}, alternatives};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    items.items.push_back({.count = counts[i], .layers = {"layer" + std::to_string(i + 1)}});
+  }
+  return items;
+}
+
+ComparisonRecord network(const ComparisonItems& items, const std::vector<RunRecord>& processes) {
+  ComparisonRecord record = test::blank_comparison(items.alternatives);
+  compare_processes(items, processes, record);
+  return record;
+}
+
+TEST(ComparedTotals, EachLayerCountsAsOftenAsTheNetworkRunsIt) {
+  const ComparisonRecord record = network(layers({1, 10}), processes_of(6, {100.0, 130.0, 20.0, 20.0}));
+  ASSERT_THAT(record.totals, SizeIs(1));
+  const TotalComparison& total = record.totals[0];
+  EXPECT_NEAR(total.first.median.value(), 300e3, 15e3);
+  EXPECT_NEAR(total.time.ratio, 330.0 / 300.0, 0.002);
+  EXPECT_LT(total.time.high - total.time.low, 0.01);
+  EXPECT_EQ(total.processes, 6);
+  EXPECT_EQ(total.verdict, EffectVerdict::slower);
+  EXPECT_EQ(total.alternative, 1u);
+}
+
+TEST(ComparedTotals, OneForEachArmAndState) {
+  std::vector<RunRecord> processes = processes_of(4, {100.0, 110.0, 90.0, 20.0, 20.0, 20.0});
+  for (RunRecord& process : processes) {
+    for (RunEntry& entry : process.entries) {
+      Measurement cold = entry.result.measurements[0];
+      cold.conditions.cache = CacheState::cold;
+      entry.result.measurements.push_back(cold);
+    }
+  }
+  const ComparisonRecord record = network(layers({1, 1}, 3), processes);
+  ASSERT_THAT(record.totals, SizeIs(4));
+  EXPECT_EQ(record.totals[1].cache, CacheState::cold);
+  EXPECT_EQ(record.totals[1].alternative, 1u);
+  EXPECT_EQ(record.totals[1].verdict, EffectVerdict::slower);
+  EXPECT_EQ(record.totals[2].alternative, 2u);
+  EXPECT_EQ(record.totals[2].verdict, EffectVerdict::faster);
+}
+
+TEST(ComparedTotals, WhatFailsEverywhereIsInNeitherSum) {
+  std::vector<RunRecord> processes = processes_of(4, {100.0, 110.0, 20.0, 20.0});
+  for (RunRecord& process : processes) process.entries[2] = failed_entry("add:count=3072", "out of memory");
+  const ComparisonRecord record = network(layers({1, 10}), processes);
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_NEAR(record.totals[0].first.median.value(), 100e3, 5e3);
+  // Operations that were typed have no names by which one could be told from the other.
+  const ComparisonRecord typed = network({std::vector<RunEntry>(2), 2}, processes);
+  ASSERT_THAT(typed.totals, SizeIs(1));
+  EXPECT_NEAR(typed.totals[0].first.median.value(), 100e3, 5e3);
+}
+
+TEST(ComparedTotals, AProcessThatDidNotReachAllLayersIsInNoSum) {
+  std::vector<RunRecord> processes = processes_of(5, {100.0, 110.0, 20.0, 20.0});
+  processes.back().entries.resize(2);
+  processes.back().interrupted = true;
+  const ComparisonRecord record = network(layers({1, 1}), processes);
+  EXPECT_EQ(record.comparisons[0].processes, 5);
+  EXPECT_EQ(record.comparisons[1].processes, 4);
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_EQ(record.totals[0].processes, 4);
+  EXPECT_NEAR(record.totals[0].first.median.value(), 120e3, 6e3);
+}
+
+TEST(ComparedTotals, OneProcessHasNone) {
+  const ComparisonRecord record = network(layers({1, 1}), processes_of(1, {100.0, 110.0, 20.0, 20.0}));
+  EXPECT_THAT(record.comparisons, SizeIs(2));
+  EXPECT_THAT(record.totals, IsEmpty());
+}
+
+}  // namespace
+}  // namespace jitterscope

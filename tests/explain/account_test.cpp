@@ -1,0 +1,160 @@
+// Two records whose difference is known.
+#include "explain/account.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiment/simulated_processes.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::explain {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// 60 % of the time follows the clock: 100 us at 1,000 MHz.
+Nanoseconds time_at(Hertz clock) { return microseconds(40.0 + 60.0 * (megahertz(1000) / clock)); }
+
+Measurement measured(Nanoseconds time, Hertz clock, CacheState cache = CacheState::warm, bool fitted = true) {
+  std::vector<double> times;
+  for (int i = 0; i < 12; ++i) times.push_back(time.value() * 1e-3 * (1.0 + 0.0001 * (i % 7 - 3)));
+  Measurement measurement = test::timed(times, cache, clock);
+  measurement.repeatability = measurement.time;
+  measurement.clock = ClockEstimate{clock, clock, clock};
+  if (fitted) {
+    TimeAtReferenceClock fit;
+    fit.reference = clock;
+    fit.time = time;
+    fit.clock_share = 1.0 - microseconds(40) / time_at(clock);
+    fit.clock_share_error = 0.02;
+    measurement.at_reference_clock = fit;
+  }
+  return measurement;
+}
+
+RunRecord record_with(std::vector<Measurement> measurements) {
+  RunRecord record = test::record_of({test::entry_of("add:count=1024", std::move(measurements))});
+  record.device.name = "NVIDIA H200";
+  return record;
+}
+
+Account only_account(const RunRecord& first, const RunRecord& second) {
+  const std::vector<Account> accounts = account_for(first, second);
+  EXPECT_EQ(accounts.size(), 1u);
+  return accounts.front();
+}
+
+const AccountedPart& part(const Account& account, const std::string& name) {
+  const auto found = std::ranges::find(account.parts, name, &AccountedPart::name);
+  if (found == account.parts.end()) throw std::runtime_error("no part " + name);
+  return *found;
+}
+
+bool has_part(const Account& account, const std::string& name) {
+  return std::ranges::find(account.parts, name, &AccountedPart::name) != account.parts.end();
+}
+
+TEST(Account, AClockThatFellExplainsALongerTime) {
+  const Hertz fast = megahertz(1000), slow = megahertz(800);
+  const Account account = only_account(record_with({measured(time_at(fast), fast)}),
+                                       record_with({measured(time_at(slow), slow)}));
+  EXPECT_NEAR(account.time.ratio, 1.15, 0.001);
+  EXPECT_NEAR(part(account, "clock").ratio->ratio, 1.15, 0.03);
+  EXPECT_TRUE(account.is_explained());
+  EXPECT_THAT(
+      conclusions_of({account}).front(),
+      AllOf(HasSubstr("add:count=1024"), HasSubstr("clock accounts for +15"), HasSubstr("not known")));
+}
+
+TEST(Account, WithoutAFitTheClockIsBounded) {
+  const Hertz fast = megahertz(1000), slow = megahertz(800);
+  const Account account = only_account(record_with({measured(time_at(fast), fast, CacheState::warm, false)}),
+                                       record_with({measured(time_at(slow), slow, CacheState::warm, false)}));
+  EXPECT_NEAR(part(account, "clock").ratio->low, 1.0, 0.01);
+  EXPECT_NEAR(part(account, "clock").ratio->high, 1.25, 0.01);
+  EXPECT_TRUE(account.is_explained());
+}
+
+TEST(Account, WhatStaysIsSaid) {
+  const Hertz clock = megahertz(1000);
+  const Account account = only_account(record_with({measured(microseconds(100), clock)}),
+                                       record_with({measured(microseconds(110), clock)}));
+  EXPECT_FALSE(has_part(account, "clock"));
+  EXPECT_FALSE(account.is_explained());
+  EXPECT_NEAR(account.rest.ratio, 1.1, 0.001);
+  EXPECT_THAT(conclusions_of({account}).front(), HasSubstr("stays unexplained"));
+}
+
+TEST(Account, PartsAndRestMakeTheWhole) {
+  const Hertz fast = megahertz(1000), slow = megahertz(900);
+  RunRecord second = record_with({measured(microseconds(130), slow, CacheState::cold)});
+  const Account account = only_account(
+      record_with({measured(microseconds(100), fast), measured(microseconds(120), fast, CacheState::dirty)}),
+      second);
+  double sum = std::log(account.rest.ratio);
+  for (const AccountedPart& each : account.parts) {
+    if (each.ratio) sum += std::log(each.ratio->ratio);
+  }
+  EXPECT_NEAR(sum, std::log(account.time.ratio), 1e-9);
+}
+
+TEST(Account, ACacheStateThatOneRecordTimedBothWaysIsAccountedFor) {
+  const Hertz clock = megahertz(1000);
+  const RunRecord both = record_with({measured(microseconds(100), clock, CacheState::warm),
+                                      measured(microseconds(120), clock, CacheState::cold)});
+  RunRecord second = record_with({measured(microseconds(121), clock, CacheState::dirty)});
+  EXPECT_FALSE(part(only_account(both, second), "cache").ratio);
+  EXPECT_THAT(part(only_account(both, second), "cache").experiment,
+              HasSubstr("jitterscope compare add:count=1024"));
+  // Both have it cold: nothing to account for.
+  second = record_with({measured(microseconds(120), clock, CacheState::cold)});
+  EXPECT_FALSE(has_part(only_account(both, second), "cache"));
+}
+
+TEST(Account, OfAnotherDeviceTheClockSaysNothing) {
+  RunRecord first = record_with({measured(microseconds(100), megahertz(1000))}),
+            second = record_with({measured(microseconds(300), megahertz(500))});
+  second.device.name = "NVIDIA A100";
+  const Account account = only_account(first, second);
+  EXPECT_FALSE(part(account, "clock").ratio);
+  EXPECT_EQ(part(account, "device").second, "NVIDIA A100");
+  EXPECT_THAT(conclusions_of({account}).front(), HasSubstr("may come from device or clock"));
+}
+
+TEST(Account, AnotherEngineNamesTheExperiment) {
+  RunRecord first = record_with({measured(microseconds(100), megahertz(1000))}), second = first;
+  first.entries[0].result.algorithm = "engine 1";
+  second.entries[0].result.algorithm = "engine 2";
+  first.entries[0].result.kernels.resize(1);
+  second.entries[0].result.kernels.resize(1);
+  first.entries[0].result.kernels[0].name = "kernel_a";
+  second.entries[0].result.kernels[0].name = "kernel_b";
+  const Account account = only_account(first, second);
+  EXPECT_THAT(part(account, "engine").experiment, HasSubstr("--vary engine="));
+  EXPECT_EQ(part(account, "kernels").second, "kernel_b");
+  EXPECT_THAT(conclusions_of({account}).back(), HasSubstr("What engine does: jitterscope compare"));
+}
+
+TEST(Account, OtherWorkIsNamed) {
+  const RunRecord first = record_with({measured(microseconds(100), megahertz(1000))});
+  RunRecord second =
+      test::record_of({test::entry_of("relu:count=2048", {measured(microseconds(50), megahertz(1000))})});
+  second.device.name = first.device.name;
+  const Account account = only_account(first, second);
+  EXPECT_THAT(part(account, "operation").source, HasSubstr("not the same work"));
+  EXPECT_THAT(part(account, "operation").experiment, IsEmpty());
+}
+
+TEST(Account, NothingInCommonIsRefused) {
+  EXPECT_THROW(account_for(RunRecord(), record_with({measured(microseconds(1), megahertz(1000))})),
+               UsageError);
+  EXPECT_THROW(account_for(record_with({}), record_with({})), UsageError);
+}
+
+}  // namespace
+}  // namespace jitterscope::explain

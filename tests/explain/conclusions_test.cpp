@@ -1,0 +1,78 @@
+// Sentences say what the numbers say.
+#include "explain/conclusions.hpp"
+
+#include <gmock/gmock.h>
+
+namespace jitterscope::explain {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+FactorResult idle(double time, std::optional<double> clock = std::nullopt) {
+  FactorResult factor{.id = "idle",
+                      .cause = "an idle before the loop",
+                      .usual = "10 ms idle",
+                      .remedy = "Keep the device busy.",
+                      .verdict = FactorVerdict::cause};
+  DoseEffect dose{.dose = "400 ms idle", .time = {time, time, time}, .blocks = 10};
+  if (clock) dose.clock = RatioEstimate{*clock, *clock, *clock};
+  factor.doses.push_back(dose);
+  return factor;
+}
+
+Explanation with(const FactorResult& factor) {
+  Explanation explanation;
+  explanation.factors.push_back(factor);
+  explanation.blocks = 10;
+  return explanation;
+}
+
+TEST(Conclusions, ACauseHasItsEffectItsDoseAndARemedy) {
+  EXPECT_THAT(
+      conclusions_of(with(idle(1.083))),
+      ElementsAre("An idle before the loop: +8.3 % in time (400 ms idle, in place of 10 ms idle). Keep "
+                  "the device busy."));
+  EXPECT_THAT(conclusions_of(with(idle(4.2))).front(), HasSubstr("4.2 times the time"));
+}
+
+TEST(Conclusions, TheClockTellsHowAFactorActs) {
+  EXPECT_THAT(conclusions_of(with(idle(1.08, 0.92))).front(), HasSubstr("; the clock moves by -8.0 %"));
+  EXPECT_THAT(conclusions_of(with(idle(1.08, 1.001))).front(), HasSubstr("; the clock stays"));
+  EXPECT_THAT(conclusions_of(with(idle(1.08))).front(), Not(HasSubstr("the clock")));
+}
+
+TEST(Conclusions, NothingShownIsSaid) {
+  FactorResult factor = idle(1.001);
+  factor.verdict = FactorVerdict::unresolved;
+  EXPECT_THAT(conclusions_of(with(factor)),
+              ElementsAre(HasSubstr("Nothing that was switched"), "Neither shown nor cleared: idle."));
+  EXPECT_THAT(conclusions_of(Explanation()), testing::IsEmpty());
+}
+
+TEST(Conclusions, WhatCannotBeToldApartIsNamedTogether) {
+  FactorResult factor = idle(1.1);
+  factor.id = "load";
+  factor.not_told_from = {"power", "temperature"};
+  EXPECT_THAT(conclusions_of(with(factor)).back(), HasSubstr("what load is made of: power, temperature"));
+}
+
+TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {
+  Explanation explanation = with(idle(1.1));
+  explanation.random_factors = {
+      {.id = "process", .cause = "the process", .deviation = 0.003, .low = 0.002, .high = 0.005, .levels = 5},
+      {.id = "placement", .cause = "places", .deviation = 0.001, .low = 0.0, .high = 0.002, .levels = 9}};
+  explanation.observation.shares = {{.variation = Variation::position, .share = 0.1},
+                                    {.variation = Variation::clock, .share = 0.7},
+                                    {.variation = Variation::loop, .share = 0.0},
+                                    {.variation = Variation::rest, .share = 0.2}};
+  EXPECT_THAT(conclusions_of(explanation),
+              ElementsAre(HasSubstr("An idle"), HasSubstr("The process moves the time by 0.3 %"),
+                          HasSubstr("70 % is the clock, and 20 % stays unexplained")));
+  explanation.observation.shares.back().share = 0.9;
+  EXPECT_THAT(conclusions_of(explanation).back(), HasSubstr("Most of how plain loops vary (90 %)"));
+}
+
+}  // namespace
+}  // namespace jitterscope::explain

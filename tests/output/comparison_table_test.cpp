@@ -1,0 +1,285 @@
+#include "output/comparison_table.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "output/display_text.hpp"
+
+namespace jitterscope {
+namespace {
+
+using statistics::EffectVerdict;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TimeEstimate time_of(double microseconds_, double precision = 0.001) {
+  const Nanoseconds median = microseconds(microseconds_);
+  return {median, median * (1.0 - precision), median * (1.0 + precision), 100};
+}
+
+Comparison comparison_of(const std::string& first, const std::string& second, double ratio, double half,
+                         EffectVerdict verdict) {
+  Comparison comparison;
+  comparison.first.subject = Operation::parse(first);
+  comparison.second.subject = Operation::parse(second);
+  comparison.first.time = time_of(20.0);
+  comparison.second.time = time_of(20.0 * ratio);
+  comparison.first.clock = comparison.second.clock = megahertz(1716);
+  comparison.time = {ratio, ratio - half, ratio + half};
+  comparison.cycles = comparison.time;
+  comparison.processes = 8;
+  comparison.within = 0.0004;
+  comparison.between = 0.0008;
+  comparison.verdict = verdict;
+  return comparison;
+}
+
+ComparisonRecord comparison_record(const std::vector<std::string>& alternatives) {
+  ComparisonRecord record;
+  record.alternatives = alternatives;
+  record.processes_asked = 8;
+  record.device.name = "NVIDIA H200";
+  record.environment.tool_version = "0.1.0+g53b272b92";
+  return record;
+}
+
+ComparisonRecord one_pair(EffectVerdict verdict = EffectVerdict::slower, double ratio = 1.0221) {
+  ComparisonRecord record = comparison_record({"dtype=f16", "dtype=bf16"});
+  record.comparisons = {
+      comparison_of("add:count=8,dtype=f16", "add:count=8,dtype=bf16", ratio, 0.0016, verdict)};
+  return record;
+}
+
+// On one line, as a reader would say it.
+std::string in_one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+std::string one_line_table(const ComparisonRecord& record, const Page& page = {}) {
+  return in_one_line(comparison_table(record, page));
+}
+
+void expect_width(const ComparisonRecord& record, std::size_t width) {
+  for (const bool details : {false, true}) {
+    const std::string table = comparison_table(record, {.width = width, .details = details});
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(display_width(line), width) << line;
+    }
+  }
+}
+
+TEST(ComparisonTable, OnePairBeginsWithItsVerdict) {
+  const std::string table = comparison_table(one_pair(), {});
+  EXPECT_THAT(table,
+              testing::StartsWith("**dtype=bf16 is slower than dtype=f16**: +2.21 % (+2.05 to +2.37 %).\n"));
+  EXPECT_THAT(in_one_line(table), HasSubstr("8 fresh processes, warm burst, NVIDIA H200, jitterscope 0.1.0"));
+  EXPECT_THAT(table, HasSubstr("+2.21 ± 0.16 % |"));
+  EXPECT_THAT(table, HasSubstr(" 20.00 µs ± 0.1 % |"));
+  EXPECT_THAT(in_one_line(table),
+              HasSubstr("A process knows its own ratio to 0.04 %, and beyond that processes "
+                        "differ by 0.08 % (standard deviations)."));
+  expect_width(one_pair(), 80);
+}
+
+TEST(ComparisonTable, EachVerdictHasItsWords) {
+  EXPECT_THAT(comparison_table(one_pair(EffectVerdict::faster, 0.95), {}),
+              HasSubstr("**dtype=bf16 is faster than dtype=f16**: -5.00 % (-5.16 to -4.84 %)."));
+  EXPECT_THAT(one_line_table(one_pair(EffectVerdict::same, 1.0001)),
+              AllOf(HasSubstr("**dtype=bf16 takes the same time as dtype=f16 within ± 1 %**: +0.01 %"),
+                    Not(HasSubstr("smaller than the margin"))));
+  EXPECT_THAT(one_line_table(one_pair(EffectVerdict::same, 1.005)),
+              HasSubstr("a difference smaller than the margin."));
+}
+
+TEST(ComparisonTable, UndecidedSaysWhatWouldDecide) {
+  ComparisonRecord record = one_pair(EffectVerdict::undecided, 1.003);
+  record.comparisons[0].processes_to_decide = 21;
+  EXPECT_THAT(one_line_table(record),
+              AllOf(HasSubstr("**Undecided between dtype=f16 and dtype=bf16**: +0.30 %"),
+                    HasSubstr("; about 21 processes would probably decide (--processes 21).")));
+  record.comparisons[0].processes_to_decide.reset();
+  EXPECT_THAT(one_line_table(record), HasSubstr("; a thousand processes would not decide."));
+  record.processes_asked = 1;
+  record.comparisons[0].processes = 1;
+  EXPECT_THAT(one_line_table(record), Not(HasSubstr("decide.")));
+  record.processes_asked = 0;  // records, which no more processes will join
+  EXPECT_THAT(one_line_table(record), Not(HasSubstr("decide.")));
+}
+
+TEST(ComparisonTable, OneProcessSaysWhatItsIntervalsHold) {
+  ComparisonRecord record = one_pair();
+  record.processes_asked = 1;
+  record.comparisons[0].processes = 1;
+  const std::string table = one_line_table(record);
+  EXPECT_THAT(table, HasSubstr("1 process, warm burst"));
+  EXPECT_THAT(table, HasSubstr("One process: the intervals hold what this process would find again"));
+  EXPECT_THAT(table, Not(HasSubstr("A process knows its own ratio")));
+}
+
+TEST(ComparisonTable, LostProcessesAndAnInterruptionAreSaid) {
+  ComparisonRecord record = one_pair();
+  record.comparisons[0].processes = 6;
+  record.lost_processes = {"process 2 was ended by a signal (Killed), perhaps for want of memory",
+                           "process 5 failed: out of memory"};
+  record.interrupted = true;
+  const std::string table = one_line_table(record);
+  EXPECT_THAT(table, HasSubstr("6 fresh processes"));
+  EXPECT_THAT(table,
+              HasSubstr("Lost: process 2 was ended by a signal (Killed), perhaps for want of memory."));
+  EXPECT_THAT(table, HasSubstr("Lost: process 5 failed: out of memory."));
+  EXPECT_THAT(table, HasSubstr("Interrupted: this is the result so far."));
+  expect_width(record, 80);
+}
+
+TEST(ComparisonTable, AnInterruptionOfTheFirstProcessLeavesASentence) {
+  ComparisonRecord record = comparison_record({"a", "b"});
+  record.interrupted = true;
+  EXPECT_THAT(one_line_table(record), HasSubstr("Interrupted: this is the result so far."));
+}
+
+TEST(ComparisonTable, SeveralArmsHaveARowEach) {
+  ComparisonRecord record = comparison_record({"engine=1", "engine=2", "engine=3"});
+  for (std::size_t alternative = 1; alternative < 3; ++alternative) {
+    record.comparisons.push_back(
+        comparison_of("add:count=8", "add:count=8", alternative == 1 ? 0.9 : 1.2, 0.002,
+                      alternative == 1 ? EffectVerdict::faster : EffectVerdict::slower));
+    record.comparisons.back().alternative = alternative;
+  }
+  const std::string table = comparison_table(record, {});
+  EXPECT_THAT(table, HasSubstr("**engine=2 is faster than engine=1**: -10.00 %"));
+  EXPECT_THAT(table, HasSubstr("**engine=3 is slower than engine=1**: +20.00 %"));
+  EXPECT_THAT(table, HasSubstr("\n| engine=1 "));
+  EXPECT_EQ(std::ranges::count(table, '\n'), 9);
+  expect_width(record, 80);
+}
+
+TEST(ComparisonTable, LongNamesAreLettersWithALegend) {
+  const std::string first =
+      "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop,engine=best";
+  ComparisonRecord record = one_pair();
+  record.alternatives = {first, first + "2"};
+  const std::string table = comparison_table(record, {});
+  EXPECT_THAT(table, HasSubstr("**B is slower than A**"));
+  EXPECT_THAT(table, HasSubstr("\nA: conv2d:"));
+  EXPECT_THAT(table, HasSubstr("\nB: conv2d:"));
+  expect_width(record, 100);
+}
+
+TEST(ComparisonTable, SeveralStatesAreNamed) {
+  ComparisonRecord record = one_pair();
+  record.comparisons.push_back(record.comparisons[0]);
+  Comparison& cold = record.comparisons[1];
+  cold.first.conditions.cache = cold.second.conditions.cache = CacheState::cold;
+  cold.verdict = EffectVerdict::same;
+  cold.time = {1.001, 1.0, 1.002};
+  const std::string table = comparison_table(record, {});
+  EXPECT_THAT(table, HasSubstr("**dtype=bf16 is slower than dtype=f16**, warm burst: +2.21 %"));
+  EXPECT_THAT(in_one_line(table), HasSubstr("within ± 1 %**, cold burst: +0.10 %"));
+  EXPECT_THAT(table, HasSubstr("| conditions "));
+  expect_width(record, 80);
+}
+
+TEST(ComparisonTable, WithoutClocksThereIsNoColumnOfCycles) {
+  ComparisonRecord record = one_pair();
+  EXPECT_THAT(comparison_table(record, {.width = 120}), HasSubstr("cycles"));
+  record.comparisons[0].cycles.reset();
+  EXPECT_THAT(comparison_table(record, {.width = 120}), Not(HasSubstr("cycles")));
+}
+
+// So many layers, each slower than the one before, the n-th run n times.
+ComparisonRecord network_of(int layers) {
+  ComparisonRecord record = comparison_record({"nchw", "nhwc"});
+  record.title = "resnet18";
+  for (int i = 1; i <= layers; ++i) {
+    Comparison comparison = comparison_of("add:count=8", "add:count=9", 1.0 + 0.01 * i, 0.002,
+                                          i % 2 == 0 ? EffectVerdict::slower : EffectVerdict::undecided);
+    comparison.layers = {"layer" + std::to_string(i)};
+    comparison.count = i;
+    record.comparisons.push_back(comparison);
+  }
+  TotalComparison total;
+  total.first = time_of(1000.0);
+  total.second = time_of(1080.0);
+  total.time = {1.08, 1.079, 1.081};
+  total.processes = 8;
+  total.verdict = EffectVerdict::slower;
+  record.totals = {total};
+  return record;
+}
+
+TEST(ComparisonTable, ANetworkHasItsTotalAndWhatChangesItMostFirst) {
+  const std::string table = comparison_table(network_of(6), {.top = 2});
+  EXPECT_THAT(
+      in_one_line(table),
+      HasSubstr("**nhwc is slower than nchw**, warm burst: +8.00 % (+7.90 to +8.10 %). All layers: 1.080 ms "
+                "for 1.000 ms; by layer 3 slower, 3 undecided."));
+  EXPECT_LT(table.find("| layer6"), table.find("| layer5"));
+  EXPECT_THAT(table, Not(HasSubstr("| layer4")));
+  EXPECT_THAT(table, HasSubstr("2 of 6 rows, what changes the total most first; all: --top all."));
+  EXPECT_THAT(comparison_table(network_of(6), {}), HasSubstr("| layer1"));
+  expect_width(network_of(6), 80);
+}
+
+TEST(ComparisonTable, FailuresAreListedBesideTheRest) {
+  ComparisonRecord record = network_of(3);
+  record.comparisons[1].failure = "out of memory: 12 GiB needed, and 3 GiB are free on this device";
+  const std::string table = comparison_table(record, {});
+  EXPECT_THAT(in_one_line(table), HasSubstr("Not compared:  - layer2: out of memory: 12 GiB needed"));
+  EXPECT_THAT(table, Not(HasSubstr("| layer2")));
+  expect_width(record, 80);
+  ComparisonRecord single = one_pair();
+  single.comparisons[0].failure = "out of memory";
+  EXPECT_THAT(comparison_table(single, {}), HasSubstr("- dtype=bf16: out of memory"));
+}
+
+TEST(ComparisonTable, DifferencesOfRecordsComeFirst) {
+  ComparisonRecord record = one_pair();
+  record.alternatives = {"monday.json", "tuesday.json"};
+  record.processes_asked = 0;
+  record.differences = {
+      {"driver", "570.1", "580.2", true}, {"host", "lab1", "lab2", false}, {"torch", "", "2.9", true}};
+  const std::string table = comparison_table(record, {});
+  EXPECT_THAT(table,
+              testing::StartsWith("What differs between the records:\n\n- driver: 570.1, then 580.2\n"));
+  EXPECT_LT(table.find("580.2"), table.find("is slower than"));
+  EXPECT_THAT(in_one_line(table),
+              HasSubstr("A difference in time may come from driver or torch, and not from the work itself."));
+  EXPECT_THAT(table, Not(HasSubstr("process")));
+  expect_width(record, 80);
+  record.differences = {{"host", "lab1", "lab2", false}};
+  EXPECT_THAT(comparison_table(record, {}), Not(HasSubstr("may come from")));
+}
+
+TEST(ComparisonTable, DetailsSayWhatTheWordsMean) {
+  ComparisonRecord record = network_of(3);
+  const std::string table = one_line_table(record, {.details = true});
+  EXPECT_THAT(table, HasSubstr("95 % intervals whose unit is the process"));
+  EXPECT_THAT(table, HasSubstr("beside all the others (Holm)"));
+  EXPECT_THAT(table, HasSubstr("same: it lies within ± 1 %"));
+}
+
+TEST(ComparisonTable, HoldsItsWidthWithLongWords) {
+  ComparisonRecord record = network_of(4);
+  record.device.name = "virtual NVIDIA GH200 480GB with a name that is quite long (simulated)";
+  for (Comparison& comparison : record.comparisons) {
+    comparison.layers = {"encoder.layers.encoder_layer_11.self_attention.out_proj." + comparison.layers[0]};
+  }
+  expect_width(record, 80);
+  ComparisonRecord alternatives =
+      comparison_record({"cache=warm, dtype=f16", "cache=cold, dtype=f16", "cache=warm, dtype=f32"});
+  for (std::size_t alternative = 1; alternative < 3; ++alternative) {
+    alternatives.comparisons.push_back(
+        comparison_of("add:count=8", "add:count=8", 1.1, 0.05, EffectVerdict::undecided));
+    alternatives.comparisons.back().alternative = alternative;
+    alternatives.comparisons.back().second.conditions.cache =
+        alternative == 1 ? CacheState::cold : CacheState::warm;
+  }
+  expect_width(alternatives, 80);
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,89 @@
+#include "output/explanation_table.hpp"
+
+#include <gmock/gmock.h>
+
+namespace jitterscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+ExplainRecord sample() {
+  ExplainRecord record;
+  record.device.name = "NVIDIA H200";
+  explain::Explanation& explanation = record.study.emplace();
+  explanation.operation = "relu:count=1048576";
+  explanation.provider = "builtin";
+  explanation.blocks = 12;
+  explanation.screening_rounds = 40;
+  explanation.duration = seconds(30);
+  record.conclusions = {"Operands that are not in the cache: +98.6 % in time."};
+  explain::FactorResult cache{.id = "cache", .cause = "operands", .verdict = explain::FactorVerdict::cause};
+  cache.doses = {{.dose = "cold", .time = {1.5, 1.49, 1.51}, .blocks = 12},
+                 {.dose = "cold, lines modified", .time = {1.986, 1.98, 1.99}, .blocks = 12}};
+  cache.strongest = 1;
+  cache.screened = RatioEstimate{1.8, 1.7, 1.9};
+  explain::FactorResult idle{.id = "idle", .blocks_to_decide = 30};
+  idle.doses = {{.dose = "400 ms idle", .time = {1.002, 0.99, 1.01}, .blocks = 12}};
+  explain::FactorResult engine{.id = "engine",
+                               .verdict = explain::FactorVerdict::not_identifiable,
+                               .reason = "nothing to choose from"};
+  explanation.factors = {cache, idle, engine};
+  explanation.dummies = {
+      {.screened = RatioEstimate{1.0, 0.99, 1.01}, .paired = RatioEstimate{1.001, 0.99, 1.01}}};
+  explanation.random_factors = {{.id = "placement",
+                                 .cause = "where the operands lie",
+                                 .deviation = 0.003,
+                                 .low = 0.002,
+                                 .high = 0.004,
+                                 .levels = 9},
+                                {.id = "process", .cause = "the process", .not_available = "too few"}};
+  explanation.observation.loops.resize(5);
+  explanation.observation.median = microseconds(12.0);
+  explanation.observation.shares = {
+      {.variation = explain::Variation::clock, .share = 0.7, .low = 0.6, .high = 0.8},
+      {.variation = explain::Variation::rest, .share = 0.3, .low = 0.2, .high = 0.4}};
+  return record;
+}
+
+std::string table(const ExplainRecord& record, bool details = false) {
+  Page page;
+  page.width = 100;
+  page.details = details;
+  return explanation_table(record, page);
+}
+
+TEST(ExplanationTable, BeginsWithWhatFollows) {
+  EXPECT_THAT(table(sample()), StartsWith("- Operands that are not in the cache: +98.6 % in time."));
+}
+
+TEST(ExplanationTable, HasTheDoseOfTheVerdictAndAllWithDetails) {
+  EXPECT_THAT(table(sample()), AllOf(HasSubstr("cold, lines modified"), HasSubstr("+98.6"),
+                                     HasSubstr("cause"), Not(HasSubstr("| cold  ")), HasSubstr("noise")));
+  EXPECT_THAT(table(sample(), true),
+              AllOf(HasSubstr("| cold  "), HasSubstr("+50.0"), HasSubstr("40 rounds")));
+}
+
+TEST(ExplanationTable, SaysWhatStaysOpenAndWhy) {
+  EXPECT_THAT(table(sample()), AllOf(HasSubstr("- idle, unresolved: about 30 blocks"),
+                                     HasSubstr("- engine, not identifiable: nothing to choose from"),
+                                     HasSubstr("- the process: not known, too few"),
+                                     HasSubstr("- where the operands lie: 0.3 %")));
+}
+
+TEST(ExplanationTable, TheRestOfTheVariationHasItsOwnLine) {
+  EXPECT_THAT(table(sample()), AllOf(HasSubstr("| the clock"), HasSubstr("nothing that was seen: the rest"),
+                                     HasSubstr("30 %")));
+}
+
+TEST(ExplanationTable, AStudyThatWasEndedAtOnceSaysSo) {
+  ExplainRecord record;
+  record.interrupted = true;
+  record.study.emplace();
+  EXPECT_THAT(table(record), AllOf(StartsWith("Nothing was found out"), HasSubstr("Interrupted")));
+}
+
+}  // namespace
+}  // namespace jitterscope

@@ -1,0 +1,126 @@
+// Every record is valid by the schema that is published, and damaged ones are not.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "output/sample_record.hpp"
+#include "record/json_text.hpp"
+#include "record/record.hpp"
+
+namespace jitterscope {
+namespace {
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+// Exit code of scripts/validate-json: 0 valid, 1 not.
+int validate_record(const std::string& text) {
+  const std::string path = testing::TempDir() + "record_" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << text;
+  const int status = std::system(("'" JITTERSCOPE_VALIDATE_JSON "' '" + path + "'").c_str());
+  ::unlink(path.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The sample with one value replaced, or removed where the value is null.
+std::string damaged(const std::string& pointer, const Json& value) {
+  Json document = Json::parse(write_record(test::sample_model()));
+  const Json::json_pointer place(pointer);
+  if (value.is_null()) {
+    document.at(place.parent_pointer()).erase(place.back());
+  } else {
+    document[place] = value;
+  }
+  return json_text(document);
+}
+
+TEST(RecordSchema, RecordsAreValid) {
+  EXPECT_EQ(validate_record(write_record(test::sample_model())), 0);
+  EXPECT_EQ(validate_record(write_record(test::sample_operation())), 0);
+  EXPECT_EQ(validate_record(write_record(RunRecord())), 0);
+}
+
+TEST(RecordSchema, OperationsHaveTheirParametersAndEachTimeAFlatRow) {
+  RunRecord record = test::sample_operation();
+  record.device_note = "No NVIDIA GPU can be used (no driver); timing on the CPU.";
+  record.entries[0].result.load_probe =
+      LoadProbe{CacheState::warm, milliseconds(500), microseconds(200), megahertz(1500), Watts(690), 0.9};
+  const std::string text = write_record(record);
+  EXPECT_EQ(validate_record(text), 0);
+  const Json document = Json::parse(text);
+  EXPECT_EQ(document.at("results").at(0).at("parameters").at("m"), 4096);
+  EXPECT_EQ(document.at("summary").size(), 3u);
+  EXPECT_EQ(document.at("summary").at(0).at("median_seconds"), 0.00018);
+  EXPECT_EQ(document.at("device_note"), record.device_note);
+  EXPECT_EQ(document.at("results").at(0).at("load_probe").at("power_watts"), 690);
+  const Json finding =
+      Json::parse(write_record(test::sample_model())).at("results").at(0).at("findings").at(0);
+  EXPECT_EQ(finding.at("effect"), 0.11);
+  EXPECT_EQ(finding.at("headline"), "the power cap lowers the SM clock");
+}
+
+TEST(RecordSchema, AbsentAndOddValuesAreValid) {
+  RunRecord record = test::sample_model();
+  record.title = "\xff\"\n\\µ|";
+  Measurement& measurement = record.entries[0].result.measurements[0];
+  measurement.time = {Nanoseconds(kNoNumber), Nanoseconds(kNoNumber), Nanoseconds(kNoNumber), 0};
+  measurement.launches = {};
+  measurement.clock.reset();
+  measurement.rounds[0].launches.push_back(Nanoseconds(kNoNumber));
+  measurement.rounds[0].sensors = SensorReading();
+  measurement.stop_reason = StopReason::time_limit;
+  record.entries[1].result.measurements[0].steadiness =
+      Steadiness{Steadiness::Verdict::never_steady, {}, {}, 0};
+  record.entries[0].result.verification->relative_error = kNoNumber;
+  record.interrupted = true;
+  EXPECT_EQ(validate_record(write_record(record)), 0);
+}
+
+TEST(RecordSchema, DamagedRecordsAreRefused) {
+  EXPECT_EQ(validate_record(damaged("/title", "other")), 0) << "the control: a change that does no harm";
+  EXPECT_EQ(validate_record(damaged("/version", 1)), 1);
+  EXPECT_EQ(validate_record(damaged("/summary/0/operation", nullptr)), 1);
+  EXPECT_EQ(validate_record(damaged("/summary/0/median_seconds", "20 us")), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/parameters/n", Json::array())), 1);
+  EXPECT_EQ(validate_record(damaged("/device", nullptr)), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/rounds/3/launch_seconds/1", "20 us")), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/conditions/cache", "lukewarm")), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/time/median_ns", 20)), 1);
+  EXPECT_EQ(validate_record(damaged("/results/0/measurements/0/time/high_seconds", nullptr)), 1);
+  EXPECT_EQ(validate_record(write_record(test::sample_model()).substr(0, 4000)), 1);
+  EXPECT_EQ(validate_record("{\"format\": NaN}"), 1);
+}
+
+TEST(RecordSchema, NumbersReadBackAsTheyWere) {
+  RunRecord record = test::sample_model();
+  std::vector<Nanoseconds>& launches = record.entries[0].result.measurements[0].rounds[0].launches;
+  launches = {Nanoseconds(127900), Nanoseconds(0.1), Nanoseconds(1e18 / 3), Nanoseconds(-4.5),
+              Nanoseconds(0)};
+  const Json document = Json::parse(write_record(record));
+  const Json& written = document["results"][0]["measurements"][0]["rounds"][0]["launch_seconds"];
+  ASSERT_EQ(written.size(), launches.size());
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    EXPECT_DOUBLE_EQ(written[i].get<double>(), launches[i].value() / 1e9);
+  }
+  EXPECT_EQ(written[0].dump(), "0.0001279");
+  EXPECT_EQ(document["device"]["memory_total_bytes"].get<std::int64_t>(), 150000000000);
+  EXPECT_EQ(document["device"]["maximum_clock_hertz"].get<double>(), 1.98e9);
+}
+
+TEST(JsonText, PlainArraysStayOnOneLine) {
+  Json document = {{"numbers", {1, 2.5}}, {"empty", Json::object()}};
+  document["list"] = Json::array({Json::object({{"a", 1}})});
+  put(document, "absent", kNoNumber);
+  put(document, "time", Nanoseconds(127900));
+  EXPECT_EQ(json_text(document),
+            "{\n \"numbers\": [1,2.5],\n \"empty\": {},\n \"list\": [\n  {\n   \"a\": 1\n  }\n ],\n"
+            " \"time\": 0.0001279\n}\n");
+}
+
+}  // namespace
+}  // namespace jitterscope

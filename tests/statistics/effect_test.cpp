@@ -1,0 +1,114 @@
+#include "statistics/effect.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "base/random.hpp"
+
+namespace jitterscope::statistics {
+namespace {
+
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+TEST(HodgesLehmann, IsTheMiddleAndStandsAnOutlier) {
+  EXPECT_DOUBLE_EQ(hodges_lehmann(std::vector{1.0, 2.0, 3.0}), 2.0);
+  EXPECT_DOUBLE_EQ(hodges_lehmann(std::vector{5.0}), 5.0);
+  EXPECT_LT(hodges_lehmann(std::vector{1.0, 1.1, 0.9, 1.0, 1.05, 0.95, 100.0}), 1.2);
+  EXPECT_TRUE(std::isnan(hodges_lehmann({})));
+}
+
+TEST(EffectOverProcesses, TheProcessIsTheUnit) {
+  // Each process is sure of its own value, and they differ: the interval is that of three values.
+  const std::vector<std::vector<double>> ratios = {
+      {0.01, 0.01, 0.01}, {0.02, 0.02, 0.02}, {0.03, 0.03, 0.03}};
+  const auto effect = effect_over_processes(ratios);
+  ASSERT_TRUE(effect);
+  EXPECT_NEAR(effect->value, 0.02, 1e-12);
+  // 4.303 · 0.01 / √3
+  EXPECT_NEAR(effect->interval.high - effect->value, 0.02484, 1e-5);
+  EXPECT_EQ(effect->processes, 3);
+  EXPECT_NEAR(effect->between, 0.01, 1e-12);
+  EXPECT_NEAR(effect->within, 0.0, 1e-12);
+  // t = 3.464 with two degrees of freedom
+  EXPECT_NEAR(effect->p_value, 0.0742, 1e-4);
+}
+
+TEST(EffectOverProcesses, OfOneProcessTheBlockIsTheUnit) {
+  const auto effect = effect_over_processes(std::vector<std::vector<double>>{{0.0, 0.01, 0.02}});
+  ASSERT_TRUE(effect);
+  EXPECT_EQ(effect->processes, 1);
+  EXPECT_NEAR(effect->value, 0.01, 1e-12);
+  EXPECT_NEAR(effect->interval.high - effect->value, 0.02484, 1e-5);
+  EXPECT_FALSE(processes_to_decide(*effect, 0.01));
+}
+
+TEST(EffectOverProcesses, NothingComesOfNothing) {
+  EXPECT_FALSE(effect_over_processes({}));
+  EXPECT_FALSE(effect_over_processes(std::vector<std::vector<double>>{{}, {}}));
+  EXPECT_FALSE(effect_over_processes(std::vector<std::vector<double>>{{0.5}}));
+  EXPECT_EQ(effect_over_processes(std::vector<std::vector<double>>{{0.5}, {}, {0.5}})->processes, 2);
+}
+
+// Processes differ by `between`, blocks by 1 %: 95 of 100 intervals hold the effect.
+double share_of_intervals_that_hold(double between, int processes) {
+  constexpr int kTrials = 4000;
+  constexpr double kEffect = 0.02;
+  Random random(7);
+  int held = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<std::vector<double>> ratios(static_cast<std::size_t>(processes));
+    for (std::vector<double>& blocks : ratios) {
+      const double own = kEffect + between * random.normal();
+      for (int block = 0; block < 12; ++block) blocks.push_back(own + 0.01 * random.normal());
+    }
+    const Interval interval = effect_over_processes(ratios)->interval;
+    held += interval.low <= kEffect && kEffect <= interval.high ? 1 : 0;
+  }
+  return static_cast<double>(held) / kTrials;
+}
+
+TEST(EffectOverProcesses, IntervalsHoldTheEffect) {
+  for (const double between : {0.0, 0.002, 0.01}) {
+    EXPECT_THAT(share_of_intervals_that_hold(between, 8), DoubleNear(0.95, 0.01)) << between;
+    EXPECT_THAT(share_of_intervals_that_hold(between, 2), DoubleNear(0.95, 0.01)) << between;
+  }
+}
+
+Effect effect_of(double value, double half) {
+  Effect effect;
+  effect.value = value;
+  effect.interval = {value - half, value + half};
+  effect.processes = 8;
+  return effect;
+}
+
+TEST(EffectVerdict, SaysWhatIsShown) {
+  const auto verdict = [](const Effect& effect) { return verdict_on(effect, 0.01, effect.excludes_zero()); };
+  EXPECT_EQ(verdict(effect_of(0.03, 0.01)), EffectVerdict::slower);
+  EXPECT_EQ(verdict(effect_of(-0.03, 0.01)), EffectVerdict::faster);
+  EXPECT_EQ(verdict(effect_of(0.0, 0.009)), EffectVerdict::same);
+  EXPECT_EQ(verdict(effect_of(0.005, 0.001)), EffectVerdict::same);  // shown, and smaller than the margin
+  EXPECT_EQ(verdict(effect_of(0.005, 0.02)), EffectVerdict::undecided);
+  EXPECT_EQ(verdict_on(effect_of(0.03, 0.01), 0.01, false), EffectVerdict::undecided);
+}
+
+TEST(ProcessesToDecide, AreMoreTheCloserTheQuestion) {
+  // At eight processes 0.02 is 2.365 standard errors: for half of it about four times as many.
+  const auto needed = processes_to_decide(effect_of(0.0, 0.02), 0.01);
+  ASSERT_TRUE(needed);
+  EXPECT_GE(*needed, 20);
+  EXPECT_LE(*needed, 28);
+  EXPECT_FALSE(processes_to_decide(effect_of(0.0, 10.0), 0.01));
+}
+
+TEST(HolmRejects, GoesUpWhileItMay) {
+  EXPECT_THAT(holm_rejects(std::vector{0.01, 0.04, 0.03, 0.005}), ElementsAre(true, false, false, true));
+  EXPECT_THAT(holm_rejects(std::vector{0.04}), ElementsAre(true));
+  EXPECT_THAT(holm_rejects(std::vector{0.04, 0.04}), ElementsAre(false, false));
+  EXPECT_TRUE(holm_rejects({}).empty());
+}
+
+}  // namespace
+}  // namespace jitterscope::statistics
