@@ -6,9 +6,10 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/jitterscope)
 set(data_folder ${CMAKE_INSTALL_DATADIR}/jitterscope)
 
 install(TARGETS jitterscope EXPORT jitterscopeTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS jitterscope_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS jitterscope_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tool)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/jitterscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.hpp")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/presets DESTINATION ${data_folder} COMPONENT tool
   FILES_MATCHING PATTERN "*.toml")
 file(GLOB schemas ${PROJECT_SOURCE_DIR}/docs/*.schema.json)

@@ -54,6 +54,8 @@ struct InputData {
 
 /// A device's own handle of a queue: a CUstream on CUDA, null on the CPU.
 using NativeQueue = void*;
+/// A device's own handle of recorded work: a CUgraph on CUDA.
+using NativeGraph = void*;
 
 /// A stretch of memory that a workload reads or writes (a device address on CUDA).
 struct MemoryRegion {
@@ -70,6 +72,13 @@ class Workload {
   /// Whether run() is known to wait for its queue (a copy from pageable memory does): behind a closed gate
   /// that would last until the gate gives up, so a queue opens its gate before it launches such work.
   virtual bool waits_for_queue() const { return false; }
+  /// Called before a recording of it begins, while the queue is open.
+  virtual void prepare_recording(NativeQueue) {}
+  /// One launch as whoever owns its memory recorded it (PyTorch's allocator must know of a recording); it
+  /// stays while the workload lives. Recordings hold it in place of run(). Null where there is none.
+  virtual NativeGraph graph() const { return nullptr; }
+  /// Told why it could not be recorded, where its launches are timed one by one in place of that.
+  virtual void not_recorded(std::string_view) {}
   /// Writes every input anew with the values it has, by another kernel (CacheState::produced).
   /// Returns false where the workload cannot do that.
   virtual bool produce_inputs(NativeQueue) { return false; }
@@ -263,6 +272,8 @@ class Device {
   /// which has none). The stream must outlive the queue, which waits for it at its end and does not destroy
   /// it. Throws UsageError where the stream is not this device's.
   virtual std::unique_ptr<Queue> adopt_queue(NativeQueue stream) = 0;
+  /// Until all that this process has put on the device is done, on whichever stream.
+  virtual void wait_for_all() {}
   virtual SensorReading read_sensors() = 0;
   /// Other processes that use the device now, as "pid name"; nothing where that cannot be known.
   virtual std::optional<std::vector<std::string>> other_processes() { return std::nullopt; }

@@ -12,6 +12,7 @@
 #include "cli/interruption.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/page_flags.hpp"
+#include "cli/python_subject.hpp"
 #include "cli/record_files.hpp"
 #include "measure/environment.hpp"
 #include "output/comparison_table.hpp"
@@ -72,6 +73,8 @@ class CompareCommand {
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (are_records(flags_.targets)) {
       compare_files();
+    } else if (are_python(flags_.targets)) {
+      compare_python();
     } else if (!measure()) {
       return;
     }
@@ -102,6 +105,25 @@ class CompareCommand {
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
     record_.device = second.device;
     compare_records(first, second, record_);
+  }
+
+  void compare_python() {
+    if (flags_.targets.size() < 2) throw UsageError("compare takes two functions of Python or more");
+    if (!flags_.vary.empty() || flags_.dry_run || !flags_.only.empty() ||
+        !flags_.measure.lock_clocks.empty()) {
+      throw UsageError(
+          "--vary, --only, --dry-run and --lock-clocks are for operations and models; name each function of Python");
+    }
+    for (const std::string& target : flags_.targets) record_.alternatives.push_back(python_label(target));
+    record_.processes_asked = flags_.processes;
+    ProcessRecords found =
+        run_python({flags_.targets}, flags_.measure.device, shared_options(), flags_.processes);
+    if (found.records.empty()) throw InterruptedError();
+    record_.device = found.records.front().device;
+    record_.interrupted = found.interrupted;
+    record_.lost_processes = std::move(found.lost);
+    for (const std::string& note : found.records.front().notes) record_.notes.push_back(note);
+    compare_processes(python_items(found.records, flags_.targets.size()), found.records, record_);
   }
 
   MeasureOptions shared_options() const {

@@ -45,19 +45,10 @@ void PageFlags::add_to(CLI::App& command) {
                    "show all that is known of each operation, all findings, and what the words mean");
 }
 
-// A model shows its slowest layers; a sweep is read from its first row to its last.
-Page PageFlags::page(bool is_model) const {
-  constexpr std::size_t kSlowest = 10;
-  Page page;
-  page.width = page_width();
-  page.details = details;
-  if (!top.empty()) {
-    page.top = parse_top(top);
-  } else if (is_model && !details) {
-    page.top = kSlowest;
-  }
-  const char* usual = details ? "all" : "top";
-  page.findings = parse_findings(findings.empty() ? usual : findings);
+ShownPage PageFlags::shown() const {
+  ShownPage page{.width = page_width(), .details = details};
+  if (!top.empty()) page.top = parse_top(top);
+  if (!findings.empty()) page.findings = parse_findings(findings);
   return page;
 }
 

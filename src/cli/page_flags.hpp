@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "output/page.hpp"
+#include "output/record_text.hpp"
 
 namespace jitterscope::cli {
 
@@ -14,7 +14,8 @@ struct PageFlags {
 
   void add_to(CLI::App& command);
   /// Throws UsageError with the nearest known word.
-  Page page(bool is_model) const;
+  ShownPage shown() const;
+  Page page(bool is_model) const { return page_of(shown(), is_model); }
 };
 
 }  // namespace jitterscope::cli

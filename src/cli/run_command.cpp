@@ -10,19 +10,16 @@
 #include "cli/dry_run.hpp"
 #include "cli/interruption.hpp"
 #include "cli/provider_choice.hpp"
+#include "cli/python_subject.hpp"
+#include "cli/run_files.hpp"
 #include "cli/run_flags.hpp"
 #include "cli/run_request.hpp"
 #include "experiment/processes.hpp"
 #include "experiment/run_plan.hpp"
 #include "measure/environment.hpp"
-#include "output/csv.hpp"
-#include "output/output_file.hpp"
 #include "output/progress.hpp"
 #include "output/run_journal.hpp"
-#include "output/run_table.hpp"
 #include "output/standard_output.hpp"
-#include "output/summary_csv.hpp"
-#include "record/record.hpp"
 #include "worker/fresh_processes.hpp"
 
 namespace jitterscope::cli {
@@ -73,6 +70,7 @@ class RunCommand {
 
   void run() {
     check_combinations(flags_);
+    if (are_python(flags_.targets)) return run_python_command(flags_, invocation_);
     request_.work = read_targets(flags_.targets, flags_.only);
     request_.options = options_for(flags_, request_.work);
     page_ = flags_.page.page(request_.work.is_model);
@@ -82,9 +80,7 @@ class RunCommand {
     if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
     const std::string json =
         flags_.json.empty() && before_ ? file_to_continue(flags_.unfinished) : flags_.json;
-    if (!json.empty()) json_.emplace(json);
-    if (!flags_.csv.empty()) csv_.emplace(flags_.csv);
-    if (!flags_.csv_launches.empty()) csv_launches_.emplace(flags_.csv_launches);
+    files_.emplace(json, flags_.csv, flags_.csv_launches);
     std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     if (request_.options.counters) device->check_counters(*request_.options.counters);
@@ -144,7 +140,7 @@ class RunCommand {
     }
     record_.asked = asked();
     if (before_) take_over(std::move(*before_), flags_.unfinished, request_.work, record_);
-    if (json_ && !json_->is_stream()) journal_.emplace(json_->target());
+    if (const auto file = files_->json_file()) journal_.emplace(*file);
     ProgressLine line(stderr, [&] { return device.host_time(); });
     PlanPosition position{1, request_.work.model.layers.size()};
     request_.options.progress = [&](const Progress& progress) { line.show(progress, position); };
@@ -222,12 +218,8 @@ class RunCommand {
   }
 
   void print() {
-    const bool is_taken = is_stdout(flags_.json) || is_stdout(flags_.csv) || is_stdout(flags_.csv_launches);
-    if (!is_taken) print_result(run_table(record_, page_));
-    if (json_) json_->commit(write_record(record_));
+    files_->write(record_, page_);
     if (journal_) journal_->remove();
-    if (csv_) csv_->commit(run_summary_csv(record_));
-    if (csv_launches_) csv_launches_->commit(launches_csv(record_));
   }
 
   const RunFlags& flags_;
@@ -235,7 +227,7 @@ class RunCommand {
   RunRequest request_;
   RunRecord record_;
   Page page_;
-  std::optional<OutputFile> json_, csv_, csv_launches_;
+  std::optional<RunFiles> files_;
   std::optional<RunJournal> journal_;
   std::optional<RunRecord> before_;  ///< what is continued
 };

@@ -3,15 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/page_flags.hpp"
 #include "cli/record_files.hpp"
-#include "output/comparison_table.hpp"
-#include "output/doctor_table.hpp"
-#include "output/engines_table.hpp"
-#include "output/explanation_table.hpp"
-#include "output/methods_table.hpp"
-#include "output/pytorch_table.hpp"
-#include "output/run_sections.hpp"
-#include "output/run_table.hpp"
-#include "output/selftest_table.hpp"
+#include "output/record_text.hpp"
 #include "output/standard_output.hpp"
 #include "record/record.hpp"
 
@@ -32,34 +24,12 @@ constexpr const char* kShowExamples = R"(Examples:
 
 Exit codes: 0 done, 2 a file is not there or is no record.)";
 
-// What each command prints when it has found this out.
-struct Printed {
-  const PageFlags& flags;
-
-  std::string operator()(const RunRecord& record) const {
-    return run_table(record, flags.page(is_model(record)));
-  }
-  std::string operator()(const ComparisonRecord& record) const {
-    return comparison_table(record, flags.page(has_several_items(record)));
-  }
-  std::string operator()(const MethodsRecord& record) const { return methods_table(record, page_width()); }
-  std::string operator()(const EnginesRecord& record) const { return engines_table(record, page_width()); }
-  std::string operator()(const ExplainRecord& record) const {
-    return explanation_table(record, flags.page(record.accounts.size() > 1));
-  }
-  std::string operator()(const PytorchRecord& record) const { return pytorch_table(record); }
-  std::string operator()(const selftest::SelftestRecord& record) const {
-    return flags.details ? selftest_table(record) : selftest_summary(record, page_width());
-  }
-  std::string operator()(const DoctorReport& report) const { return doctor_text(report, page_width()); }
-};
-
 void show(const ShowFlags& flags) {
   std::string text;
   for (const std::string& file : flags.files) {
     const AnyRecord record = read_record(read_text(file), file == "-" ? "standard input" : file);
     if (!text.empty()) text += '\n';
-    text += std::visit(Printed{flags.page}, record);
+    text += record_text(record, flags.page.shown());
   }
   print_result(text);
 }

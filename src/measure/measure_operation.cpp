@@ -6,39 +6,12 @@
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/iterations.hpp"
-#include "measure/launch_counters.hpp"
-#include "measure/launch_kernels.hpp"
+#include "measure/launch_details.hpp"
 #include "measure/operand_sets.hpp"
 #include "measure/verify.hpp"
 
 namespace jitterscope {
 namespace {
-
-// The times are there already: what is missing for more must not cost them. A name that is no counter shows
-// only here where the device could not know it before.
-template <class Step>
-std::optional<Shortfall> shortfall_of(const Step& step) {
-  try {
-    step();
-  } catch (const InterruptedError&) {
-    throw;
-  } catch (const Error& error) {
-    return Shortfall{error.exit_code(), error.what()};
-  }
-  return std::nullopt;
-}
-
-void trace_kernels(Session& session, Workload& workload, Result& result) {
-  result.without_kernels =
-      shortfall_of([&] { result.kernels = trace_launch(session.device(), session.queue(), workload); });
-}
-
-void read_counters(Session& session, Workload& workload, const std::vector<std::string>& names,
-                   Result& result) {
-  result.without_counters = shortfall_of([&] {
-    result.counters = count_launch(session.device(), session.queue(), workload, names, timed_caches(result));
-  });
-}
 
 struct PreparedWork {
   const Operation* operation;
@@ -70,10 +43,8 @@ void complete(Session& session, PreparedWork& work, const MeasureOptions& option
   result.workspace = prepared.workspace();
   result.flops = work.operation->flops();
   result.bytes = work.operation->bytes();
-  // After the times: a tracer slows what runs beside it, and no operand is read back before the first call.
-  if (options.kernels) trace_kernels(session, work.workload, result);
-  // After the tracer, since the profiler's hooks may slow what runs beside them.
-  if (options.counters) read_counters(session, work.workload, *options.counters, result);
+  // After the times: no operand is read back before the first call.
+  add_launch_details(session, work.workload, options, result);
   if (with_verification && !work.operation->operands().empty()) {
     result.verification = verify(session.queue(), prepared);
   }

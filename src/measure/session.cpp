@@ -22,8 +22,9 @@ RoundRunner make_runner(const TimedWork& work, RoundShape shape, const MeasureOp
     return RoundRunner(work, shape, options, calibration);
   try {
     return RoundRunner(work, shape, options, calibration);
-  } catch (const Error&) {
+  } catch (const Error& error) {
     // Refused (UsageError) by an operator of PyTorch that waits for the GPU or draws random numbers.
+    work.workload.not_recorded(error.what());
     shape.instrument = Instrument::events;
     return RoundRunner(work, shape, options, calibration);
   }
@@ -249,46 +250,6 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
     }
   }
   return results;
-}
-
-namespace {
-
-class CallableWorkload final : public Workload {
- public:
-  explicit CallableWorkload(const Launch& launch) : launch_(launch) {}
-  void run(NativeQueue queue) override { launch_(queue); }
-
- private:
-  const Launch& launch_;
-};
-
-void require_real(Device& device) {
-  const DeviceDescription description = device.describe();
-  if (!description.capabilities.is_simulated) return;
-  throw UsageError(description.id +
-                   " is simulated and runs none of a program's code, so a callable would take no time there: "
-                   "open cpu or cuda:0 for it, or measure an operation");
-}
-
-Result measure_callable(Session& session, const Launch& launch, const MeasureOptions& options) {
-  CallableWorkload workload(launch);
-  Result result = session.measure(workload, "callable", options);
-  for (Measurement& measurement : result.measurements) measurement.conditions.data.reset();
-  return result;
-}
-
-}  // namespace
-
-Result measure(Device& device, const Launch& launch, const MeasureOptions& options) {
-  require_real(device);
-  Session session(device);
-  return measure_callable(session, launch, options);
-}
-
-Result measure(Device& device, NativeQueue stream, const Launch& launch, const MeasureOptions& options) {
-  require_real(device);
-  Session session(device, stream);
-  return measure_callable(session, launch, options);
 }
 
 }  // namespace jitterscope

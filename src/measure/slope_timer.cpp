@@ -42,6 +42,7 @@ class SlopeTimer final : public RoundTimer {
 
  private:
   std::unique_ptr<Recording> record(std::int64_t repetitions, bool launches) {
+    if (launches) work_.workload.prepare_recording(work_.queue.native());
     return work_.queue.record([&](Queue& queue) {
       for (std::int64_t i = 0; i < repetitions; ++i) {
         if (work_.cache != CacheState::warm) queue.set_cache(work_.cache, work_.workload);

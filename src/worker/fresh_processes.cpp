@@ -15,8 +15,10 @@
 namespace jitterscope {
 namespace {
 
-std::string ending_of(const SubprocessOutcome& outcome, Nanoseconds limit) {
-  if (outcome.timed_out) return fmt::format("was not done after {} and was ended", duration_text(limit));
+std::string ending_of(const SubprocessOutcome& outcome, std::optional<Nanoseconds> limit) {
+  if (outcome.timed_out) {
+    return fmt::format("was not done after {} and was ended", duration_text(limit.value_or(Nanoseconds(0))));
+  }
   if (outcome.signal != 0) {
     const bool by_kernel = outcome.signal == SIGKILL;
     return fmt::format("was ended by a signal ({}){}", strsignal(outcome.signal),
@@ -37,10 +39,14 @@ std::string while_doing(const SubprocessOutcome& outcome) {
   return words.empty() ? "" : fmt::format(" (while: {})", words);
 }
 
-WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int64_t process) {
+// A whole number that every reader of JSON holds.
+std::uint64_t seed_of_process(std::uint64_t seed, std::int64_t process) {
   const std::uint64_t seeds_apart = 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(process);
-  // A whole number that every reader of JSON holds.
-  const std::uint64_t seed = Random(shared_options(plan).seed + seeds_apart).next() >> 11;
+  return Random(seed + seeds_apart).next() >> 11;
+}
+
+WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int64_t process) {
+  const std::uint64_t seed = seed_of_process(shared_options(plan).seed, process);
   WorkerPlan own{.device = device, .device_seed = seed, .parent = ::getpid(), .plan = plan};
   own.plan.ceilings = plan.ceilings && process == 0;
   for (std::vector<Trial>& group : own.plan.groups) {
@@ -49,13 +55,25 @@ WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int
   return own;
 }
 
+CallablePlan plan_of_process(CallablePlan plan, std::int64_t process) {
+  plan.parent = ::getpid();
+  for (std::vector<CallableTrial>& group : plan.groups) {
+    for (CallableTrial& trial : group) trial.options.seed = seed_of_process(trial.options.seed, process);
+  }
+  return plan;
+}
+
+// What one process is started as, and what it reads.
+struct ProcessStart {
+  std::vector<std::string> command;
+  std::function<std::string(std::int64_t process)> plan;
+  std::optional<Nanoseconds> time_limit;
+};
+
 class ProcessRunner {
  public:
-  ProcessRunner(const std::string& device, const Plan& plan, const FreshProcesses& processes)
-      : device_(device),
-        plan_(plan),
-        processes_(processes),
-        limit_(processes.time_limit.value_or(time_limit_of(plan))) {}
+  ProcessRunner(const ProcessStart& start, const FreshProcesses& processes)
+      : start_(start), processes_(processes), limit_(start.time_limit) {}
 
   ProcessRecords run() {
     constexpr std::size_t kHopeless = 2;
@@ -78,11 +96,11 @@ class ProcessRunner {
     if (processes_.progress) processes_.progress("starting", number);
     const SubprocessLimits limits{.interrupted = processes_.interrupted,
                                   .time_limit = limit_,
-                                  .input = write_plan(plan_of_process(device_, plan_, process)),
+                                  .input = start_.plan(process),
                                   .error_line = [&](std::string_view line) {
                                     if (processes_.progress) processes_.progress(std::string(line), number);
                                   }};
-    const SubprocessOutcome outcome = run_subprocess({processes_.executable, "worker"}, limits);
+    const SubprocessOutcome outcome = run_subprocess(start_.command, limits);
     try {
       // What it wrote once it was told to end is the record of an interruption that nobody asked for.
       if (outcome.timed_out) return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
@@ -105,10 +123,9 @@ class ProcessRunner {
     found_.lost.push_back(fmt::format("process {} {}", number, reason));
   }
 
-  const std::string& device_;
-  const Plan& plan_;
+  const ProcessStart& start_;
   const FreshProcesses& processes_;
-  Nanoseconds limit_;
+  std::optional<Nanoseconds> limit_;
   ProcessRecords found_;
 };
 
@@ -131,7 +148,18 @@ Nanoseconds time_limit_of(const Plan& plan) {
 
 ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
                                       const FreshProcesses& processes) {
-  return ProcessRunner(device, plan, processes).run();
+  const auto write = [&](std::int64_t process) { return write_plan(plan_of_process(device, plan, process)); };
+  const ProcessStart start{
+      {processes.executable, "worker"}, write, processes.time_limit.value_or(time_limit_of(plan))};
+  return ProcessRunner(start, processes).run();
+}
+
+ProcessRecords run_in_fresh_processes(const CallablePlan& plan, const FreshProcesses& processes) {
+  const auto write = [&](std::int64_t process) { return write_plan(plan_of_process(plan, process)); };
+  // Which looks for a name on PATH; the process stays the same.
+  const ProcessStart start{
+      {"/usr/bin/env", processes.executable, "-m", "jitterscope", "worker"}, write, processes.time_limit};
+  return ProcessRunner(start, processes).run();
 }
 
 Result measure_in_fresh_process(const std::string& executable, const std::string& device, const Trial& trial,

@@ -11,7 +11,7 @@
 namespace jitterscope {
 
 struct FreshProcesses {
-  std::string executable;  ///< of this program: `EXECUTABLE worker` carries a plan out
+  std::string executable;  ///< path of this program: `EXECUTABLE worker` carries a plan out
   std::int64_t count = 8;
   std::function<bool()> interrupted = {};
   /// Called with what a process does now and its number, from 1.
@@ -35,6 +35,10 @@ Nanoseconds time_limit_of(const Plan& plan);
 /// nothing before any gave something.
 ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
                                       const FreshProcesses& processes);
+
+/// The same of a plan for Python, by `EXECUTABLE -m jitterscope worker`, where a simulated device has no
+/// part. There is no time limit but the one given: nobody knows how many cases a file has.
+ProcessRecords run_in_fresh_processes(const CallablePlan& plan, const FreshProcesses& processes);
 
 /// One trial, not compared, in a process of its own. Throws FailedError with what went wrong there,
 /// InterruptedError.

@@ -33,6 +33,19 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields("ceilings", plan.plan.ceilings);
 }
 
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CallableTrial>& trial) {
+  fields("callable", trial.callable);
+  fields("options", trial.options);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CallablePlan>& plan) {
+  fields("device", plan.device);
+  fields("parent", plan.parent);
+  fields("groups", plan.groups);
+}
+
 namespace {
 
 constexpr std::string_view kPlanFormat = "jitterscope-plan", kErrorFormat = "jitterscope-error";
@@ -84,11 +97,19 @@ void check_plan(const WorkerPlan& plan) {
 
 }  // namespace
 
-std::string write_plan(const WorkerPlan& plan) {
+namespace {
+
+template <class AnyPlan>
+std::string written(const AnyPlan& plan) {
   Json document = {{"format", kPlanFormat}, {"version", kPlanVersion}};
   document.update(write_value(plan));
   return document.dump();
 }
+
+}  // namespace
+
+std::string write_plan(const WorkerPlan& plan) { return written(plan); }
+std::string write_plan(const CallablePlan& plan) { return written(plan); }
 
 WorkerPlan read_plan(std::string_view text) {
   const Json document = parse_document(text, kPlanName);

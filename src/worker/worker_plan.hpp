@@ -19,7 +19,21 @@ struct WorkerPlan {
   Plan plan;
 };
 
+/// The same for a process of Python, which alone can load what is timed: groups of what is called beside each
+/// other.
+struct CallableTrial {
+  std::string
+      callable;  ///< FILE, FILE:FUNCTION or MODULE:FUNCTION: one callable, or a benchmark's several cases
+  MeasureOptions options;
+};
+struct CallablePlan {
+  std::string device;  ///< as open_device takes it
+  std::int64_t parent = 0;
+  std::vector<std::vector<CallableTrial>> groups;
+};
+
 std::string write_plan(const WorkerPlan& plan);
+std::string write_plan(const CallablePlan& plan);
 /// Throws UsageError, which names the place in the plan, where it is damaged, empty or of a newer version.
 WorkerPlan read_plan(std::string_view text);
 

@@ -127,6 +127,8 @@ void ScriptedQueue::open_gate() noexcept {
 
 void ScriptedQueue::launch(Workload& workload) {
   if (!recording_) state_.note({Call::launch});
+  // A graph of the workload's own is as one kernel.
+  if (recording_ && workload.graph() != nullptr) return enqueue_callable();
   workload.run(native());
 }
 

@@ -87,6 +87,10 @@ class CudaDevice : public Device {
     context_.require_own(static_cast<CUstream>(stream));
     return std::make_unique<CudaQueue>(context_, static_cast<CUstream>(stream));
   }
+  void wait_for_all() override {
+    context_.make_current();
+    cuda::check(driver().cuCtxSynchronize(), "waiting for all of the GPU's work");
+  }
   SensorReading read_sensors() override { return nvml_ ? nvml_->read_sensors() : SensorReading(); }
   std::optional<std::vector<std::string>> other_processes() override {
     const auto all = nvml_ ? nvml_->processes() : std::nullopt;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "device/cuda/child_graph.hpp"
 #include "device/cuda/driver.hpp"
 #include "jitterscope/error.hpp"
 
@@ -119,7 +120,12 @@ void CudaQueue::open_gate() noexcept {
 void CudaQueue::launch(Workload& workload) {
   if (gate_closed_ && workload.waits_for_queue()) open_gate();
   context_.make_current();
-  workload.run(stream_);
+  const NativeGraph graph = recording_ ? workload.graph() : nullptr;
+  if (graph != nullptr) {
+    add_to_capture(stream_, static_cast<CUgraph>(graph));
+  } else {
+    workload.run(stream_);
+  }
 }
 
 Mark CudaQueue::mark() {

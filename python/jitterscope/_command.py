@@ -1,0 +1,141 @@
+"""All that the command line does: the program that comes with the module is run, and its record read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from typing import Any, NoReturn, Optional
+
+from ._errors import MissingError, UsageError, raise_for
+from ._result import Record, result_of
+from ._targets import target_of
+
+# Of a program that did its work: a check that was asked for failed, or the precision was not reached.
+_WITH_RECORD = {0, 1, 4, 5}
+
+
+def program() -> str:
+    """Path of the program `jitterscope`."""
+    named = os.environ.get("JITTERSCOPE_PROGRAM")
+    path = pathlib.Path(named) if named else pathlib.Path(__file__).parent / "bin" / "jitterscope"
+    if not path.is_file():
+        raise MissingError(f"{path} is not there: install the wheel, or set JITTERSCOPE_PROGRAM to the program")
+    return str(path)
+
+
+def environment() -> dict[str, str]:
+    """Of the program: which Python carries out what `python:…` names, and where this module is."""
+    folder = str(pathlib.Path(__file__).resolve().parent.parent)
+    paths = [folder] + [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != folder]
+    return {**os.environ, "JITTERSCOPE_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def main() -> NoReturn:
+    """The command line: this process becomes the program."""
+    os.environ.setdefault("JITTERSCOPE_PYTHON", sys.executable)
+    path = program()
+    os.execv(path, [path, *sys.argv[1:]])
+
+
+def _flags(options: dict[str, Any]) -> list[str]:
+    flags: list[str] = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            flags.append(flag)
+        elif name == "vary":
+            varied = value.items() if isinstance(value, dict) else [text.split("=", 1) for text in value]
+            for key, values in varied:
+                listed = values if isinstance(values, str) else ",".join(map(str, values))
+                flags += [flag, f"{key}={listed}"]
+        elif isinstance(value, (list, tuple)):
+            flags += [flag, ",".join(map(str, value))]
+        else:
+            flags += [flag, str(value)]
+    return flags
+
+
+def call(command: str, targets: list[str], options: dict[str, Any]) -> Record:
+    """Runs a command that writes a record. Its live line goes to this program's standard error."""
+    for name in ("json", "csv", "csv_launches", "continue", "dry_run", "top", "findings", "details"):
+        if name in options:
+            raise UsageError(f"{command}: {name} is no option here; the result has all of it: record, text(), save()")
+    words = [program(), command, *targets, *_flags(options), "--json", "-"]
+    with tempfile.TemporaryFile() as complaints:
+        live = sys.stderr is not None and sys.stderr.isatty()
+        run = subprocess.run(words, stdout=subprocess.PIPE, stderr=None if live else complaints, check=False,
+                             env=environment())
+        complaints.seek(0)
+        said = complaints.read().decode(errors="replace").strip().splitlines()
+    if run.returncode in _WITH_RECORD and run.stdout.strip():
+        return result_of(json.loads(run.stdout))
+    sentence = said[-1] if said else f"jitterscope {command} ended with exit code {run.returncode}"
+    raise_for(run.returncode, sentence.removeprefix("jitterscope: ") if hasattr(str, "removeprefix") else sentence)
+    raise AssertionError  # raise_for has raised
+
+
+def run(*targets: str, **options: Any) -> Record:
+    """Times operations, networks, files: all that `jitterscope run` does, its flags as arguments.
+
+    >>> js.run("resnet50:batch=32", cache=["warm", "cold"], device="cuda")
+    >>> js.run("conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1", kernels=True)
+
+    Gives a Time of one operation, Times of several.
+    """
+    return call("run", list(targets), options)
+
+
+def explain(*targets: str, **options: Any) -> Record:
+    """Why a time is what it is: `jitterscope explain`, its flags as arguments."""
+    return call("explain", list(targets), options)
+
+
+class Comparison(Record):
+    """Which of several is faster, the others against the first."""
+
+    @property
+    def ratio(self) -> float:
+        """Time of the second over the first's, of the first condition: 1.1 is 10 % slower."""
+        return float(self._first()["time"]["ratio"])
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, of the ratio, over processes."""
+        time = self._first()["time"]
+        return (float(time["low"]), float(time["high"]))
+
+    @property
+    def verdict(self) -> str:
+        """faster, slower, same or undecided: of the second."""
+        return str(self._first()["verdict"])
+
+    def _first(self) -> dict[str, Any]:
+        first: dict[str, Any] = self.record["comparisons"][0]
+        if first.get("failure"):
+            raise UsageError(f"there is no ratio: {first['failure']}")
+        return first
+
+
+def compare(*functions: Any, processes: int = 8, device: Optional[str] = None, **options: Any) -> Comparison:
+    """Which is faster, in fresh processes in which they alternate: the process is the unit of each interval.
+
+    >>> js.compare(old, new, processes=8)
+    >>> js.compare("bench:old", "bench:new", cache="cold", margin="2%")
+
+    Functions at the top of a file, other callables that pickle, "module:function", "FILE:FUNCTION", or benchmarks. What
+    is timed is a call without arguments, or what a benchmark returns. Flags as of `jitterscope compare`.
+    """
+    if len(functions) < 2:
+        raise UsageError("compare takes two functions or more")
+    with tempfile.TemporaryDirectory(prefix="jitterscope-") as folder:
+        taken: set[str] = set()
+        targets = ["python:" + target_of(each, pathlib.Path(folder), taken) for each in functions]
+        if device is not None:
+            options["device"] = device
+        return Comparison(call("compare", targets, {"processes": processes, **options}).record)

@@ -1,0 +1,86 @@
+"""libjitterscope.so through its C functions. It is opened when it is first needed, so that an import stays quick."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import os
+import pathlib
+from typing import Any, Callable
+
+from ._errors import MissingError, raise_for
+
+REASON_SIZE = 512
+LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p,
+                          ctypes.c_void_p)
+PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class CallableStruct(ctypes.Structure):
+    """jitterscope_callable."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("launch", LAUNCH), ("record", RECORD), ("context", ctypes.c_void_p)]
+
+
+def _path() -> str:
+    named = os.environ.get("JITTERSCOPE_LIBRARY")
+    path = pathlib.Path(named) if named else pathlib.Path(__file__).parent / "lib" / "libjitterscope.so"
+    if not path.is_file():
+        raise MissingError(f"{path} is not there: install the wheel, or set JITTERSCOPE_LIBRARY to libjitterscope.so")
+    return str(path)
+
+
+@functools.lru_cache(maxsize=None)
+def library() -> ctypes.CDLL:
+    opened = ctypes.CDLL(_path())
+    text = ctypes.POINTER(ctypes.c_void_p)
+    pointer = ctypes.c_void_p
+    signatures: dict[str, tuple[Any, list[Any]]] = {
+        "version": (ctypes.c_char_p, []),
+        "last_error": (ctypes.c_char_p, []),
+        "free": (None, [pointer]),
+        "list_devices": (ctypes.c_int, [text]),
+        "open": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(pointer)]),
+        "close": (None, [pointer]),
+        "describe": (ctypes.c_int, [pointer, text]),
+        "stream": (ctypes.c_int, [pointer, ctypes.POINTER(pointer)]),
+        "measure": (ctypes.c_int, [pointer, ctypes.c_char_p, ctypes.POINTER(CallableStruct), ctypes.c_size_t, PROGRESS,
+                                   pointer, text]),
+        "show": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(opened, "jitterscope_" + name)
+        function.restype, function.argtypes = result, arguments
+    return opened
+
+
+def check(status: int) -> None:
+    """Raises what the thread's last call failed with."""
+    if status == 0:
+        return
+    error = json.loads(library().jitterscope_last_error().decode())
+    raise_for(status, error["message"])
+
+
+def text_of(call: Callable[[Any], int]) -> str:
+    """What a function writes to its last argument."""
+    pointer = ctypes.c_void_p()
+    check(call(ctypes.byref(pointer)))
+    try:
+        return ctypes.string_at(pointer).decode() if pointer.value else ""
+    finally:
+        library().jitterscope_free(pointer)
+
+
+def version() -> str:
+    """"0.1.0", or "0.1.0+g0321075ab" of a commit after it."""
+    found: bytes = library().jitterscope_version()
+    return found.decode()
+
+
+def show(record: str, **page: Any) -> str:
+    """What the command line prints of a record; page: width, details, top, findings."""
+    known = {key: value for key, value in page.items() if value is not None}
+    return text_of(lambda out: library().jitterscope_show(record.encode(), json.dumps(known).encode(), out))

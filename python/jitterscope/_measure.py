@@ -1,0 +1,240 @@
+"""js.measure: a callable, called by the measuring loop through a function pointer."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import signal
+import sys
+import threading
+from typing import Any, Callable, Iterable, Optional, Union
+
+from ._device import Device, current_stream, module, open_device
+from ._errors import UsageError
+from ._library import LAUNCH, PROGRESS, REASON_SIZE, RECORD, CallableStruct, check, library, text_of
+from ._options import Words, options_json
+from ._result import Time
+
+Progress = Callable[[dict[str, Any]], object]
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """As the table calls it."""
+    name = getattr(function, "__qualname__", None) or getattr(type(function), "__name__", "callable")
+    return str(name).replace("<locals>.", "")
+
+
+def _sentence(error: BaseException) -> str:
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+class _Interruption:
+    """Ctrl-C while C code runs: at once within the callable, else when the loop next asks."""
+
+    def __init__(self) -> None:
+        self.inside = False
+        self.pending = False
+        self._is_ours = (threading.current_thread() is threading.main_thread()
+                         and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self.inside:
+            signal.default_int_handler(number, frame)
+        self.pending = True
+
+    def __enter__(self) -> _Interruption:
+        if self._is_ours:
+            signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _Calls:
+    """What the measuring loop calls of one callable. ctypes swallows exceptions: they are kept, the loop is told to
+    stop, and they are raised when it has."""
+
+    def __init__(self, function: Callable[[], Any], interruption: _Interruption, stream: Any) -> None:
+        self.function = function
+        self.interruption = interruption
+        self.stream = stream  # PyTorch's object of ours, or None
+        self.error: Optional[BaseException] = None  # the latest
+        self.stopped = False  # by what is no Exception: KeyboardInterrupt, SystemExit
+        self.graphs: list[Any] = []  # PyTorch's, alive as long as ours that hold them
+
+    def _attempt(self, work: Callable[[], Any], reason: int) -> int:
+        if self.stopped or self.interruption.pending:
+            return 1
+        interruption = self.interruption
+        try:
+            interruption.inside = True
+            work()
+            interruption.inside = False
+            return 0
+        except BaseException as error:  # pylint: disable=broad-except
+            interruption.inside = False
+            self.error = error
+            self.stopped = not isinstance(error, Exception)
+            text = _sentence(error).encode()[:REASON_SIZE - 1].decode(errors="ignore").encode()
+            ctypes.memmove(reason, text + b"\0", len(text) + 1)
+            return 1
+
+    def launch(self, _stream: int, reason: int, _context: int) -> int:
+        return self._attempt(self.function, reason)
+
+    def record(self, _stream: int, graph: Any, reason: int, _context: int) -> int:
+        return self._attempt(lambda: self._capture(graph), reason)
+
+    def _capture(self, graph: Any) -> None:
+        # By PyTorch itself: its allocator and its generators must know that they are recorded.
+        torch = sys.modules["torch"]
+        capture = torch.cuda.CUDAGraph(keep_graph=True)
+        capture.capture_begin(capture_error_mode="thread_local")
+        try:
+            self.function()
+        except BaseException:
+            try:
+                capture.capture_end()
+            except Exception:  # pylint: disable=broad-except
+                pass  # of a recording that the callable spoilt: its own exception says more
+            raise
+        capture.capture_end()
+        graph[0] = ctypes.c_void_p(capture.raw_cuda_graph())
+        self.graphs.append(capture)
+
+
+def _progress(interruption: _Interruption, listener: Optional[Progress], errors: list[BaseException]) -> Any:
+    def tell(text: Optional[bytes], _context: int) -> int:
+        try:
+            if listener is not None and text is not None:
+                listener(json.loads(text))
+        except BaseException as error:  # pylint: disable=broad-except
+            errors.append(error)
+        return 1 if errors or interruption.pending else 0
+
+    return PROGRESS(tell)
+
+
+def _allocated() -> Optional[int]:
+    torch = module("torch")
+    return int(torch.cuda.memory_stats().get("allocated_bytes.all.allocated", 0)) if torch is not None else None
+
+
+def _bytes_of_one_call(calls: _Calls) -> Optional[int]:
+    if calls.stream is None:
+        return None
+    before = _allocated()
+    calls.function()
+    after = _allocated()
+    calls.stream.synchronize()
+    return None if before is None or after is None else after - before
+
+
+def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Device, options: dict[str, Any],
+                   title: str = "", progress: Optional[Progress] = None) -> dict[str, Any]:
+    """The record of callables that are timed beside each other, each with its name."""
+    collects = gc.isenabled()
+    with device.in_use(), current_stream(device) as stream, _Interruption() as interruption:
+        all_calls = [_Calls(function, interruption, stream) for _, function in functions]
+        structs = (CallableStruct * len(functions))()
+        pointers = []  # alive until the loop is done
+        records = stream is not None and hasattr(sys.modules["torch"].cuda.CUDAGraph, "raw_cuda_graph")
+        for struct, (name, _), calls in zip(structs, functions, all_calls):
+            launch, record = LAUNCH(calls.launch), RECORD(calls.record) if records else RECORD()
+            pointers += [launch, record]
+            struct.name, struct.launch, struct.record = name.encode(), launch, record
+        request = json.dumps({"options": options, "title": title, "command_line": "python"}).encode()
+        listener_errors: list[BaseException] = []
+        tell = _progress(interruption, progress, listener_errors)
+        # A kernel of Triton that is collected unloads its module, which spoils a recording; and rounds want no pauses.
+        gc.disable()
+        try:
+            out = ctypes.c_void_p()
+            status = library().jitterscope_measure(device.handle, request, structs, len(functions), tell, None,
+                                                   ctypes.byref(out))
+            text = ""
+            if out.value:
+                text = ctypes.string_at(out).decode()
+                library().jitterscope_free(out)
+            if interruption.pending:
+                raise KeyboardInterrupt
+            for calls in all_calls:
+                if calls.error is not None and (status != 0 or calls.stopped):
+                    raise calls.error
+            if listener_errors:
+                raise listener_errors[0]
+            check(status)
+            found: dict[str, Any] = json.loads(text)
+            if len(functions) == 1:
+                allocated = _bytes_of_one_call(all_calls[0])
+                if allocated is not None:
+                    found["python"] = {"allocated_bytes": allocated}
+            return found
+        finally:
+            if collects:
+                gc.enable()
+            for calls in all_calls:
+                calls.error = None  # its traceback holds this frame
+                calls.graphs.clear()
+
+
+def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: Optional[str] = None,
+            cache: Words = "warm", load: Words = "burst", queue: str = "saturated", instrument: Optional[str] = None,
+            precision: float = 0.005, time_limit: float = 1.5, sustained_time_limit: float = 10.0,
+            minimum_rounds: int = 10, launches_per_round: Optional[int] = None,
+            reference_clock: Optional[float] = None, kernels: bool = False, counters: Union[bool, Iterable[str]] = False,
+            seed: int = 1, progress: Optional[Progress] = None) -> Time:
+    """How long one call of `function` takes on a device, with an interval and the conditions that it holds for.
+
+    >>> time = js.measure(lambda: model(x))
+    >>> print(time)                      # the command line's table
+    >>> time.median, time.interval       # seconds
+
+    The function takes no argument and puts its work on the current stream, as PyTorch and CuPy do by themselves; what
+    it returns is dropped. Make its inputs before: only what the function does is timed. It is called once to load what
+    is loaded lazily, a few times to learn how long it takes, and then in rounds.
+
+    device       "cuda:0", "cpu"; without it the GPU that PyTorch (or CuPy) uses now, else the CPU.
+    name         what tables call it; without it the function's own name.
+    cache        "warm", "cold", "dirty", or several: what the caches hold when a call begins.
+    load         "burst" (short rounds with pauses), "sustained" (without pause until time and clock settle), or both.
+    queue        "saturated" (the GPU always has the next call: its own time), "eager" (as a program launches: the
+                 host's time where that is longer), "graph" (recorded once and replayed as a CUDA graph).
+    instrument   "events", "graph", "cupti", "host"; without it what suits the duration.
+    precision    stop at this half-width of the 95 % interval, relative: 0.005 is 0.5 %.
+    time_limit, sustained_time_limit   seconds; stop then, whatever the precision.
+    minimum_rounds, launches_per_round, seed   as of the command line.
+    reference_clock   hertz: also give the time at this clock.
+    kernels      also trace the kernels of one call: `time.kernels`.
+    counters     also read hardware counters of one call: True, or their names.
+    progress     called between rounds with a dict of what is known so far.
+
+    What the function raises arrives as it is, Ctrl-C too. A function that waits for the GPU, uses another stream or
+    cannot be recorded is timed by what is possible, and `time.notes` and `time.findings` say what and why.
+    """
+    if not callable(function):
+        raise UsageError(f"measure takes something to call, as lambda: f(x), and not {type(function).__name__}")
+    asked = options_json(cache=cache, load=load, queue=queue, instrument=instrument, precision=precision,
+                         time_limit=time_limit, sustained_time_limit=sustained_time_limit,
+                         minimum_rounds=minimum_rounds, launches_per_round=launches_per_round,
+                         reference_clock=reference_clock, kernels=kernels,
+                         counters=counters if isinstance(counters, bool) else list(counters), seed=seed)
+    named = name_of(function) if name is None else name
+    return Time(measure_record([(named, function)], open_device(device), asked, progress=progress))
+
+
+def describe(device: Optional[str] = None) -> dict[str, Any]:
+    """A device as it stands in records: name, processors, memory_total_bytes, libraries…"""
+    opened = open_device(device)
+    described: dict[str, Any] = json.loads(text_of(lambda out: library().jitterscope_describe(opened.handle, out)))
+    return described
+
+
+def devices() -> list[dict[str, Any]]:
+    """What there is to measure on: id, name, and problem (empty, or why it cannot be used)."""
+    listed: list[dict[str, Any]] = json.loads(text_of(library().jitterscope_list_devices))
+    return listed

@@ -1,0 +1,120 @@
+"""What `python:…` names on the command line: FILE, FILE:FUNCTION, MODULE:FUNCTION, or a pickled callable."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pathlib
+import pickle
+import sys
+from typing import Any, Callable, Optional
+
+from ._benchmark import Benchmark, Case
+from ._errors import UsageError
+
+PICKLED = ".pickle"
+
+
+def _load_file(path: pathlib.Path) -> Any:
+    """As `python3 FILE` would find its neighbours, but `__name__` is the file's."""
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path.resolve()):
+        return known
+    # A file named after a module that is there would take its place for all who import it.
+    name = path.stem if known is None and importlib.util.find_spec(path.stem) is None else f"_benchmarks_{path.stem}"
+    name = path.stem if known is None and _is_found_at(path) else name
+    specification = importlib.util.spec_from_file_location(name, path.resolve())
+    if specification is None or specification.loader is None:
+        raise UsageError(f"{path}: this is no Python file")
+    loaded = importlib.util.module_from_spec(specification)
+    sys.modules[name] = loaded
+    specification.loader.exec_module(loaded)
+    return loaded
+
+
+def _is_found_at(path: pathlib.Path) -> bool:
+    found = importlib.util.find_spec(path.stem)
+    return found is not None and found.origin == str(path.resolve())
+
+
+def _load(place: str) -> Any:
+    path = pathlib.Path(place)
+    if path.is_file():
+        return _load_file(path)
+    if place.endswith(".py") or "/" in place:
+        raise UsageError(f"{place}: there is no such file; check the path and the folder you are in")
+    sys.path.insert(0, "") if "" not in sys.path else None
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name != place.split(".")[0] and error.name != place:
+            raise
+        raise UsageError(f"{place} is neither a file nor a module that Python finds") from error
+
+
+def _find(loaded: Any, place: str, name: str) -> Any:
+    found = loaded
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        names = [key for key, value in vars(loaded).items() if callable(value) and not key.startswith("_")]
+        raise UsageError(f"{place} has no function {name}; it has {', '.join(names[:8]) or 'none'}")
+    return found
+
+
+def _cases_of(found: Callable[..., Any], name: str) -> list[Case]:
+    if isinstance(found, Benchmark):
+        return list(found.cases())
+    return [Case(name, lambda: found)]
+
+
+def cases(target: str) -> list[Case]:
+    """All that a target names, without "python:". Raises UsageError, and what the file raises."""
+    if target.endswith(PICKLED):
+        with open(target, "rb") as file:
+            return _cases_of(pickle.load(file), pathlib.Path(target).stem)
+    place, name = target, ""
+    if not pathlib.Path(target).is_file():
+        place, _, name = target.rpartition(":") if ":" in target else (target, "", "")
+    loaded = _load(place)
+    if name:
+        return _cases_of(_find(loaded, place, name), name)
+    found = [case for value in vars(loaded).values() if isinstance(value, Benchmark) for case in value.cases()]
+    if not found:
+        raise UsageError(f"{place} has no @jitterscope.benchmark; name a function, as python:{place}:FUNCTION")
+    return found
+
+
+def target_of(function: Any, folder: pathlib.Path, taken: set[str]) -> str:
+    """A target that a fresh process finds: "module:function" as it is, another callable pickled into the folder."""
+    if isinstance(function, str):
+        return function
+    if not callable(function):
+        raise UsageError(f"compare takes functions, or 'module:function', and not {type(function).__name__}")
+    found = _importable(function)
+    if found is not None:
+        return found
+    name = str(getattr(function, "__name__", type(function).__name__))
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    path = folder / (name + PICKLED)
+    try:
+        path.write_bytes(pickle.dumps(function))
+    except Exception as error:
+        raise UsageError(f"{name} cannot be handed to another process ({error}): define it at the top of a file, or "
+                         "name it as 'module:function'") from error
+    return str(path)
+
+
+def _importable(function: Any) -> Optional[str]:
+    """FILE:FUNCTION of one that its file has at its top, also where that file is the program itself."""
+    file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
+    name = getattr(function, "__qualname__", "")
+    if file is None or not file.endswith(".py") or not name.isidentifier():
+        return None
+    is_there = getattr(sys.modules[function.__module__], name, None) is function
+    return f"{file}:{name}" if is_there else None

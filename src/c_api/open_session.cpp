@@ -1,0 +1,131 @@
+#include "c_api/open_session.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "finding/finding.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/ceilings.hpp"
+#include "measure/environment.hpp"
+#include "record/describe_run.hpp"
+#include "record/envelope.hpp"
+#include "record/record.hpp"
+
+namespace jitterscope::c_api {
+namespace {
+
+struct Request {
+  MeasureOptions options;
+  std::string title, command_line;
+};
+
+// Half a minute of sustained load and two cache states are for who asks for them.
+MeasureOptions usual_options() {
+  MeasureOptions options;
+  options.caches = {CacheState::warm};
+  options.loads = {Load::burst};
+  options.time_limit = milliseconds(1500);
+  return options;
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Request>& request) {
+  fields("options", request.options);
+  fields("title", request.title);
+  fields("command_line", request.command_line);
+}
+
+Request read_request(const std::string& text) {
+  Request request;
+  request.options = usual_options();
+  const Json document = parse_document(text, "request");
+  const Place place{nullptr, "request"};
+  Reader fields(document, place);
+  if (const auto options = document.find("options"); options != document.end()) {
+    // Field by field over the usual ones, which a whole value would put back to the library's defaults.
+    Json all = write_value(request.options);
+    if (!options->is_object()) fields.inside("options").refuse("an object");
+    for (const auto& [key, value] : options->items()) {
+      if (!all.contains(key)) fields.inside("options").fail(fmt::format("there is no option '{}'", key));
+      all[key] = value;
+    }
+    request.options = read_value<MeasureOptions>(all, "options");
+  }
+  fields("title", request.title);
+  fields("command_line", request.command_line);
+  return request;
+}
+
+}  // namespace
+
+class OpenSession::Use {
+ public:
+  explicit Use(OpenSession& session) : session_(session) {
+    if (!session.is_own()) {
+      throw UsageError(
+          "this device was opened by the process that this one was forked from; open it anew, which on a GPU needs a "
+          "process that is spawned and not forked");
+    }
+    if (session.is_used_.exchange(true)) {
+      throw UsageError(
+          "this device is measuring already, for another thread or for a callable that measures; measure one after "
+          "the other");
+    }
+  }
+  ~Use() { session_.is_used_ = false; }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  OpenSession& session_;
+};
+
+OpenSession::OpenSession(std::unique_ptr<Device> device)
+    : device_(std::move(device)), session_(*device_), owner_(::getpid()) {}
+
+bool OpenSession::is_own() const { return owner_ == ::getpid(); }
+
+DeviceDescription OpenSession::describe() {
+  const Use use(*this);
+  return device_->describe();
+}
+
+NativeQueue OpenSession::stream() {
+  const Use use(*this);
+  return session_.queue().native();
+}
+
+std::string OpenSession::measure(const std::string& text, const std::vector<CallableWork>& callables,
+                                 MeasureOptions listeners) {
+  const Use use(*this);
+  Request request = read_request(text);
+  MeasureOptions& options = request.options;
+  options.progress = std::move(listeners.progress);
+  options.interrupted = std::move(listeners.interrupted);
+  RunRecord record;
+  record.title = request.title.empty() ? callables.front().name : request.title;
+  record.environment = read_environment(request.command_line);
+  record.device = device_->describe();
+  record.calibration = session_.calibration();
+  const bool evicts =
+      std::ranges::any_of(options.caches, [](CacheState state) { return state != CacheState::warm; });
+  if (evicts && !cache_proof_) cache_proof_ = prove_cold(session_);
+  const FindingContext context{record.device,
+                               record.calibration,
+                               record.ceilings,
+                               device_->other_processes(),
+                               evicts ? cache_proof_ : std::nullopt,
+                               !record.device.capabilities.is_host};
+  record.findings = machine_findings(context);
+  for (CallableOutcome& outcome : measure_callables(session_, callables, options)) {
+    outcome.result.findings = find_all(outcome.result, context);
+    record.entries.push_back({.result = std::move(outcome.result)});
+    record.notes.insert(record.notes.end(), outcome.notes.begin(), outcome.notes.end());
+  }
+  record.interrupted = options.interrupted && options.interrupted();
+  return write_record(record);
+}
+
+}  // namespace jitterscope::c_api

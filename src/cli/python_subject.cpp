@@ -1,0 +1,146 @@
+#include "cli/python_subject.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/names.hpp"
+#include "cli/commands.hpp"
+#include "cli/counter_names.hpp"
+#include "cli/interruption.hpp"
+#include "cli/run_files.hpp"
+#include "experiment/processes.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/environment.hpp"
+#include "operation/words.hpp"
+#include "output/progress.hpp"
+#include "output/run_sections.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+constexpr std::string_view kPrefix = "python:";
+
+bool is_python(const std::string& target) { return target.starts_with(kPrefix); }
+
+std::string interpreter() {
+  const char* named = std::getenv("JITTERSCOPE_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+// Those of models and operations, whose operands are ours to fill, to place and to check.
+void refuse_other_flags(const RunFlags& flags) {
+  const std::vector<std::pair<bool, std::string_view>> others = {
+      {flags.verify, "--verify"},
+      {!flags.only.empty(), "--only"},
+      {flags.provider != "auto", "--provider"},
+      {!flags.iterations.empty(), "--iterations"},
+      {flags.in_sequence, "--in-sequence"},
+      {flags.fresh_data, "--fresh-data"},
+      {flags.placement.has_value(), "--placement"},
+      {!flags.unfinished.empty(), "--continue"},
+      {flags.dry_run, "--dry-run"},
+      {flags.measure.data != "normal", "--data"},
+      {!flags.measure.lock_clocks.empty(), "--lock-clocks"}};
+  for (const auto& [is_given, flag] : others) {
+    if (!is_given) continue;
+    throw UsageError(
+        fmt::format("{}: is for operations and models; what a function of Python works on is its own", flag));
+  }
+}
+
+MeasureOptions python_options(const RunFlags& flags) {
+  MeasureOptions options = flags.measure.options();
+  if (flags.measure.loads.empty()) options.loads = {Load::burst};
+  options.kernels = flags.kernels;
+  options.counters = asked_counters(flags.counters);
+  return options;
+}
+
+}  // namespace
+
+bool are_python(const std::vector<std::string>& targets) {
+  const auto count = std::ranges::count_if(targets, is_python);
+  if (count == 0) return false;
+  if (count == std::ssize(targets)) return true;
+  const auto other = std::ranges::find_if_not(targets, is_python);
+  throw UsageError(fmt::format(
+      "{}: is no function of Python and cannot be timed beside one; name python:FILE:FUNCTION alone",
+      in_quotes(*other)));
+}
+
+std::string python_label(const std::string& target) {
+  const std::filesystem::path path = target.substr(kPrefix.size());
+  return path.extension() == ".pickle" ? path.stem().string() : path.string();
+}
+
+ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,
+                          const MeasureOptions& options, std::int64_t processes) {
+  CallablePlan plan{.device = device, .groups = {}};
+  for (const std::vector<std::string>& group : groups) {
+    plan.groups.emplace_back();
+    for (const std::string& target : group) {
+      plan.groups.back().push_back({target.substr(kPrefix.size()), options});
+    }
+  }
+  ProgressLine line(stderr, host_time_now);
+  const auto show = [&](const std::string& stage, std::size_t process) {
+    line.show(stage, {process, static_cast<std::size_t>(processes)});
+  };
+  try {
+    ProcessRecords found = run_in_fresh_processes(
+        plan,
+        {.executable = interpreter(), .count = processes, .interrupted = is_interrupted, .progress = show});
+    line.clear();
+    return found;
+  } catch (const FailedError& error) {
+    if (std::string_view(error.what()).find("No module named jitterscope") == std::string_view::npos) throw;
+    throw MissingError(
+        fmt::format("{} has no module jitterscope; pip install its wheel there, or set "
+                    "JITTERSCOPE_PYTHON to a Python that has it",
+                    interpreter()));
+  }
+}
+
+ComparisonItems python_items(const std::vector<RunRecord>& records, std::size_t alternatives) {
+  std::size_t entries = 0;
+  for (const RunRecord& record : records) entries = std::max(entries, record.entries.size());
+  ComparisonItems items;
+  items.alternatives = alternatives;
+  items.items.resize(entries / alternatives);
+  return items;
+}
+
+void run_python_command(const RunFlags& flags, Invocation& invocation) {
+  refuse_other_flags(flags);
+  const MeasureOptions options = python_options(flags);
+  RunFiles files(flags.json, flags.csv, flags.csv_launches);
+  RunRecord record;
+  std::vector<std::vector<std::string>> groups;
+  for (const std::string& target : flags.targets) groups.push_back({target});
+  ProcessRecords found = run_python(groups, flags.measure.device, options, flags.processes);
+  if (found.records.empty()) throw InterruptedError();
+  const std::size_t count = found.records.size();
+  record = combine_processes(std::move(found.records));
+  record.environment = read_environment(invocation.command_line);
+  record.title = record.entries.size() == 1 ? to_string(record.entries.front().result.subject)
+                                            : joined(flags.targets, " ");
+  if (!invocation.settings.empty()) record.notes.push_back(invocation.settings);
+  if (count > 1) {
+    record.notes.push_back(fmt::format(
+        "Each time is the mean over {} fresh processes, and its interval holds what the next ones read.",
+        count));
+  }
+  for (const std::string& lost : found.lost) record.notes.push_back("Lost: " + lost + '.');
+  record.interrupted = record.interrupted || found.interrupted;
+  Plan asked;
+  asked.precision_was_asked = flags.measure.asks_for_precision();
+  invocation.exit_code = exit_code_of(asked, record);
+  files.write(record, flags.page.page(is_model(record)));
+}
+
+}  // namespace jitterscope::cli
