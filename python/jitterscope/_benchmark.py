@@ -83,13 +83,13 @@ def _values(name: str, values: Any) -> list[Any]:
 
 
 @overload
-def benchmark(maker: Maker) -> Benchmark: ...
+def benchmark(maker: Maker, /) -> Benchmark: ...
 @overload
 def benchmark(**parameters: Iterable[Any]) -> Callable[[Maker], Benchmark]: ...
 
 
-def benchmark(maker: Optional[Maker] = None, **parameters: Iterable[Any]) -> Union[Benchmark,
-                                                                                   Callable[[Maker], Benchmark]]:
+def benchmark(maker: Optional[Maker] = None, /,
+              **parameters: Iterable[Any]) -> Union[Benchmark, Callable[[Maker], Benchmark]]:
     """Marks a function that sets up what it needs and returns what is to be timed.
 
     >>> @js.benchmark(n=[256, 512, 1024])

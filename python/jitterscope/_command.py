@@ -102,12 +102,12 @@ class Comparison(Record):
     @property
     def ratio(self) -> float:
         """Time of the second over the first's, of the first condition: 1.1 is 10 % slower."""
-        return float(self._first()["time"]["ratio"])
+        return float(self._first()["time_ratio"]["ratio"])
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 %, of the ratio, over processes."""
-        time = self._first()["time"]
+        time = self._first()["time_ratio"]
         return (float(time["low"]), float(time["high"]))
 
     @property

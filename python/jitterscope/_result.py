@@ -6,7 +6,7 @@ import html
 import importlib
 import json
 import shutil
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Iterator, NamedTuple, Optional, Union
 
 from ._errors import UsageError
 from ._library import show
@@ -287,7 +287,7 @@ class Times(Record):
     def __len__(self) -> int:
         return len(self._times)
 
-    def __getitem__(self, key: Any) -> Time:
+    def __getitem__(self, key: Union[int, str]) -> Time:
         """By place, or by name: `times["attention(n=256)"]`."""
         if not isinstance(key, str):
             return self._times[key]

@@ -16,6 +16,7 @@ from ._errors import INTERRUPTED, Error, FailedError, UsageError, exit_code_of
 from ._measure import measure_record
 from ._targets import cases
 
+_WORDS = {2: "usage", 3: "missing", 5: "failed", INTERRUPTED: "interrupted"}  # of exit codes, as errors are written
 PLAN_FORMAT, PLAN_VERSION = "jitterscope-plan", 1
 _PR_SET_PDEATHSIG = 1
 
@@ -104,7 +105,7 @@ def main() -> int:
     except Exception as error:  # pylint: disable=broad-except
         traceback.print_exc()
         code, message = 5, f"{type(error).__name__}: {error}"
-    json.dump(record if code == 0 else {"format": "jitterscope-error", "exit_code": code, "message": message}, output)
+    json.dump(record if code == 0 else {"format": "jitterscope-error", "exit_code": _WORDS[code], "message": message}, output)
     output.write("\n")
     output.flush()
     return code

@@ -30,11 +30,15 @@ MeasureOptions usual_options() {
   return options;
 }
 
-template <class Fields>
-void describe(Fields& fields, Described<Fields, Request>& request) {
-  fields("options", request.options);
-  fields("title", request.title);
-  fields("command_line", request.command_line);
+// What may stand in a request: an option without a value is written by no options.
+Json known_options() {
+  MeasureOptions all;
+  all.instrument = Instrument::events;
+  all.reference_clock = all.locked_clock = Hertz(1);
+  all.launches_per_round = all.placement = 1;
+  all.counters.emplace();
+  all.process_variation.emplace();
+  return write_value(all);
 }
 
 Request read_request(const std::string& text) {
@@ -46,9 +50,10 @@ Request read_request(const std::string& text) {
   if (const auto options = document.find("options"); options != document.end()) {
     // Field by field over the usual ones, which a whole value would put back to the library's defaults.
     Json all = write_value(request.options);
+    const Json known = known_options();
     if (!options->is_object()) fields.inside("options").refuse("an object");
     for (const auto& [key, value] : options->items()) {
-      if (!all.contains(key)) fields.inside("options").fail(fmt::format("there is no option '{}'", key));
+      if (!known.contains(key)) fields.inside("options").fail(fmt::format("there is no option '{}'", key));
       all[key] = value;
     }
     request.options = read_value<MeasureOptions>(all, "options");

@@ -21,7 +21,8 @@ std::string known(const std::string& text) { return text.empty() ? std::string(k
 std::string quoted_conditions(const RunPage& run, const Conditions& conditions, const std::string& label) {
   std::string text = label;
   const bool differs = run.labels.conditions.size() > 1;
-  if (conditions.data != DataKind::normal) {
+  // Of a caller's own operands nothing is known, and nothing need be said.
+  if (conditions.data && conditions.data != DataKind::normal) {
     const std::string data(data_word(conditions));
     if (!differs || label.find(data) == std::string::npos) text += ' ' + data;
   }

@@ -70,6 +70,10 @@ TEST_F(OnTheCpu, ACallableGivesTheRecordOfRun) {
   EXPECT_EQ(record["results"][0]["operation"], "mine");
   EXPECT_EQ(record["results"][0]["measurements"].size(), 1u);
   EXPECT_EQ(record["results"][0]["measurements"][0]["conditions"]["cache"], "warm");
+  // One that is left open where nothing is said.
+  ASSERT_EQ(measure(counted, R"({"options": {"instrument": "host", "time_limit_seconds": 0.1}})"),
+            JITTERSCOPE_DONE);
+  EXPECT_EQ(Json::parse(record_)["results"][0]["measurements"][0]["instrument"], "host");
 }
 
 TEST_F(OnTheCpu, ARecordIsShownAsTheCommandLineShowsIt) {

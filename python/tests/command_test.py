@@ -1,0 +1,205 @@
+"""What the command line does for Python, and Python for the command line."""
+
+import functools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time as clock
+import unittest
+
+import jitterscope as js
+
+DATA = pathlib.Path(__file__).resolve().parent / "data"
+PROGRAM = os.environ["JITTERSCOPE_PROGRAM"]
+BENCH = f"python:{DATA / 'bench.py'}"
+QUICK = ["--device", "cpu", "--cache", "warm", "--time-limit", "0.2", "--min-rounds", "6"]
+sys.path.insert(0, str(DATA))
+
+
+def command(*words, **environment):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False, timeout=120,
+                          env={**os.environ, "JITTERSCOPE_PYTHON": sys.executable, **environment})
+
+
+class Subjects(unittest.TestCase):
+    def run_record(self, *words, code=0):
+        done = command("run", *words, *QUICK, "--json", "-")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def names(self, record):
+        return [each["operation"] for each in record["results"]]
+
+    def test_a_function_of_a_file(self):
+        record = self.run_record(f"{BENCH}:short")
+        self.assertEqual(self.names(record), ["short"])
+        self.assertTrue(record["results"][0]["is_callable"])
+        self.assertEqual(record["command"], "run")
+        self.assertIn(f"{BENCH}:short", record["environment"]["command_line"])
+
+    def test_a_benchmark_has_a_row_for_each_combination(self):
+        done = command("run", f"{BENCH}:total", *QUICK)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"total\(n=100\)[^\n]*\n[^\n]*total\(n=200\)")
+        self.assertNotIn("what a file prints", done.stdout)
+
+    def test_several_processes_are_the_unit_of_the_interval(self):
+        record = self.run_record(f"{BENCH}:short", "--processes", "3")
+        self.assertEqual(len(record["results"][0]["measurements"][0]["processes"]), 3)
+
+    def test_what_fails_fails_alone(self):
+        record = self.run_record(f"{BENCH}:half_broken", code=5)
+        self.assertEqual([bool(each["measurements"]) for each in record["results"]], [True, False])
+        self.assertEqual(record["results"][1]["failure"], "ValueError: no such luck")
+
+    def test_the_command_compares(self):
+        done = command("compare", f"{BENCH}:short", f"{BENCH}:longer", "--processes", "3", *QUICK, "--fail-if", "slower")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("slower", done.stdout)
+
+    def test_mistakes_are_sentences(self):
+        for words, code, sentence in [
+                ([f"{BENCH}:shrot"], 2, "has no function shrot; it has total"),
+                ([f"{BENCH}:not_a_function"], 2, "has no function not_a_function"),
+                ([f"python:{DATA}/absent.py"], 2, "no such file"), (["python:no_such_module:f"], 2, "neither a file"),
+                ([f"{BENCH}:broken"], 5, "ValueError: no such luck"), ([f"{BENCH}:short", "add:count=1"], 2, "add:count=1"),
+                ([f"{BENCH}:short", "--verify"], 2, "--verify"),
+                ([f"{BENCH}:short", "--device", "virtual"], 2, "simulated")]:
+            quick = [word for word in QUICK if word not in ("--device", "cpu")] if "--device" in words else QUICK
+            done = command("run", *words, *quick)
+            self.assertEqual(done.returncode, code, (words, done.stderr))
+            self.assertIn(sentence, done.stderr, words)
+
+    def test_a_python_without_the_module_is_named(self):
+        done = command("run", f"{BENCH}:short", *QUICK, PYTHONPATH="", JITTERSCOPE_PYTHON="/usr/bin/python3")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("has no module jitterscope", done.stderr)
+
+    def test_an_interruption_ends_the_worker(self):
+        process = subprocess.Popen([PROGRAM, "run", f"{BENCH}:short", "--device", "cpu", "--precision", "0.0001",
+                                    "--time-limit", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "JITTERSCOPE_PYTHON": sys.executable})
+        clock.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=60)[0], "")
+        self.assertEqual(process.returncode, 130)
+
+
+class Worker(unittest.TestCase):
+    def answer(self, text):
+        done = subprocess.run([sys.executable, "-m", "jitterscope", "worker"], input=text, capture_output=True, text=True,
+                              check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    def test_a_plan_that_is_none_is_refused(self):
+        for plan in ["", "[", "{}", '{"format": "jitterscope-plan", "version": 99}']:
+            code, error = self.answer(plan)
+            self.assertEqual((code, error["exit_code"], error["format"]), (2, "usage", "jitterscope-error"), plan)
+
+    def test_the_record_is_all_that_stands_on_standard_output(self):
+        plan = {"format": "jitterscope-plan", "version": 1, "device": "cpu",
+                "groups": [[{"callable": str(DATA / "bench.py") + ":short",
+                             "options": {"caches": ["warm"], "loads": ["burst"], "time_limit_seconds": 0.1}}]]}
+        code, record = self.answer(json.dumps(plan))
+        self.assertEqual((code, record["format"]), (0, "jitterscope-record"))
+
+    def test_unlike_numbers_of_cases_are_refused(self):
+        trials = [{"callable": f"{DATA / 'bench.py'}:{name}", "options": {}} for name in ("total", "short")]
+        plan = {"format": "jitterscope-plan", "version": 1, "device": "cpu", "groups": [trials]}
+        code, error = self.answer(json.dumps(plan))
+        self.assertEqual(code, 2)
+        self.assertIn("unlike numbers of cases", error["message"])
+
+
+class FromPython(unittest.TestCase):
+    conditions = {"device": "cpu", "cache": "warm", "time_limit": 0.2, "min_rounds": 6}
+
+    def test_operations_and_sweeps_are_run(self):
+        time = js.run("add:count=1Ki", device="virtual:quiet", cache=["warm", "cold"], kernels=True)
+        self.assertEqual([each.cache for each in time.measurements], ["warm", "cold"])
+        self.assertTrue(time.kernels)
+        self.assertIsNotNone(time.clock)
+        times = js.run("add:count=1Ki,2Ki", device="virtual:quiet", cache="warm")
+        self.assertEqual(len(times), 2)
+        self.assertLess(times[0].median, times[1].median * 1.5)
+        self.assertEqual(times[times[1].name].median, times[1].median)
+
+    def test_what_the_command_refuses_is_raised(self):
+        with self.assertRaises(js.UsageError) as caught:
+            js.run("ad:count=1")
+        self.assertIn("ad", str(caught.exception))
+        with self.assertRaises(js.UsageError):
+            js.run("add:count=1", json="x")
+        with self.assertRaises(js.MissingError):
+            js.run("add:count=1", device="cuda:99")
+
+    def test_causes_are_explained(self):
+        explained = js.explain("add:count=1Mi", device="virtual:quiet")
+        self.assertIn("add", str(explained))
+        self.assertIn("study", explained.record)
+
+    def test_functions_are_compared_however_they_are_named(self):
+        import bench
+        for first, second in [(bench.short, bench.longer), ("bench:short", "bench:longer"),
+                              (functools.partial(sum, range(100)), functools.partial(sum, range(2000)))]:
+            before = os.environ.get("PYTHONPATH", "")
+            os.environ["PYTHONPATH"] = f"{before}:{DATA}"
+            try:
+                comparison = js.compare(first, second, processes=3, **self.conditions)
+            finally:
+                os.environ["PYTHONPATH"] = before
+            self.assertGreater(comparison.ratio, 1.5)
+            self.assertEqual(comparison.verdict, "slower")
+            self.assertLess(comparison.interval[0], comparison.ratio)
+            self.assertIn("slower", str(comparison))
+            self.assertNotIn("/tmp/", str(comparison))
+
+    def test_what_no_other_process_can_have_is_a_sentence(self):
+        with self.assertRaises(js.UsageError) as caught:
+            js.compare(lambda: 1, lambda: 2, processes=2)
+        self.assertIn("cannot be handed to another process", str(caught.exception))
+        with self.assertRaises(js.UsageError):
+            js.compare("bench:short")
+
+
+class Benchmarks(unittest.TestCase):
+    conditions = {"device": "cpu", "precision": 0.5, "time_limit": 0.2}
+
+    def test_all_combinations_are_measured(self):
+        @js.benchmark(n=[1, 2], word=("a", "b"))
+        def both(n, word):
+            return lambda: word * n
+
+        times = both.measure(**self.conditions)
+        self.assertEqual([time.name for time in times],
+                         ["both(n=1,word=a)", "both(n=1,word=b)", "both(n=2,word=a)", "both(n=2,word=b)"])
+        self.assertIn("both(n=2,word=b)", times._repr_html_())
+        self.assertEqual(times["both(n=1,word=b)"].name, "both(n=1,word=b)")
+        self.assertEqual(both(3, "x")(), "xxx")
+        self.assertEqual(both.__name__, "both")
+
+    def test_setting_up_is_not_timed(self):
+        @js.benchmark
+        def sleeper():
+            clock.sleep(0.05)
+            return lambda: None
+
+        self.assertLess(sleeper.measure(**self.conditions)[0].median, 0.01)
+
+    def test_mistakes_are_sentences(self):
+        with self.assertRaises(js.UsageError) as caught:
+            js.benchmark(n=3)
+        self.assertIn("n=[3]", str(caught.exception))
+        with self.assertRaises(js.UsageError) as caught:
+            js.benchmark(lambda: 3).measure(**self.conditions)
+        self.assertIn("returns what is to be timed", str(caught.exception))
+        with self.assertRaises(js.UsageError):
+            js.benchmark(n=[])(lambda n: print).measure(**self.conditions)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,31 @@
+"""The notebook of examples/ runs on a CPU, and its results show as tables."""
+
+import os
+import pathlib
+import tempfile
+import unittest
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOK = pathlib.Path(__file__).resolve().parents[2] / "examples" / "measure.ipynb"
+
+
+class Notebook(unittest.TestCase):
+    def test_it_runs_and_shows_tables(self):
+        notebook = nbformat.read(NOTEBOOK, as_version=4)
+        nbformat.validate(notebook)
+        self.assertEqual([cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs], [],
+                         "results are made where it runs")
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["IPYTHONDIR"] = folder
+            NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+        shown = [output.data.get("text/html", "") for cell in notebook.cells if cell.cell_type == "code"
+                 for output in cell.outputs if output.output_type == "execute_result"]
+        self.assertEqual(len(shown), 3)
+        self.assertTrue(all("<table>" in html for html in shown), shown)
+        self.assertIn("<td>cold, burst</td>", shown[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
