@@ -138,7 +138,7 @@ class FromPython(unittest.TestCase):
             js.run("add:count=1", device="cuda:99")
 
     def test_causes_are_explained(self):
-        explained = js.explain("add:count=1Mi", device="virtual:quiet")
+        explained = js.explain("add:count=1Mi", device="virtual:h200", quick=True)
         self.assertIn("add", str(explained))
         self.assertIn("study", explained.record)
 

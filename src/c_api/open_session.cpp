@@ -88,7 +88,7 @@ class OpenSession::Use {
 };
 
 OpenSession::OpenSession(std::unique_ptr<Device> device)
-    : device_(std::move(device)), session_(*device_), owner_(::getpid()) {}
+    : device_(std::move(device)), description_(device_->describe()), session_(*device_), owner_(::getpid()) {}
 
 bool OpenSession::is_own() const { return owner_ == ::getpid(); }
 
@@ -112,7 +112,7 @@ std::string OpenSession::measure(const std::string& text, const std::vector<Call
   RunRecord record;
   record.title = request.title.empty() ? callables.front().name : request.title;
   record.environment = read_environment(request.command_line);
-  record.device = device_->describe();
+  record.device = description_;  // as it was opened: asking takes longer than a round
   record.calibration = session_.calibration();
   const bool evicts =
       std::ranges::any_of(options.caches, [](CacheState state) { return state != CacheState::warm; });

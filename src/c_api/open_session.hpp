@@ -32,6 +32,7 @@ class OpenSession {
   class Use;  // of one thread at a time
 
   std::unique_ptr<Device> device_;
+  DeviceDescription description_;
   Session session_;
   std::optional<CacheProof> cache_proof_;
   std::atomic<bool> is_used_ = false;

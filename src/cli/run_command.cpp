@@ -241,7 +241,8 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->add_option(
           "targets", flags->targets,
           "operations (KIND:name=value,…), networks by name (NAME:batch=N,dtype=T,layout=L,direction=D), "
-          "or files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models; "
+          "files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models; or functions "
+          "of Python (python:FILE:FUNCTION, python:FILE for all its benchmarks); "
           "behind a number k, M, G are powers of 1000, Ki, Mi, Gi of 1024")
       ->required();
   flags->measure.add_to(*command);

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "jitterscope/error.hpp"
+#include "measure/gate_guard.hpp"
 #include "measure/launch_details.hpp"
 
 namespace jitterscope {
@@ -41,36 +42,65 @@ class CallableWorkload final : public Workload {
   std::string why_not_recorded_;
 };
 
-void require_real(Device& device) {
+DeviceCapabilities real_capabilities(Device& device) {
   const DeviceDescription description = device.describe();
-  if (!description.capabilities.is_simulated) return;
+  if (!description.capabilities.is_simulated) return description.capabilities;
   throw UsageError(description.id +
                    " is simulated and runs none of a program's code, so a callable would take no time there: "
                    "open cpu or cuda:0 for it, or measure an operation");
 }
 
-// Right behind a wait for its queue a device has nothing left to do, but for what went elsewhere. An idle
-// H200 answers that in 3 us.
+// Right behind a wait for its queue a device has nothing left to do, but for what went elsewhere. How long an
+// idle one needs to say so is asked right after.
 bool leaves_work_elsewhere(Session& session, Workload& workload) {
-  constexpr Nanoseconds kAnswer = microseconds(15);
+  constexpr Nanoseconds kLonger = microseconds(10);
   constexpr int kTries = 3;
-  Nanoseconds least = seconds(1);
+  Device& device = session.device();
+  const auto wait = [&] {
+    const Nanoseconds start = device.host_time();
+    device.wait_for_all();
+    return device.host_time() - start;
+  };
+  Nanoseconds least = seconds(1), idle = seconds(1);
+  wait();
   for (int i = 0; i < kTries; ++i) {
-    session.device().wait_for_all();
     session.queue().launch(workload);
     session.queue().wait();
-    const Nanoseconds start = session.device().host_time();
-    session.device().wait_for_all();
-    least = std::min(least, session.device().host_time() - start);
+    least = std::min(least, wait());
+    idle = std::min(idle, wait());
   }
-  return least > kAnswer;
+  return least > idle * 2.0 + kLonger;
+}
+
+// Whether two marks lie no farther apart with a launch between them than without one.
+bool launches_nothing(Session& session, Workload& workload) {
+  constexpr Nanoseconds kShorterThanAnyKernel = Nanoseconds(400);  // an empty one takes 0.6 us (H200)
+  constexpr int kLaunches = 5;
+  Queue& queue = session.queue();
+  std::vector<Mark> marks;
+  GateGuard gate(queue);
+  gate.close();
+  marks.push_back(queue.mark());
+  for (int i = 0; i < kLaunches; ++i) {
+    queue.launch(workload);
+    marks.push_back(queue.mark());
+  }
+  gate.open();
+  queue.wait();
+  Nanoseconds least = seconds(1);
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    least = std::min(least, queue.elapsed(marks[i - 1], marks[i]));
+  }
+  return least - session.calibration().events.value < kShorterThanAnyKernel;
 }
 
 class CallableMeasurer {
  public:
   CallableMeasurer(Session& session, const std::vector<CallableWork>& callables,
                    const MeasureOptions& options)
-      : session_(session), options_(options), launches_early_(capabilities().launches_return_early) {
+      : session_(session),
+        options_(options),
+        launches_early_(real_capabilities(session.device()).launches_return_early) {
     for (const CallableWork& callable : callables) workloads_.emplace_back(session.device(), callable);
   }
 
@@ -89,7 +119,6 @@ class CallableMeasurer {
   }
 
  private:
-  DeviceCapabilities capabilities() { return session_.device().describe().capabilities; }
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
 
   std::vector<Result> measure_all() {
@@ -122,7 +151,16 @@ class CallableMeasurer {
     return any;
   }
 
-  std::vector<std::string> notes_on(const CallableWorkload& workload, const Result& result) const {
+  // A recording holds something for each launch, and be it empty: that may take a microsecond.
+  bool may_have_launched_nothing(const Result& result) const {
+    const auto is_short = [](const Measurement& measurement) {
+      return measurement.time.median < microseconds(2);
+    };
+    return launches_early_ && !is_interrupted() && !result.waits_for_device &&
+           std::ranges::any_of(result.measurements, is_short);
+  }
+
+  std::vector<std::string> notes_on(CallableWorkload& workload, const Result& result) {
     std::vector<std::string> notes;
     if (!workload.why_not_recorded().empty()) {
       notes.push_back(
@@ -136,12 +174,7 @@ class CallableMeasurer {
           "stream for the device's own time.",
           workload.name()));
     }
-    // An empty kernel takes 0.6 us (H200).
-    static constexpr Nanoseconds kShorterThanAnyKernel = Nanoseconds(200);
-    const bool does_nothing = std::ranges::any_of(result.measurements, [](const Measurement& measurement) {
-      return measurement.time.median < kShorterThanAnyKernel;
-    });
-    if (launches_early_ && does_nothing) {
+    if (may_have_launched_nothing(result) && launches_nothing(session_, workload)) {
       notes.push_back(fmt::format(
           "{} launched nothing that this stream waits for: its time is what is left between two marks. "
           "Check that it runs on this device, and on the current stream.",
@@ -168,18 +201,17 @@ Result measure_one(Session& session, const Launch& launch, const MeasureOptions&
 
 std::vector<CallableOutcome> measure_callables(Session& session, const std::vector<CallableWork>& callables,
                                                const MeasureOptions& options) {
-  require_real(session.device());
   return CallableMeasurer(session, callables, options).measure();
 }
 
 Result measure(Device& device, const Launch& launch, const MeasureOptions& options) {
-  require_real(device);
+  real_capabilities(device);
   Session session(device);
   return measure_one(session, launch, options);
 }
 
 Result measure(Device& device, NativeQueue stream, const Launch& launch, const MeasureOptions& options) {
-  require_real(device);
+  real_capabilities(device);
   Session session(device, stream);
   return measure_one(session, launch, options);
 }

@@ -130,6 +130,12 @@ Nanoseconds ScriptedDevice::host_time() {
   return state_.now;
 }
 
+void ScriptedDevice::wait_for_all() {
+  const std::int64_t launches = state_.counts[Call::launch];
+  if (launches > launches_waited_for_) state_.advance(state_.script.left_elsewhere);
+  launches_waited_for_ = launches;
+}
+
 void ScriptedDevice::idle(Nanoseconds time) {
   state_.note({Call::idle, CacheState::warm, time});
   state_.advance(time);

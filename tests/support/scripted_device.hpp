@@ -67,7 +67,7 @@ struct Script {
   std::int64_t stray_kernels = 0;                         ///< that each call of set_cache runs (tracer)
   Nanoseconds tracer_error;                               ///< added to each kernel that it reports
   double clock_error = 0.0;                               ///< relative, of each clock that stamps give
-  /// How long what is on other streams goes on when the queue has been waited for.
+  /// How long what launches put on other streams goes on when the queue has been waited for.
   Nanoseconds left_elsewhere = Nanoseconds(0);
   bool can_trace = true;
   bool can_count = true;
@@ -131,7 +131,7 @@ class ScriptedDevice final : public Device {
   std::vector<EngineListing> list_engines(const Operation&) override { return state_.script.engines; }
   std::unique_ptr<Queue> make_queue() override;
   std::unique_ptr<Queue> adopt_queue(NativeQueue stream) override;
-  void wait_for_all() override { state_.advance(state_.script.left_elsewhere); }
+  void wait_for_all() override;
   SensorReading read_sensors() override;
   std::vector<Check> check() override { return {}; }
   std::unique_ptr<ClockLock> lock_clocks(std::string_view request) override;
@@ -149,6 +149,7 @@ class ScriptedDevice final : public Device {
 
  private:
   State state_;
+  std::int64_t launches_waited_for_ = 0;  // on all streams
 };
 
 }  // namespace jitterscope::scripted

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Whether one process can measure for ever: memory and handles over many js.measure, and the time of one.
+
+usage: many_measurements.py [--count 10000] [--device cuda:0]
+"""
+
+import argparse
+import gc
+import os
+import pathlib
+import sys
+import time
+
+import jitterscope as js
+
+
+def held():
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir("/proc/self/fd"))
+
+
+def callable_on(device):
+    if device == "cpu":
+        return lambda: sum(range(100))
+    import torch
+    x = torch.randn(256, 256, device=device)
+    return lambda: x @ x
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--device", default="cuda:0")
+    arguments = parser.parse_args()
+    function = callable_on(arguments.device)
+
+    def measure():
+        js.measure(function, device=arguments.device, precision=0.9, minimum_rounds=1, time_limit=0.001, launches_per_round=1)
+
+    for _ in range(20):
+        measure()
+    gc.collect()
+    before, began = held(), time.monotonic()
+    for _ in range(arguments.count):
+        measure()
+    gc.collect()
+    after, took = held(), time.monotonic() - began
+    print(f"{arguments.count} measurements in {took:.0f} s: memory {(after[0] - before[0]) / 1e6:+.2f} MB, "
+          f"handles {after[1] - before[1]:+d}")
+    return 1 if after[1] > before[1] or after[0] - before[0] > 16e6 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
