@@ -68,9 +68,9 @@ def add_results(whole: dict[str, Any], record: dict[str, Any]) -> None:
     """Puts a record's results behind those that are there; the first record has the rest."""
     if not whole:
         whole.update(record)
-        whole.pop("summary", None)  # of one of them
         return
     whole["results"] += record["results"]
+    whole["summary"] = whole.get("summary", []) + record.get("summary", [])
     for key in ("notes", "findings"):
         whole[key] = whole.get(key, []) + [each for each in record.get(key, []) if each not in whole.get(key, [])]
     whole["interrupted"] = whole.get("interrupted", False) or record.get("interrupted", False)

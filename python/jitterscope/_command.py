@@ -16,6 +16,8 @@ from ._targets import target_of
 
 # Of a program that did its work: a check that was asked for failed, or the precision was not reached.
 _WITH_RECORD = {0, 1, 4, 5}
+# Set by a worker: a file that it loads, and that compares as it is loaded, would start workers without end.
+in_worker = False
 
 
 def program() -> str:
@@ -133,6 +135,9 @@ def compare(*functions: Any, processes: int = 8, device: Optional[str] = None, *
     """
     if len(functions) < 2:
         raise UsageError("compare takes two functions or more")
+    if in_worker:
+        raise UsageError("compare is called as the file is loaded, which each of its processes does; put the call under "
+                         "`if __name__ == '__main__':`")
     with tempfile.TemporaryDirectory(prefix="jitterscope-") as folder:
         taken: set[str] = set()
         targets = ["python:" + target_of(each, pathlib.Path(folder), taken) for each in functions]

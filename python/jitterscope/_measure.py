@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterable, Optional, Union
 
-from ._device import Device, current_stream, module, open_device
+from ._device import Device, current_stream, open_device
 from ._errors import UsageError
 from ._library import LAUNCH, PROGRESS, REASON_SIZE, RECORD, CallableStruct, check, library, text_of
 from ._options import Words, options_json
@@ -75,7 +75,7 @@ class _Calls:
             work()
             interruption.inside = False
             return 0
-        except BaseException as error:  # pylint: disable=broad-except
+        except BaseException as error:
             interruption.inside = False
             self.error = error
             self.stopped = not isinstance(error, Exception)
@@ -99,7 +99,7 @@ class _Calls:
         except BaseException:
             try:
                 capture.capture_end()
-            except Exception:  # pylint: disable=broad-except
+            except Exception:
                 pass  # of a recording that the callable spoilt: its own exception says more
             raise
         capture.capture_end()
@@ -112,26 +112,28 @@ def _progress(interruption: _Interruption, listener: Optional[Progress], errors:
         try:
             if listener is not None and text is not None:
                 listener(json.loads(text))
-        except BaseException as error:  # pylint: disable=broad-except
+        except BaseException as error:
             errors.append(error)
         return 1 if errors or interruption.pending else 0
 
     return PROGRESS(tell)
 
 
-def _allocated() -> Optional[int]:
-    torch = module("torch")
-    return int(torch.cuda.memory_stats().get("allocated_bytes.all.allocated", 0)) if torch is not None else None
+def _allocated(torch: Any) -> int:
+    return int(torch.cuda.memory_stats().get("allocated_bytes.all.allocated", 0))
 
 
-def _bytes_of_one_call(calls: _Calls) -> Optional[int]:
-    if calls.stream is None:
-        return None
-    before = _allocated()
-    calls.function()
-    after = _allocated()
-    calls.stream.synchronize()
-    return None if before is None or after is None else after - before
+def bytes_of_one_call(function: Callable[[], Any], device: Device) -> Optional[int]:
+    """What a call allocates through PyTorch, all of it added up; None where PyTorch has no part in it."""
+    with device.in_use(), current_stream(device) as stream:
+        if stream is None:
+            return None
+        torch = sys.modules["torch"]
+        before = _allocated(torch)
+        function()
+        allocated = _allocated(torch) - before
+        stream.synchronize()
+        return allocated
 
 
 def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Device, options: dict[str, Any],
@@ -169,10 +171,6 @@ def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Devic
                 raise listener_errors[0]
             check(status)
             found: dict[str, Any] = json.loads(text)
-            if len(functions) == 1:
-                allocated = _bytes_of_one_call(all_calls[0])
-                if allocated is not None:
-                    found["python"] = {"allocated_bytes": allocated}
             return found
         finally:
             if collects:
@@ -224,7 +222,9 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
                          reference_clock=reference_clock, kernels=kernels,
                          counters=counters if isinstance(counters, bool) else list(counters), seed=seed)
     named = name_of(function) if name is None else name
-    return Time(measure_record([(named, function)], open_device(device), asked, progress=progress))
+    opened = open_device(device)
+    record = measure_record([(named, function)], opened, asked, progress=progress)
+    return Time(record, memory=bytes_of_one_call(function, opened))
 
 
 def describe(device: Optional[str] = None) -> dict[str, Any]:

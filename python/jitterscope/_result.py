@@ -181,8 +181,10 @@ class Time(Record):
     """One callable's times. Its numbers are those of the first cache state and load that were asked for; `time["cold"]`
     and `measurements` have the others."""
 
-    def __init__(self, record: dict[str, Any]) -> None:
+    def __init__(self, record: dict[str, Any], memory: Optional[int] = None) -> None:
         super().__init__(record)
+        # Bytes that one call allocates through PyTorch; None where PyTorch has no part in it.
+        self.memory = memory
         self._result: dict[str, Any] = record["results"][0]
         self.measurements = [Measurement(each) for each in self._result.get("measurements", [])]
         if not self.measurements:
@@ -248,12 +250,6 @@ class Time(Record):
         """Of one call, in their order; empty unless `kernels=True`."""
         return [Kernel(each["name"], each["median_seconds"], each["minimum_seconds"], each["maximum_seconds"])
                 for each in self._result.get("kernels", [])]
-
-    @property
-    def memory(self) -> Optional[int]:
-        """Bytes that one call allocates through PyTorch; None where PyTorch has no part in it."""
-        allocated = self.record.get("python", {}).get("allocated_bytes")
-        return None if allocated is None else int(allocated)
 
     @property
     def findings(self) -> list[Finding]:

@@ -17,16 +17,16 @@ PICKLED = ".pickle"
 
 def _load_file(path: pathlib.Path) -> Any:
     """As `python3 FILE` would find its neighbours, but `__name__` is the file's."""
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    full = path.resolve()
+    if str(full.parent) not in sys.path:
+        sys.path.insert(0, str(full.parent))
     known = sys.modules.get(path.stem)
-    if known is not None and getattr(known, "__file__", None) == str(path.resolve()):
+    if known is not None and getattr(known, "__file__", None) == str(full):
         return known
     # A file named after a module that is there would take its place for all who import it.
-    name = path.stem if known is None and importlib.util.find_spec(path.stem) is None else f"_benchmarks_{path.stem}"
-    name = path.stem if known is None and _is_found_at(path) else name
-    specification = importlib.util.spec_from_file_location(name, path.resolve())
+    found = importlib.util.find_spec(path.stem) if path.stem.isidentifier() else None
+    name = path.stem if found is not None and found.origin == str(full) else f"_benchmarks_{path.stem}"
+    specification = importlib.util.spec_from_file_location(name, full)
     if specification is None or specification.loader is None:
         raise UsageError(f"{path}: this is no Python file")
     loaded = importlib.util.module_from_spec(specification)
@@ -35,18 +35,14 @@ def _load_file(path: pathlib.Path) -> Any:
     return loaded
 
 
-def _is_found_at(path: pathlib.Path) -> bool:
-    found = importlib.util.find_spec(path.stem)
-    return found is not None and found.origin == str(path.resolve())
-
-
 def _load(place: str) -> Any:
     path = pathlib.Path(place)
     if path.is_file():
         return _load_file(path)
     if place.endswith(".py") or "/" in place:
         raise UsageError(f"{place}: there is no such file; check the path and the folder you are in")
-    sys.path.insert(0, "") if "" not in sys.path else None
+    if "" not in sys.path:
+        sys.path.insert(0, "")
     try:
         return importlib.import_module(place)
     except ModuleNotFoundError as error:

@@ -10,6 +10,7 @@ import sys
 import traceback
 from typing import Any, Callable
 
+from . import _command
 from ._benchmark import Case, add_results
 from ._device import open_device
 from ._errors import INTERRUPTED, Error, FailedError, UsageError, exit_code_of
@@ -69,7 +70,7 @@ def _carry_out(plan: dict[str, Any], tell: Callable[[str], None]) -> dict[str, A
             record = measure_record(made, device, options)
         except Error as error:
             failed, why = _failure(names, error), error
-        except Exception as error:  # pylint: disable=broad-except
+        except Exception as error:
             traceback.print_exc()
             failed, why = _failure(names, error), FailedError(f"{names[0]}: {type(error).__name__}: {error}")
         else:
@@ -93,6 +94,7 @@ def main() -> int:
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so the one that waits for us ends us
+    _command.in_worker = True
     code, message = 0, ""
     try:
         plan = _read_plan(sys.stdin.read())
@@ -102,7 +104,7 @@ def main() -> int:
         code, message = INTERRUPTED, "interrupted"
     except Error as error:
         code, message = exit_code_of(error), str(error)
-    except Exception as error:  # pylint: disable=broad-except
+    except Exception as error:
         traceback.print_exc()
         code, message = 5, f"{type(error).__name__}: {error}"
     json.dump(record if code == 0 else {"format": "jitterscope-error", "exit_code": _WORDS[code], "message": message}, output)

@@ -158,6 +158,22 @@ class FromPython(unittest.TestCase):
             self.assertIn("slower", str(comparison))
             self.assertNotIn("/tmp/", str(comparison))
 
+    def test_a_file_that_compares_as_it_is_loaded_starts_no_workers_without_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "endless.py"
+            script.write_text("import jitterscope as js\ndef f(): pass\njs.compare(f, f, processes=2, device='cpu')\n")
+            done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("if __name__ == '__main__'", done.stderr)
+
+    def test_a_file_may_be_named_as_a_module_that_is_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("json.py", "my-bench.v2.py"):
+                file = pathlib.Path(folder) / name
+                file.write_text("def f(): pass\n")
+                done = command("run", f"python:{file}:f", *QUICK)
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_what_no_other_process_can_have_is_a_sentence(self):
         with self.assertRaises(js.UsageError) as caught:
             js.compare(lambda: 1, lambda: 2, processes=2)
@@ -178,6 +194,12 @@ class Benchmarks(unittest.TestCase):
         self.assertEqual([time.name for time in times],
                          ["both(n=1,word=a)", "both(n=1,word=b)", "both(n=2,word=a)", "both(n=2,word=b)"])
         self.assertIn("both(n=2,word=b)", times._repr_html_())
+        self.assertIn("both(n=2,word=b)", str(times))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "times.json"
+            times.save(path)
+            validate = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "validate-json"
+            subprocess.run([sys.executable, validate, path], check=True)
         self.assertEqual(times["both(n=1,word=b)"].name, "both(n=1,word=b)")
         self.assertEqual(both(3, "x")(), "xxx")
         self.assertEqual(both.__name__, "both")

@@ -63,6 +63,8 @@ class Numbers(unittest.TestCase):
             shown = subprocess.run([os.environ["JITTERSCOPE_PROGRAM"], "show", path], capture_output=True, text=True,
                                    check=True)
             self.assertIn("**kept**", shown.stdout)
+            validate = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "validate-json"
+            subprocess.run([sys.executable, validate, path], check=True)
         finally:
             path.unlink(missing_ok=True)
 

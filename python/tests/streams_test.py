@@ -77,6 +77,13 @@ class PyTorch(unittest.TestCase):
             raise ValueError
         self.assertEqual(self.log[-1], "theirs waits for ours")
 
+    def test_what_a_call_allocates_is_counted(self):
+        counted = iter([1000, 1768])
+        sys.modules["torch"].cuda.memory_stats = lambda: {"allocated_bytes.all.allocated": next(counted)}
+        device = types.SimpleNamespace(**vars(DEVICE), in_use=contextlib.nullcontext)
+        self.assertEqual(_measure.bytes_of_one_call(lambda: self.log.append("call"), device), 768)
+        self.assertEqual(self.log[1:4], ["ours is current", "call", "ours is waited for"])
+
     def test_a_cpu_has_no_stream(self):
         with _device.current_stream(types.SimpleNamespace(ordinal=None)) as stream:
             self.assertIsNone(stream)

@@ -114,7 +114,7 @@ class CompareCommand {
       throw UsageError(
           "--vary, --only, --dry-run and --lock-clocks are for operations and models; name each function of Python");
     }
-    for (const std::string& target : flags_.targets) record_.alternatives.push_back(python_label(target));
+    record_.alternatives = python_labels(flags_.targets);
     record_.processes_asked = flags_.processes;
     ProcessRecords found =
         run_python({flags_.targets}, flags_.measure.device, shared_options(), flags_.processes);

@@ -73,9 +73,17 @@ bool are_python(const std::vector<std::string>& targets) {
       in_quotes(*other)));
 }
 
-std::string python_label(const std::string& target) {
-  const std::filesystem::path path = target.substr(kPrefix.size());
-  return path.extension() == ".pickle" ? path.stem().string() : path.string();
+std::vector<std::string> python_labels(const std::vector<std::string>& targets) {
+  std::vector<std::string> labels;
+  for (const std::string& target : targets) {
+    const std::filesystem::path path = target.substr(kPrefix.size());
+    labels.push_back((path.extension() == ".pickle" ? path.stem() : path.filename()).string());
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    // Of files of one name in two folders.
+    if (std::ranges::count(labels, labels[i]) > 1) labels[i] = targets[i].substr(kPrefix.size());
+  }
+  return labels;
 }
 
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,

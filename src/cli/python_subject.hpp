@@ -17,8 +17,8 @@ struct Invocation;
 /// Throws UsageError where some are of Python and others are not: no process can time both.
 bool are_python(const std::vector<std::string>& targets);
 
-/// "bench.py:attention" of python:bench.py:attention; of what was handed over as a file its name.
-std::string python_label(const std::string& target);
+/// "bench.py:attention" of python:folder/bench.py:attention; of what was handed over as a file its name.
+std::vector<std::string> python_labels(const std::vector<std::string>& targets);
 
 /// Each group beside each other. Throws MissingError where Python has no jitterscope.
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,

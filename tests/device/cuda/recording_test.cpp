@@ -1,7 +1,10 @@
+#include <cuda.h>
+
 #include <cmath>
 #include <stdexcept>
 
 #include "cuda_test.hpp"
+#include "device/cuda/driver.hpp"
 
 namespace jitterscope {
 namespace {
@@ -21,6 +24,47 @@ TEST_F(CudaRecordingTest, ReplaysEveryLaunch) {
   queue().wait();
   EXPECT_GE(queue().elapsed(start, end), microseconds(1000));
   EXPECT_LT(queue().elapsed(start, end), microseconds(1900));
+}
+
+// As PyTorch records a launch of its own: the graph stands in a recording of ours as often as it is launched
+// there, between evictions too, and is as long as what it was recorded of.
+TEST_F(CudaRecordingTest, HoldsGraphsOfOthersInTheirPlace) {
+  class Recorded final : public Workload {
+   public:
+    Recorded(PreparedOperation& work, NativeQueue queue) {
+      const auto stream = static_cast<CUstream>(queue);
+      using cuda::check, cuda::driver;
+      check(driver().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "beginning");
+      for (int i = 0; i < 2; ++i) work.run(queue);
+      check(driver().cuStreamEndCapture(stream, &graph_), "ending");
+    }
+    ~Recorded() override { cuda::driver().cuGraphDestroy(graph_); }
+    void run(NativeQueue) override { FAIL() << "launched in place of its graph"; }
+    NativeGraph graph() const override { return graph_; }
+
+   private:
+    CUgraph graph_ = nullptr;
+  };
+  auto spin = prepare("spin:ns=100000,blocks=1,threads=32");
+  queue().launch(*spin);  // what is loaded lazily cannot be in a recording
+  queue().wait();
+  Recorded recorded(*spin, queue().native());
+  for (const CacheState state : {CacheState::warm, CacheState::dirty}) {
+    auto recording = queue().record([&](Queue& recording_queue) {
+      for (int i = 0; i < 5; ++i) {
+        recording_queue.set_cache(state, recorded);
+        recording_queue.launch(recorded);
+      }
+    });
+    queue().replay(*recording);
+    queue().wait();
+    const Mark start = queue().mark();
+    queue().replay(*recording);
+    const Mark end = queue().mark();
+    queue().wait();
+    EXPECT_GE(queue().elapsed(start, end), microseconds(1000));
+    EXPECT_LT(queue().elapsed(start, end), microseconds(2500));
+  }
 }
 
 TEST_F(CudaRecordingTest, RecordingRunsNothingYet) {
