@@ -33,7 +33,7 @@ class OpenSession {
 
   std::unique_ptr<Device> device_;
   DeviceDescription description_;
-  Session session_;
+  std::unique_ptr<Session> session_;
   std::optional<CacheProof> cache_proof_;
   std::atomic<bool> is_used_ = false;
   pid_t owner_;

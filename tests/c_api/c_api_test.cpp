@@ -217,6 +217,20 @@ TEST(CApi, SimulatedDevicesRunNoCallable) {
   jitterscope_close(device);
 }
 
+// One that something disturbed would be that of the whole process.
+TEST(CApi, ACoarseCalibrationIsReadAgain) {
+  const auto calibrated = [](Nanoseconds grain) {
+    scripted::Script script;
+    script.grain = grain;
+    auto device = std::make_unique<scripted::ScriptedDevice>(std::move(script));
+    scripted::ScriptedDevice& known = *device;
+    const c_api::OpenSession session(std::move(device));
+    return known.host_time();
+  };
+  const Nanoseconds usual = calibrated(Nanoseconds(32));
+  EXPECT_GT(calibrated(microseconds(50)), usual * 2.5);
+}
+
 // The whole way with a device that has recordings, whose times are the script's.
 TEST(CApi, RecordedGraphsAreTimed) {
   scripted::Script script;
