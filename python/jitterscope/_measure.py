@@ -54,12 +54,19 @@ class _Interruption:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Of each GPU PyTorch's latest recording. It holds the pool of memory that the next one uses too: each pool of its own
+# would stay reserved until memory is short.
+_latest_capture: dict[int, Any] = {}
+
+
 class _Calls:
     """What the measuring loop calls of one callable. ctypes swallows exceptions: they are kept, the loop is told to
     stop, and they are raised when it has."""
 
-    def __init__(self, function: Callable[[], Any], interruption: _Interruption, stream: Any) -> None:
+    def __init__(self, function: Callable[[], Any], interruption: _Interruption, stream: Any,
+                 ordinal: Optional[int]) -> None:
         self.function = function
+        self.ordinal = ordinal
         self.interruption = interruption
         self.stream = stream  # PyTorch's object of ours, or None
         self.error: Optional[BaseException] = None  # the latest
@@ -93,7 +100,8 @@ class _Calls:
         # By PyTorch itself: its allocator and its generators must know that they are recorded.
         torch = sys.modules["torch"]
         capture = torch.cuda.CUDAGraph(keep_graph=True)
-        capture.capture_begin(capture_error_mode="thread_local")
+        latest = _latest_capture.get(self.ordinal or 0)
+        capture.capture_begin(pool=None if latest is None else latest.pool(), capture_error_mode="thread_local")
         try:
             self.function()
         except BaseException:
@@ -105,6 +113,7 @@ class _Calls:
         capture.capture_end()
         graph[0] = ctypes.c_void_p(capture.raw_cuda_graph())
         self.graphs.append(capture)
+        _latest_capture[self.ordinal or 0] = capture
 
 
 def _progress(interruption: _Interruption, listener: Optional[Progress], errors: list[BaseException]) -> Any:
@@ -141,7 +150,7 @@ def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Devic
     """The record of callables that are timed beside each other, each with its name."""
     collects = gc.isenabled()
     with device.in_use(), current_stream(device) as stream, _Interruption() as interruption:
-        all_calls = [_Calls(function, interruption, stream) for _, function in functions]
+        all_calls = [_Calls(function, interruption, stream, device.ordinal) for _, function in functions]
         structs = (CallableStruct * len(functions))()
         pointers = []  # alive until the loop is done
         records = stream is not None and hasattr(sys.modules["torch"].cuda.CUDAGraph, "raw_cuda_graph")

@@ -124,7 +124,8 @@ class OnTheGpu(unittest.TestCase):
     def test_memory_does_not_grow(self):
         def several():
             for _ in range(5):
-                js.measure(self.product, precision=0.5, minimum_rounds=1, time_limit=0.05)
+                for function in (self.product, lambda: self.small * 2):  # launched, and recorded
+                    js.measure(function, precision=0.5, minimum_rounds=1, time_limit=0.05)
             gc.collect()
             torch.cuda.synchronize()
             return torch.cuda.mem_get_info()[0]

@@ -35,8 +35,12 @@ def fake_torch(log):
         def __init__(self, keep_graph):
             assert keep_graph
 
-        def capture_begin(self, capture_error_mode):
+        def capture_begin(self, pool, capture_error_mode):
+            self.own_pool = pool or (0, len(log) + 1)
             log.append(f"begin {capture_error_mode}")
+
+        def pool(self):
+            return self.own_pool
 
         def capture_end(self):
             log.append("end")
@@ -62,6 +66,7 @@ class PyTorch(unittest.TestCase):
         patch = mock.patch.dict(sys.modules, {"torch": fake_torch(self.log)})
         patch.start()
         self.addCleanup(patch.stop)
+        self.addCleanup(_measure._latest_capture.clear)
 
     def test_its_gpu_is_the_default(self):
         self.assertEqual(_device.default_device(), "cuda:1")
@@ -90,7 +95,8 @@ class PyTorch(unittest.TestCase):
         self.assertEqual(self.log, [])
 
     def calls(self, function):
-        return _measure._Calls(function, _measure._Interruption(), stream=FakeStream(self.log, "ours"))
+        return _measure._Calls(function, _measure._Interruption(), stream=FakeStream(self.log, "ours"),
+                               ordinal=1)
 
     def test_it_records_itself_and_its_graph_is_kept(self):
         import ctypes
@@ -101,6 +107,15 @@ class PyTorch(unittest.TestCase):
         self.assertEqual(self.log, ["begin thread_local", "call", "end"])
         self.assertEqual(graph.value, 0x77)
         self.assertEqual(len(calls.graphs), 1)
+
+    def test_recordings_share_a_pool_of_memory(self):
+        import ctypes
+        pools = []
+        for _ in range(3):
+            calls = self.calls(lambda: None)
+            self.assertEqual(calls.record(0, ctypes.pointer(ctypes.c_void_p()), 0, 0), 0)
+            pools.append(calls.graphs[0].pool())
+        self.assertEqual(len(set(pools)), 1)
 
     def test_what_it_cannot_record_ends_the_recording_and_says_why(self):
         import ctypes

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "jitterscope/error.hpp"
 #include "record/record.hpp"
@@ -55,9 +56,8 @@ class StandIn {
   StandIn& operator=(const StandIn&) = delete;
 
   std::string program() const { return folder_ / "program"; }
-  WorkerPlan plan(int number) const {
-    return read_plan(text_of(folder_ / ("plan" + std::to_string(number))));
-  }
+  std::string plan_text(int number) const { return text_of(folder_ / ("plan" + std::to_string(number))); }
+  WorkerPlan plan(int number) const { return read_plan(plan_text(number)); }
   std::int64_t starts() const {
     const std::string text = text_of(folder_ / "starts");
     return std::ranges::count(text, '\n');
@@ -105,6 +105,25 @@ TEST(FreshProcesses, EachHasAPlanOfItsOwn) {
   stand_in.forget();
   run_in_fresh_processes("virtual:quiet", small_plan(2), {.executable = stand_in.program(), .count = 1});
   EXPECT_NE(stand_in.plan(1).device_seed, seeds[0]);
+}
+
+TEST(FreshProcesses, APlanForPythonNamesItsCallables) {
+  const StandIn stand_in("");
+  MeasureOptions options;
+  options.caches = {CacheState::dirty};
+  const CallablePlan plan{.device = "cuda:1",
+                          .groups = {{{"bench.py:old", options}, {"bench.py:new", options}}}};
+  const ProcessRecords found = run_in_fresh_processes(plan, {.executable = stand_in.program(), .count = 2});
+  EXPECT_THAT(found.records, SizeIs(2));
+  const auto first = nlohmann::json::parse(stand_in.plan_text(1)),
+             second = nlohmann::json::parse(stand_in.plan_text(2));
+  EXPECT_EQ(first["format"], "jitterscope-plan");
+  EXPECT_EQ(first["device"], "cuda:1");
+  EXPECT_EQ(first["parent"], ::getpid());
+  EXPECT_EQ(first["groups"][0][1]["callable"], "bench.py:new");
+  EXPECT_EQ(first["groups"][0][0]["options"]["caches"], nlohmann::json::array({"dirty"}));
+  EXPECT_NE(first["groups"][0][0]["options"]["seed"], second["groups"][0][0]["options"]["seed"]);
+  EXPECT_EQ(first["groups"][0][0]["options"]["seed"], first["groups"][0][1]["options"]["seed"]);
 }
 
 TEST(FreshProcesses, ASignalCostsItsOwnDataOnly) {
