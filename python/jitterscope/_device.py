@@ -90,8 +90,9 @@ def _torch_with_gpu() -> Any:
 
 def default_device() -> str:
     """The GPU that PyTorch uses now, else CuPy's, else the CPU."""
+    # What works on the CPU alone has not begun with CUDA, though it could.
     torch = _torch_with_gpu()
-    if torch is not None:
+    if torch is not None and torch.cuda.is_initialized():
         return f"cuda:{torch.cuda.current_device()}"
     cupy = module("cupy")
     if hasattr(cupy, "cuda") and cupy.cuda.is_available():

@@ -49,9 +49,11 @@ class _Interruption:
             signal.signal(signal.SIGINT, self._handle)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._is_ours:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self.pending and kind is None:
+            raise KeyboardInterrupt
 
 
 # Of each GPU PyTorch's latest recording. It holds the pool of memory that the next one uses too: each pool of its own
@@ -145,6 +147,20 @@ def bytes_of_one_call(function: Callable[[], Any], device: Device) -> Optional[i
         return allocated
 
 
+def _raise_what_happened(status: int, interruption: _Interruption, all_calls: list[_Calls],
+                         listener_errors: list[BaseException]) -> None:
+    """The program's own exceptions before the library's sentence about them."""
+    if interruption.pending:
+        raise KeyboardInterrupt
+    for calls in all_calls:
+        # What failed in a recording alone was timed without one, and the record says so.
+        if calls.error is not None and (status != 0 or calls.stopped):
+            raise calls.error
+    if listener_errors:
+        raise listener_errors[0]
+    check(status)
+
+
 def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Device, options: dict[str, Any],
                    title: str = "", progress: Optional[Progress] = None) -> dict[str, Any]:
     """The record of callables that are timed beside each other, each with its name."""
@@ -167,18 +183,9 @@ def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Devic
             out = ctypes.c_void_p()
             status = library().jitterscope_measure(device.handle, request, structs, len(functions), tell, None,
                                                    ctypes.byref(out))
-            text = ""
-            if out.value:
-                text = ctypes.string_at(out).decode()
-                library().jitterscope_free(out)
-            if interruption.pending:
-                raise KeyboardInterrupt
-            for calls in all_calls:
-                if calls.error is not None and (status != 0 or calls.stopped):
-                    raise calls.error
-            if listener_errors:
-                raise listener_errors[0]
-            check(status)
+            text = ctypes.string_at(out).decode() if out.value else ""
+            library().jitterscope_free(out)
+            _raise_what_happened(status, interruption, all_calls, listener_errors)
             found: dict[str, Any] = json.loads(text)
             return found
         finally:
@@ -193,8 +200,8 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
             cache: Words = "warm", load: Words = "burst", queue: str = "saturated", instrument: Optional[str] = None,
             precision: float = 0.005, time_limit: float = 1.5, sustained_time_limit: float = 10.0,
             minimum_rounds: int = 10, launches_per_round: Optional[int] = None,
-            reference_clock: Optional[float] = None, kernels: bool = False, counters: Union[bool, Iterable[str]] = False,
-            seed: int = 1, progress: Optional[Progress] = None) -> Time:
+            reference_clock: Optional[float] = None, kernels: bool = False,
+            counters: Union[bool, Iterable[str]] = False, seed: int = 1, progress: Optional[Progress] = None) -> Time:
     """How long one call of `function` takes on a device, with an interval and the conditions that it holds for.
 
     >>> time = js.measure(lambda: model(x))

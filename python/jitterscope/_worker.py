@@ -95,11 +95,11 @@ def main() -> int:
     os.dup2(2, 1)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so the one that waits for us ends us
     _command.in_worker = True
-    code, message = 0, ""
+    code, message, answer = 0, "", {}
     try:
         plan = _read_plan(sys.stdin.read())
         _end_with_parent(int(plan.get("parent", 0)))
-        record = _carry_out(plan, lambda line: print(line, file=sys.stderr, flush=True))
+        answer = _carry_out(plan, lambda line: print(line, file=sys.stderr, flush=True))
     except KeyboardInterrupt:
         code, message = INTERRUPTED, "interrupted"
     except Error as error:
@@ -107,7 +107,9 @@ def main() -> int:
     except Exception as error:
         traceback.print_exc()
         code, message = 5, f"{type(error).__name__}: {error}"
-    json.dump(record if code == 0 else {"format": "jitterscope-error", "exit_code": _WORDS[code], "message": message}, output)
+    if code != 0:
+        answer = {"format": "jitterscope-error", "exit_code": _WORDS[code], "message": message}
+    json.dump(answer, output)
     output.write("\n")
     output.flush()
     return code

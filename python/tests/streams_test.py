@@ -52,7 +52,7 @@ def fake_torch(log):
         assert (pointer, device) == (POINTER, "cuda:1")
         return FakeStream(log, "ours")
 
-    cuda = types.SimpleNamespace(is_available=lambda: True, current_device=lambda: 1, current_stream=lambda index: theirs,
+    cuda = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, current_device=lambda: 1, current_stream=lambda index: theirs,
                                  ExternalStream=external, stream=stream, CUDAGraph=Graph)
     return types.SimpleNamespace(cuda=cuda)
 
@@ -70,6 +70,8 @@ class PyTorch(unittest.TestCase):
 
     def test_its_gpu_is_the_default(self):
         self.assertEqual(_device.default_device(), "cuda:1")
+        sys.modules["torch"].cuda.is_initialized = lambda: False
+        self.assertEqual(_device.default_device(), "cpu")
 
     def test_our_stream_lies_between_what_is_before_and_after_on_theirs(self):
         with _device.current_stream(DEVICE):
