@@ -101,6 +101,8 @@ class _Calls:
     def _capture(self, graph: Any) -> None:
         # By PyTorch itself: its allocator and its generators must know that they are recorded.
         torch = sys.modules["torch"]
+        if not hasattr(torch.cuda.CUDAGraph, "raw_cuda_graph"):
+            raise UsageError("this PyTorch does not hand out what it records; a newer one does")
         capture = torch.cuda.CUDAGraph(keep_graph=True)
         latest = _latest_capture.get(self.ordinal or 0)
         capture.capture_begin(pool=None if latest is None else latest.pool(), capture_error_mode="thread_local")
@@ -169,9 +171,8 @@ def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Devic
         all_calls = [_Calls(function, interruption, stream, device.ordinal) for _, function in functions]
         structs = (CallableStruct * len(functions))()
         pointers = []  # alive until the loop is done
-        records = stream is not None and hasattr(sys.modules["torch"].cuda.CUDAGraph, "raw_cuda_graph")
         for struct, (name, _), calls in zip(structs, functions, all_calls):
-            launch, record = LAUNCH(calls.launch), RECORD(calls.record) if records else RECORD()
+            launch, record = LAUNCH(calls.launch), RECORD() if stream is None else RECORD(calls.record)
             pointers += [launch, record]
             struct.name, struct.launch, struct.record = name.encode(), launch, record
         request = json.dumps({"options": options, "title": title, "command_line": "python"}).encode()

@@ -110,6 +110,15 @@ class PyTorch(unittest.TestCase):
         self.assertEqual(graph.value, 0x77)
         self.assertEqual(len(calls.graphs), 1)
 
+    def test_one_that_is_too_old_is_not_recorded_behind_its_back(self):
+        import ctypes
+        sys.modules["torch"].cuda.CUDAGraph = type("CUDAGraph", (), {})
+        reason = ctypes.create_string_buffer(512)
+        calls = self.calls(lambda: self.log.append("call"))
+        self.assertEqual(calls.record(0, ctypes.pointer(ctypes.c_void_p()), ctypes.addressof(reason), 0), 1)
+        self.assertIn(b"a newer one does", reason.value)
+        self.assertEqual(self.log, [])
+
     def test_recordings_share_a_pool_of_memory(self):
         import ctypes
         pools = []
