@@ -260,6 +260,7 @@ std::vector<Counter> list_gpu_counters(const CountedGpu& gpu) {
 void check_gpu_counters(const CountedGpu& gpu, const std::vector<std::string>& names) {
   if (names.empty()) return;  // and nothing of CUPTI is called before the times
   try {
+    const ProfilerHooks hooks;  // without them cuptiDeviceGetChipName ends the process (CUPTI 13.0)
     CounterHost host(chip_name(gpu));
     host.schedule(names_of(ChipCounters(host).find(names)));
   } catch (const UsageError&) {
