@@ -18,6 +18,8 @@ struct Invocation {
 
 void add_run_command(CLI::App& app, Invocation& invocation);
 void add_compare_command(CLI::App& app, Invocation& invocation);
+void add_gate_command(CLI::App& app, Invocation& invocation);
+void add_history_command(CLI::App& app);
 void add_worker_command(CLI::App& app, Invocation& invocation);
 void add_methods_command(CLI::App& app, Invocation& invocation);
 void add_doctor_command(CLI::App& app, Invocation& invocation);

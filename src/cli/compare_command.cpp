@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "cli/alternatives.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
+#include "cli/margin.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/page_flags.hpp"
 #include "cli/python_subject.hpp"
@@ -45,17 +45,6 @@ constexpr const char* kCompareExamples = R"(Examples:
 
 Exit codes: 0 done, 1 --fail-if and what it names was shown, 2 usage, 3 device or library missing,
 5 nothing could be compared since an operation failed, 130 interrupted.)";
-
-double read_margin(std::string text) {
-  if (text.ends_with('%')) text.pop_back();
-  double percent = 0.0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  const bool is_number = problem == std::errc() && end == text.data() + text.size();
-  if (!is_number || !(percent > 0.0) || percent >= 100.0) {
-    throw UsageError(fmt::format("--margin: '{}' is no percentage between 0 and 100, as 1% or 0.5", text));
-  }
-  return percent / 100.0;
-}
 
 // A ratio over eight processes is known about twice as well as one process knows its own.
 constexpr double kPairPrecision = 0.25;  // of the margin

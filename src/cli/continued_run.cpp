@@ -82,6 +82,16 @@ void take_over(RunRecord before, const std::string& file, const WorkList& work, 
                     "of jitterscope wrote it; measure anew",
                     file));
   }
+  const auto is_of_processes = [](const RunEntry& entry) {
+    return std::ranges::any_of(entry.result.measurements,
+                               [](const Measurement& each) { return !each.processes.empty(); });
+  };
+  if (std::ranges::any_of(before.entries, is_of_processes)) {
+    throw UsageError(fmt::format(
+        "--continue {}: several processes measured that run, and what they did not finish is measured anew; "
+        "leave --continue out",
+        file));
+  }
   const std::string differing = differences(*before.asked, *record.asked);
   if (!differing.empty()) {
     throw UsageError(

@@ -49,6 +49,8 @@ int run(int argc, char** argv) {
   app.footer("Start with:\n  jitterscope run resnet18\n  jitterscope doctor");
   add_run_command(app, invocation);
   add_compare_command(app, invocation);
+  add_gate_command(app, invocation);
+  add_history_command(app);
   add_explain_command(app, invocation);
   add_methods_command(app, invocation);
   add_engines_command(app, invocation);

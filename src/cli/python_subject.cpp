@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/counter_names.hpp"
 #include "cli/interruption.hpp"
+#include "cli/process_run.hpp"
 #include "cli/run_files.hpp"
 #include "experiment/processes.hpp"
 #include "jitterscope/error.hpp"
@@ -123,32 +124,38 @@ ComparisonItems python_items(const std::vector<RunRecord>& records, std::size_t 
   return items;
 }
 
+RunRecord python_record(const std::vector<std::string>& targets, const std::string& device,
+                        const MeasureOptions& options, std::int64_t processes, const Invocation& invocation) {
+  std::vector<std::vector<std::string>> groups;
+  for (const std::string& target : targets) groups.push_back({target});
+  ProcessRecords found = run_python(groups, device, options, processes);
+  if (found.records.empty()) throw InterruptedError();
+  const std::size_t count = found.records.size();
+  RunRecord record = combine_processes(std::move(found.records));
+  record.environment = read_environment(invocation.command_line);
+  record.title = record.entries.size() == 1 ? to_string(record.entries.front().result.subject)
+                                            : joined(targets, " ");
+  if (!invocation.settings.empty()) record.notes.push_back(invocation.settings);
+  note_processes(count, found.lost, record);
+  record.interrupted = record.interrupted || found.interrupted;
+  record.asked = RunAsked{.targets = targets, .only = {}, .provider = {}, .options = options};
+  record.asked->options.interrupted = nullptr;
+  return record;
+}
+
 void run_python_command(const RunFlags& flags, Invocation& invocation) {
   refuse_other_flags(flags);
   const MeasureOptions options = python_options(flags);
   RunFiles files(flags.json, flags.csv, flags.csv_launches);
-  RunRecord record;
-  std::vector<std::vector<std::string>> groups;
-  for (const std::string& target : flags.targets) groups.push_back({target});
-  ProcessRecords found = run_python(groups, flags.measure.device, options, flags.processes);
-  if (found.records.empty()) throw InterruptedError();
-  const std::size_t count = found.records.size();
-  record = combine_processes(std::move(found.records));
-  record.environment = read_environment(invocation.command_line);
-  record.title = record.entries.size() == 1 ? to_string(record.entries.front().result.subject)
-                                            : joined(flags.targets, " ");
-  if (!invocation.settings.empty()) record.notes.push_back(invocation.settings);
-  if (count > 1) {
-    record.notes.push_back(fmt::format(
-        "Each time is the mean over {} fresh processes, and its interval holds what the next ones read.",
-        count));
-  }
-  for (const std::string& lost : found.lost) record.notes.push_back("Lost: " + lost + '.');
-  record.interrupted = record.interrupted || found.interrupted;
+  std::optional<RecordToSave> to_save;
+  if (!flags.save.empty()) to_save.emplace(flags.save, flags.history);
+  const RunRecord record =
+      python_record(flags.targets, flags.measure.device, options, process_count(flags), invocation);
   Plan asked;
   asked.precision_was_asked = flags.measure.asks_for_precision();
   invocation.exit_code = exit_code_of(asked, record);
   files.write(record, flags.page.page(is_model(record)));
+  if (to_save) to_save->save(record, invocation.exit_code);
 }
 
 }  // namespace jitterscope::cli

@@ -27,6 +27,10 @@ ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, c
 /// What the processes compared, whose files alone say how many cases there are.
 ComparisonItems python_items(const std::vector<RunRecord>& records, std::size_t alternatives);
 
+/// Each alone, in so many fresh processes, as one record. Throws InterruptedError where none was done.
+RunRecord python_record(const std::vector<std::string>& targets, const std::string& device,
+                        const MeasureOptions& options, std::int64_t processes, const Invocation& invocation);
+
 /// `run` of such targets: measures, prints and writes. Throws UsageError for flags that are not for them.
 void run_python_command(const RunFlags& flags, Invocation& invocation);
 

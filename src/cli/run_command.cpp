@@ -8,19 +8,18 @@
 #include "cli/commands.hpp"
 #include "cli/continued_run.hpp"
 #include "cli/dry_run.hpp"
-#include "cli/interruption.hpp"
+#include "cli/history_flags.hpp"
+#include "cli/process_run.hpp"
 #include "cli/provider_choice.hpp"
 #include "cli/python_subject.hpp"
 #include "cli/run_files.hpp"
 #include "cli/run_flags.hpp"
 #include "cli/run_request.hpp"
-#include "experiment/processes.hpp"
 #include "experiment/run_plan.hpp"
 #include "measure/environment.hpp"
 #include "output/progress.hpp"
 #include "output/run_journal.hpp"
 #include "output/standard_output.hpp"
-#include "worker/fresh_processes.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -43,6 +42,7 @@ constexpr const char* kRunExamples = R"(Examples:
   jitterscope run spin:ns=10000 --instrument host --dry-run
   jitterscope run softmax:rows=4096,columns=4096 --device cuda --placement 1
   jitterscope run layer_norm:rows=8192,columns=1024 --processes 8
+  jitterscope run resnet18 --save main
   jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
 
 Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
@@ -81,6 +81,7 @@ class RunCommand {
     const std::string json =
         flags_.json.empty() && before_ ? file_to_continue(flags_.unfinished) : flags_.json;
     files_.emplace(json, flags_.csv, flags_.csv_launches);
+    if (!flags_.save.empty() && !flags_.dry_run) to_save_.emplace(flags_.save, flags_.history);
     std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     if (request_.options.counters) device->check_counters(*request_.options.counters);
@@ -111,7 +112,7 @@ class RunCommand {
       print_result(plan_text(request_, record_.device, page_.width));
       return;
     }
-    if (flags_.processes > 1) {
+    if (process_count(flags_) > 1) {
       measure_in_processes(std::move(device));
     } else {
       measure(*device);
@@ -171,42 +172,10 @@ class RunCommand {
       device.reset();
     }
     const Plan plan = plan_of(request_);
-    ProgressLine line(stderr, host_time_now);
-    ProcessRecords found =
-        run_in_fresh_processes(record_.device.id, plan,
-                               {.executable = invocation_.executable,
-                                .count = flags_.processes,
-                                .interrupted = is_interrupted,
-                                .progress = [&](const std::string& stage, std::size_t process) {
-                                  line.show(stage, {process, static_cast<std::size_t>(flags_.processes)});
-                                }});
-    line.clear();
-    if (!found.records.empty()) take(plan, std::move(found.records));
-    for (const std::string& lost : found.lost) record_.notes.push_back("Lost: " + lost + '.');
-    record_.interrupted = record_.interrupted || found.interrupted;
+    record_.asked = asked();
+    cli::measure_in_processes(plan, process_count(flags_), invocation_, record_);
     invocation_.exit_code = exit_code_of(plan, record_);
     print();
-  }
-
-  // What the processes found of what this one knows the names of.
-  void take(const Plan& plan, std::vector<RunRecord> processes) {
-    const std::size_t count = processes.size();
-    RunRecord found = combine_processes(std::move(processes));
-    record_.calibration = found.calibration;
-    record_.ceilings = std::move(found.ceilings);
-    record_.findings = std::move(found.findings);
-    record_.interrupted = found.interrupted;
-    for (std::size_t i = 0; i < found.entries.size(); ++i) {
-      RunEntry entry = plan.entries[i];
-      entry.result = std::move(found.entries[i].result);
-      record_.entries.push_back(std::move(entry));
-    }
-    record_.notes.push_back(
-        count > 1 ? fmt::format(
-                        "Each time is the mean over {} fresh processes, and its interval holds what the next "
-                        "ones read.",
-                        count)
-                  : std::string("One process gave a record: the times are its own."));
   }
 
   RunAsked asked() const {
@@ -220,6 +189,7 @@ class RunCommand {
   void print() {
     files_->write(record_, page_);
     if (journal_) journal_->remove();
+    if (to_save_) to_save_->save(record_, invocation_.exit_code);
   }
 
   const RunFlags& flags_;
@@ -228,6 +198,7 @@ class RunCommand {
   RunRecord record_;
   Page page_;
   std::optional<RunFiles> files_;
+  std::optional<RecordToSave> to_save_;
   std::optional<RunJournal> journal_;
   std::optional<RunRecord> before_;  ///< what is continued
 };
@@ -291,8 +262,14 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0, 1000));
   command
       ->add_option("--processes", flags->processes,
-                   "measure in so many fresh processes; the unit of each interval is then the process")
+                   "measure in so many fresh processes; the unit of each interval is then the process (default: 1, "
+                   "with --save 8)")
       ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--save", flags->save,
+                   "keep the record as the newest of NAME: what `jitterscope gate NAME` compares with")
+      ->type_name("NAME");
+  flags->history.add_to(*command);
   command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
   command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
   command

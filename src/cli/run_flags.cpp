@@ -32,16 +32,26 @@ void require_burst(const MeasureOptions& options) {
 
 bool is_stdout(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
 
+std::int64_t process_count(const RunFlags& flags) {
+  return flags.processes.value_or(flags.save.empty() ? 1 : kGateProcesses);
+}
+
 void check_combinations(const RunFlags& flags) {
   const std::vector<std::string> paths = {flags.json, flags.csv, flags.csv_launches};
   if (std::ranges::count_if(paths, is_stdout) > 1) {
     throw UsageError("--json, --csv and --csv-launches would mix on stdout: write all but one to files");
   }
-  if (flags.processes > 1 && !flags.unfinished.empty()) {
+  if (!flags.save.empty() && (flags.in_sequence || !flags.unfinished.empty())) {
+    throw UsageError(fmt::format(
+        "--save with {}: a baseline is measured whole, each operation alone, by fresh processes; leave one of "
+        "them out",
+        flags.in_sequence ? "--in-sequence" : "--continue"));
+  }
+  if (process_count(flags) > 1 && !flags.unfinished.empty()) {
     throw UsageError(
         "--continue with --processes: processes that were interrupted are measured anew; leave one of them out");
   }
-  if (flags.processes > 1 && flags.in_sequence) {
+  if (process_count(flags) > 1 && flags.in_sequence) {
     throw UsageError(
         "--processes with --in-sequence: calls in sequence are timed by this process alone; leave one of them "
         "out");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/history_flags.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/page_flags.hpp"
 #include "cli/work_list.hpp"
@@ -17,13 +18,17 @@ struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
   PageFlags page;
-  std::string json, csv, csv_launches, provider = "auto", only, unfinished, counters;
+  std::string json, csv, csv_launches, provider = "auto", only, unfinished, counters, save;
+  HistoryFlags history;
   std::vector<std::int64_t> iterations;
   bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
   bool same_data = false, fresh_data = false, in_sequence = false;
   std::optional<std::int64_t> placement;
-  std::int64_t processes = 1;
+  std::optional<std::int64_t> processes;
 };
+
+/// As many as were asked for; of a baseline as many as a gate compares with, so that its verdict is sharp.
+std::int64_t process_count(const RunFlags& flags);
 
 /// A file, or standard output.
 bool is_stdout(const std::string& path);

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/quantity_text.hpp"
 #include "experiment/comparison.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/processes.hpp"
+#include "experiment/record_differences.hpp"
 #include "jitterscope/error.hpp"
 #include "statistics/statistics.hpp"
 
@@ -15,88 +15,6 @@ namespace jitterscope {
 namespace {
 
 using statistics::Effect;
-
-class DifferenceList {
- public:
-  explicit DifferenceList(std::vector<RecordDifference>& all) : all_(all) {}
-
-  void compare(const std::string& name, const std::string& first, const std::string& second,
-               bool may_explain) {
-    if (first == second) return;
-    const auto same = [&](const RecordDifference& known) {
-      return known.name == name && known.first == first && known.second == second;
-    };
-    if (std::ranges::none_of(all_, same)) all_.push_back({name, first, second, may_explain});
-  }
-
- private:
-  std::vector<RecordDifference>& all_;
-};
-
-std::string library_version(const DeviceDescription& device, const std::string& name) {
-  const auto found = std::ranges::find(device.libraries, name, &LibraryInfo::name);
-  return found == device.libraries.end() ? "" : found->version;
-}
-
-std::string value_of(const std::vector<Property>& properties, const std::string& key) {
-  const auto found = std::ranges::find(properties, key, &Property::key);
-  return found == properties.end() ? "" : found->value;
-}
-
-void compare_machines(const RunRecord& first, const RunRecord& second, DifferenceList& differences) {
-  differences.compare("device", first.device.name, second.device.name, true);
-  if (first.device.name == second.device.name) {
-    differences.compare("device uuid", first.device.uuid, second.device.uuid, true);
-  }
-  const auto limit = [](const DeviceDescription& device) {
-    return device.power_limit ? power_text(*device.power_limit) : std::string();
-  };
-  differences.compare("power limit", limit(first.device), limit(second.device), true);
-  // What only one of them has, too; what both have is listed once.
-  for (const DeviceDescription* device : {&first.device, &second.device}) {
-    for (const Property& property : device->properties) {
-      if (property.key == "seed") continue;  // of a simulated device: the run's own, which conditions hold
-      differences.compare(property.key, value_of(first.device.properties, property.key),
-                          value_of(second.device.properties, property.key), true);
-    }
-    for (const LibraryInfo& library : device->libraries) {
-      differences.compare(library.name, library_version(first.device, library.name),
-                          library_version(second.device, library.name), true);
-    }
-  }
-  differences.compare("jitterscope", first.environment.tool_version, second.environment.tool_version, true);
-  differences.compare("host", value_of(first.environment.host, "host_name"),
-                      value_of(second.environment.host, "host_name"), false);
-}
-
-std::string text_of(const std::optional<Value>& value) {
-  if (!value) return "not set";
-  struct Text {
-    std::string operator()(const std::string& word) const { return word; }
-    std::string operator()(bool yes) const { return yes ? "yes" : "no"; }
-    std::string operator()(std::int64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return fmt::format("{:g}", number); }
-  };
-  return std::visit(Text(), *value);
-}
-
-// A clock that differs by more than this moves what follows it by more than most intervals are wide.
-constexpr double kSameClock = 0.005;
-
-void compare_conditions(const RunEntry& first_entry, const Measurement& first, const RunEntry& second_entry,
-                        const Measurement& second, DifferenceList& differences) {
-  for (const ConditionDifference& each :
-       differing_conditions(first_entry.result, first, second_entry.result, second)) {
-    // The seed draws idles and orders; the interval holds what it changes.
-    differences.compare(each.name, text_of(each.first), text_of(each.second), each.name != "seed");
-  }
-  differences.compare("instrument", std::string(to_string(first.instrument)),
-                      std::string(to_string(second.instrument)), true);
-  if (!first.clock || !second.clock) return;
-  if (std::abs(second.clock->median / first.clock->median - 1.0) > kSameClock) {
-    differences.compare("clock", clock_text(first.clock->median), clock_text(second.clock->median), true);
-  }
-}
 
 double relative_half(const TimeEstimate& time) { return (time.high - time.low) / time.median / 2.0; }
 
@@ -114,6 +32,46 @@ std::optional<Effect> effect_of(const TimeEstimate& first, const TimeEstimate& s
   return effect;
 }
 
+// A value of each process; nothing where one of them lacks it, or where there is but one.
+using ProcessValues = std::optional<std::vector<double>>;
+
+ProcessValues times_of(const Measurement& measurement) {
+  if (measurement.processes.size() < 2) return std::nullopt;
+  std::vector<double> values;
+  for (const ProcessTime& process : measurement.processes) values.push_back(process.median.value());
+  return values;
+}
+
+ProcessValues cycles_of(const Measurement& measurement) {
+  if (measurement.processes.size() < 2) return std::nullopt;
+  std::vector<double> values;
+  for (const ProcessTime& process : measurement.processes) {
+    if (!process.cycles) return std::nullopt;
+    values.push_back(process.cycles->value());
+  }
+  return values;
+}
+
+std::optional<Effect> effect_of(const ProcessValues& first, const ProcessValues& second) {
+  const auto are_positive = [](const ProcessValues& values) {
+    return values && std::ranges::all_of(*values, [](double value) { return value > 0.0; });
+  };
+  if (!are_positive(first) || !are_positive(second)) return std::nullopt;
+  const auto logarithms = [](std::vector<double> values) {
+    for (double& value : values) value = std::log(value);
+    return values;
+  };
+  return statistics::effect_between_groups(logarithms(*first), logarithms(*second));
+}
+
+// What the processes say where both records have several, else what the two intervals say.
+std::optional<Effect> effect_of(const Measurement& first, const Measurement& second) {
+  const std::optional<Effect> over_processes = effect_of(times_of(first), times_of(second));
+  return over_processes ? over_processes : effect_of(first.time, second.time);
+}
+
+double mean_of(const std::vector<double>& values) { return statistics::mean_interval(values).mean; }
+
 bool share_a_layer(const RunEntry& first, const RunEntry& second) {
   return std::ranges::any_of(first.layers, [&](const std::string& name) {
     return std::ranges::find(second.layers, name) != second.layers.end();
@@ -126,6 +84,33 @@ std::string contents(const RunRecord& record) {
   if (record.entries.size() == 1) return first;
   return fmt::format("{} and {} more", first, record.entries.size() - 1);
 }
+
+// The measurements of a comparison; null where it failed.
+struct Sides {
+  const Measurement *first = nullptr, *second = nullptr;
+};
+
+// The sums over layers that each process found. A process that lacks a layer has none.
+class ProcessSums {
+ public:
+  void add(const ProcessValues& first, const ProcessValues& second, std::int64_t count) {
+    add(first_, first, count);
+    add(second_, second, count);
+    is_first_ = false;
+  }
+  const ProcessValues& first() const { return first_; }
+  const ProcessValues& second() const { return second_; }
+
+ private:
+  void add(ProcessValues& sums, const ProcessValues& values, std::int64_t count) const {
+    if (is_first_ && values) sums.emplace(values->size(), 0.0);
+    if (!sums || !values || sums->size() != values->size()) return sums.reset();
+    for (std::size_t i = 0; i < sums->size(); ++i) (*sums)[i] += (*values)[i] * static_cast<double>(count);
+  }
+
+  ProcessValues first_, second_;
+  bool is_first_ = true;
+};
 
 class RecordComparer {
  public:
@@ -161,17 +146,24 @@ class RecordComparer {
       Comparison comparison{.layers = first.layers, .count = first.count};
       comparison.first = side_of(first.result, a);
       comparison.second = side_of(second.result, *b);
-      const std::optional<Effect> effect = effect_of(a.time, b->time);
+      const std::optional<Effect> effect = effect_of(a, *b);
       if (effect) {
         comparison.time = ratio_of(*effect);
-        comparison.processes = 1;
+        comparison.processes = effect->processes;
         comparison.p_value = effect->p_value;
+        const std::optional<Effect> cycles = effect_of(cycles_of(a), cycles_of(*b));
+        if (cycles) comparison.cycles = ratio_of(*cycles);
       } else {
         comparison.failure = "one of the two has too few rounds for an interval";
       }
-      effects_.push_back(effect);
-      record_.comparisons.push_back(std::move(comparison));
+      add(std::move(comparison), effect, {&a, b});
     }
+  }
+
+  void add(Comparison comparison, const std::optional<Effect>& effect, const Sides& sides) {
+    effects_.push_back(effect);
+    sides_.push_back(sides);
+    record_.comparisons.push_back(std::move(comparison));
   }
 
   void add_failure(const RunEntry& first, const RunEntry& second) {
@@ -181,8 +173,7 @@ class RecordComparer {
     comparison.second.subject = second.result.subject;
     comparison.failure = fmt::format("it failed in the {} record: {}", in_first ? "first" : "second",
                                      (in_first ? first : second).result.failure);
-    effects_.emplace_back();
-    record_.comparisons.push_back(std::move(comparison));
+    add(std::move(comparison), std::nullopt, {});
   }
 
   // Of layers, of which there are several: what was typed makes no whole.
@@ -202,6 +193,7 @@ class RecordComparer {
 
   void add_total(const Conditions& conditions) {
     TotalComparison total{.load = conditions.load, .cache = conditions.cache};
+    ProcessSums times, cycles;
     std::size_t layers = 0;
     for (std::size_t i = 0; i < effects_.size(); ++i) {
       const Comparison& comparison = record_.comparisons[i];
@@ -209,12 +201,40 @@ class RecordComparer {
       if (!effects_[i] || own.load != conditions.load || own.cache != conditions.cache) continue;
       add_times(total.first, comparison.first.time, comparison.count);
       add_times(total.second, comparison.second.time, comparison.count);
+      times.add(times_of(*sides_[i].first), times_of(*sides_[i].second), comparison.count);
+      cycles.add(cycles_of(*sides_[i].first), cycles_of(*sides_[i].second), comparison.count);
       ++layers;
     }
-    const std::optional<Effect> effect = effect_of(total.first, total.second);
-    if (layers < 2 || !effect) return;
+    if (layers < 2) return;
+    const std::optional<Effect> over_processes = effect_of(times.first(), times.second());
+    const std::optional<Effect> effect =
+        over_processes ? over_processes : effect_of(total.first, total.second);
+    if (!effect) return;
     judge(total, *effect, record_.margin);
+    if (over_processes) add_what_processes_know(total, times, cycles);
     record_.totals.push_back(total);
+  }
+
+  // Of all layers together: intervals of the sums, cycles, and the clock that these had.
+  static void add_what_processes_know(TotalComparison& total, const ProcessSums& times,
+                                      const ProcessSums& cycles) {
+    total.first = interval_of(*times.first(), total.first.rounds);
+    total.second = interval_of(*times.second(), total.second.rounds);
+    const std::optional<Effect> in_cycles = effect_of(cycles.first(), cycles.second());
+    if (!in_cycles) return;
+    total.cycles = ratio_of(*in_cycles);
+    total.first_clock = clock_of(*cycles.first(), total.first.median);
+    total.second_clock = clock_of(*cycles.second(), total.second.median);
+  }
+
+  static TimeEstimate interval_of(const std::vector<double>& sums, std::int64_t rounds) {
+    std::vector<ProcessTime> processes;
+    for (const double sum : sums) processes.push_back({Nanoseconds(sum), {}, {}});
+    return estimate_over_processes(processes, rounds);
+  }
+
+  static Hertz clock_of(const std::vector<double>& cycles, Nanoseconds time) {
+    return Hertz(mean_of(cycles) / to_seconds(time));
   }
 
   // What the layers of one record are off by they may all be off by: half-widths are added.
@@ -241,16 +261,10 @@ class RecordComparer {
   ComparisonRecord& record_;
   DifferenceList differences_;
   std::vector<std::optional<Effect>> effects_;  // of record_.comparisons
+  std::vector<Sides> sides_;                    // likewise
 };
 
 }  // namespace
-
-std::vector<RecordDifference> machine_differences(const RunRecord& first, const RunRecord& second) {
-  std::vector<RecordDifference> all;
-  DifferenceList differences(all);
-  compare_machines(first, second, differences);
-  return all;
-}
 
 std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord& second) {
   std::vector<EntryPair> pairs;

@@ -51,11 +51,16 @@ struct TotalComparison {
   Load load = Load::burst;
   CacheState cache = CacheState::warm;
   TimeEstimate first = {}, second = {};
+  std::optional<Hertz> first_clock = {}, second_clock = {};  ///< mean over the time of all layers
   RatioEstimate time = {};
+  std::optional<RatioEstimate> cycles = {};  ///< of two records whose processes know the clock of all layers
   std::int64_t processes = 0;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
   std::optional<std::int64_t> processes_to_decide = {};
 };
+
+/// A clock that differs by more than this moves what follows it by more than most intervals are wide.
+inline constexpr double kSameClock = 0.005;
 
 /// A circumstance that two records do not share.
 struct RecordDifference {
@@ -64,10 +69,18 @@ struct RecordDifference {
   bool may_explain = false;   ///< it alone may move a time
 };
 
+/// The record of a history that a gate compared with.
+struct ComparedBaseline {
+  std::string name;    ///< of the history
+  std::string record;  ///< NAME/ID
+  std::string time;    ///< when it was measured: ISO 8601, UTC
+};
+
 struct ComparisonRecord {
   Environment environment;
   DeviceDescription device;
   std::string title;
+  std::optional<ComparedBaseline> baseline;  ///< of a gate
   std::vector<std::string> alternatives;  ///< what each is called; the others are compared with the first
   double margin = 0.01;
   std::int64_t processes_asked = 0;  ///< 0 where records were compared
@@ -92,8 +105,9 @@ void compare_processes(const ComparisonItems& items, std::span<const RunRecord> 
                        ComparisonRecord& record);
 
 /// Fills differences, comparisons and totals from two records that were measured apart: entry by entry, where
-/// the subject and the conditions are the same, or where each record has one entry. Each interval is that of
-/// its own record. Throws UsageError where nothing can be compared, with what each record holds.
+/// the subject and the conditions are the same, or where each record has one entry. Where both were measured by
+/// several processes, these are the unit of the interval (Welch), in time and in cycles; else each record has
+/// its own. Throws UsageError where nothing can be compared, with what each record holds.
 void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record);
 
 /// In what the machines, their software and their limits differ.

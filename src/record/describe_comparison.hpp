@@ -50,7 +50,10 @@ void describe(Fields& fields, Described<Fields, TotalComparison>& total) {
   fields("cache", total.cache);
   fields("first", total.first);
   fields("second", total.second);
+  fields("first_clock_hertz", total.first_clock);
+  fields("second_clock_hertz", total.second_clock);
   fields("time_ratio", total.time);
+  fields("cycles_ratio", total.cycles);
   fields("processes", total.processes);
   fields("verdict", total.verdict);
   fields("processes_to_decide", total.processes_to_decide);
@@ -65,8 +68,16 @@ void describe(Fields& fields, Described<Fields, RecordDifference>& difference) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, ComparedBaseline>& baseline) {
+  fields("name", baseline.name);
+  fields("record", baseline.record);
+  fields("time", baseline.time);
+}
+
+template <class Fields>
 void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& record) {
   fields("title", record.title);
+  fields("baseline", record.baseline);
   fields("alternatives", record.alternatives);
   fields("margin", record.margin);
   fields("processes_asked", record.processes_asked);

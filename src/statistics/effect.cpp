@@ -59,6 +59,26 @@ std::optional<Effect> effect_over_processes(std::span<const std::vector<double>>
   return effect;
 }
 
+std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second) {
+  if (first.size() < 2 || second.size() < 2) return std::nullopt;
+  const auto mean = [](std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  const double a = standard_error(first) * standard_error(first);
+  const double b = standard_error(second) * standard_error(second);
+  const double error = std::sqrt(a + b);
+  const double freedom = (a + b) * (a + b) /
+                         (a * a / (static_cast<double>(first.size()) - 1.0) +
+                          b * b / (static_cast<double>(second.size()) - 1.0));
+  Effect effect;
+  effect.value = mean(second) - mean(first);
+  const double half = error > 0.0 ? student_critical(0.95, freedom) * error : 0.0;
+  effect.interval = {effect.value - half, effect.value + half};
+  effect.processes = static_cast<std::int64_t>(std::min(first.size(), second.size()));
+  effect.p_value = two_sided_p(effect.value, error, freedom);
+  return effect;
+}
+
 std::string_view to_string(EffectVerdict verdict) {
   switch (verdict) {
     case EffectVerdict::faster: return "faster";

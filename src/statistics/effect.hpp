@@ -32,6 +32,10 @@ struct Effect {
 /// process has a block, or the only one has fewer than two.
 std::optional<Effect> effect_over_processes(std::span<const std::vector<double>> ratios);
 
+/// From the logarithms that two groups of processes found at different times: the difference of their means
+/// with Welch's interval. `processes` is of the smaller group. Nothing where a group has fewer than two.
+std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second);
+
 enum class EffectVerdict {
   faster,     ///< the second takes less time: shown, and not within the margin
   slower,     ///< likewise more

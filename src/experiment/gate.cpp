@@ -1,0 +1,93 @@
+#include "experiment/gate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace jitterscope {
+namespace {
+
+using statistics::EffectVerdict;
+
+GateCase case_of(const Comparison& comparison) {
+  return {.name = to_string(comparison.second.subject),
+          .load = comparison.first.conditions.load,
+          .cache = comparison.first.conditions.cache,
+          .baseline = comparison.first.time,
+          .now = comparison.second.time,
+          .baseline_clock = comparison.first.clock,
+          .clock = comparison.second.clock,
+          .time = comparison.time,
+          .cycles = comparison.cycles,
+          .verdict = comparison.verdict,
+          .processes_to_decide = comparison.processes_to_decide,
+          .failure = comparison.failure};
+}
+
+GateCase case_of(const TotalComparison& total, const std::string& title) {
+  return {.name = title,
+          .load = total.load,
+          .cache = total.cache,
+          .baseline = total.first,
+          .now = total.second,
+          .baseline_clock = total.first_clock,
+          .clock = total.second_clock,
+          .time = total.time,
+          .cycles = total.cycles,
+          .verdict = total.verdict,
+          .processes_to_decide = total.processes_to_decide};
+}
+
+}  // namespace
+
+std::vector<GateCase> gate_cases(const ComparisonRecord& record) {
+  std::vector<GateCase> cases;
+  for (const TotalComparison& total : record.totals) cases.push_back(case_of(total, record.title));
+  for (const Comparison& comparison : record.comparisons) {
+    // Of a network the total decides; but what has no time now is missing from it.
+    if (record.totals.empty() || !comparison.failure.empty()) cases.push_back(case_of(comparison));
+  }
+  return cases;
+}
+
+std::optional<ClockMove> clock_move(const GateCase& each, double margin) {
+  const bool changed = each.verdict == EffectVerdict::slower || each.verdict == EffectVerdict::faster;
+  if (!changed || !each.cycles || !each.baseline_clock || !each.clock) return std::nullopt;
+  const double limit = std::log1p(margin);
+  const bool same_cycles = std::log(each.cycles->low) >= -limit && std::log(each.cycles->high) <= limit;
+  const bool same_clock = std::abs(*each.clock / *each.baseline_clock - 1.0) <= kSameClock;
+  if (!same_cycles || same_clock) return std::nullopt;
+  return ClockMove{*each.baseline_clock, *each.clock, *each.cycles};
+}
+
+std::string_view to_string(GateVerdict verdict) {
+  switch (verdict) {
+    case GateVerdict::same: return "same";
+    case GateVerdict::faster: return "faster";
+    case GateVerdict::undecided: return "undecided";
+    case GateVerdict::slower: return "slower";
+    case GateVerdict::failed: return "failed";
+    case GateVerdict::interrupted: return "interrupted";
+  }
+  return "undecided";
+}
+
+GateVerdict gate_verdict(const ComparisonRecord& record) {
+  const std::vector<GateCase> cases = gate_cases(record);
+  const auto any = [&](EffectVerdict verdict) {
+    return std::ranges::any_of(
+        cases, [&](const GateCase& each) { return each.failure.empty() && each.verdict == verdict; });
+  };
+  if (any(EffectVerdict::slower)) return GateVerdict::slower;
+  if (record.interrupted) return GateVerdict::interrupted;
+  if (std::ranges::any_of(cases, [](const GateCase& each) { return !each.failure.empty(); })) {
+    return GateVerdict::failed;
+  }
+  if (any(EffectVerdict::undecided)) return GateVerdict::undecided;
+  return any(EffectVerdict::faster) ? GateVerdict::faster : GateVerdict::same;
+}
+
+GateVerdict gate_verdict(const GateOutcome& outcome) {
+  return outcome.failure.empty() ? gate_verdict(outcome.record) : GateVerdict::failed;
+}
+
+}  // namespace jitterscope

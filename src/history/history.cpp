@@ -1,0 +1,196 @@
+#include "history/history.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "base/names.hpp"
+#include "jitterscope/error.hpp"
+#include "output/display_text.hpp"
+#include "output/output_file.hpp"
+#include "record/record.hpp"
+
+namespace jitterscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnding = ".json";
+constexpr std::size_t kLongestName = 100;
+
+bool is_in_name(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' || letter == '_' ||
+         letter == '-';
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestName && text.front() != '.' && text.front() != '-' &&
+         std::ranges::all_of(text, is_in_name);
+}
+
+// "feature/x" is a branch of git; "feature-x" is a name.
+std::string name_near(std::string_view text) {
+  std::string name;
+  for (const char letter : text) {
+    const char kept = is_in_name(letter) ? letter : '-';
+    const bool begins = name.empty() && (kept == '.' || kept == '-');
+    const bool repeats = !name.empty() && name.back() == '-' && kept == '-';
+    if (!begins && !repeats && name.size() < kLongestName) name += kept;
+  }
+  while (name.ends_with('-')) name.pop_back();
+  return name;
+}
+
+UsageError cannot_read(const fs::path& folder, const std::error_code& error) {
+  return UsageError(
+      fmt::format("the history '{}' cannot be read: {}", one_line(folder.string()), error.message()));
+}
+
+// Names of what lies in a folder; nothing where that is not there.
+std::vector<std::string> files_in(const fs::path& folder, fs::file_type type) {
+  std::vector<std::string> names;
+  std::error_code error;
+  if (!fs::exists(folder, error) && !error) return names;
+  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+    std::error_code vanished;
+    if (each->status(vanished).type() == type) names.push_back(each->path().filename().string());
+  }
+  if (error) throw cannot_read(folder, error);
+  std::ranges::sort(names);
+  return names;
+}
+
+// FNV-1a. Records of the same second differ in it; the same record, copied or not, has the same.
+std::string fingerprint(std::string_view text) {
+  std::uint32_t hash = 0x811c9dc5u;
+  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x01000193u;
+  return fmt::format("{:08x}", hash);
+}
+
+// 2026-11-23T20:11:05Z as a file may be called everywhere, in the order of time.
+std::string moment_of(const RunRecord& record) {
+  std::string moment = record.environment.time;
+  std::erase_if(moment, [](char letter) { return !is_in_name(letter) || letter == '-'; });
+  return moment.empty() ? "undated" : moment;
+}
+
+std::string shown(const fs::path& path) { return one_line(path.string()); }
+
+}  // namespace
+
+void check_history_name(std::string_view name) {
+  if (is_name(name)) return;
+  const std::string near = name_near(name);
+  throw UsageError(fmt::format(
+      "'{}' is no name of a history: up to {} letters, digits, dots, dashes and underscores, the first a letter, "
+      "digit or underscore{}",
+      one_line(name.substr(0, kLongestName)), kLongestName,
+      near.empty() ? std::string() : ", as '" + near + "'"));
+}
+
+std::vector<HistoryEntry> History::read(const std::string& name) const {
+  std::vector<HistoryEntry> entries;
+  for (const std::string& file : files_in(folder_ / name, fs::file_type::regular)) {
+    // What is being written, or was when its process was killed, ends in .partial.
+    if (!file.ends_with(kEnding)) continue;
+    entries.push_back({name, file.substr(0, file.size() - kEnding.size()), folder_ / name / file});
+  }
+  return entries;
+}
+
+std::vector<std::string> History::names() const {
+  std::vector<std::string> names = files_in(folder_, fs::file_type::directory);
+  std::erase_if(names, [&](const std::string& name) { return !is_name(name) || read(name).empty(); });
+  return names;
+}
+
+std::vector<HistoryEntry> History::entries(const std::string& name) const {
+  check_history_name(name);
+  std::vector<HistoryEntry> entries = read(name);
+  if (!entries.empty()) return entries;
+  const std::vector<std::string> known = names();
+  if (known.empty()) {
+    throw UsageError(
+        fmt::format("the history '{}' has no record, and so none of '{}'; `jitterscope run … --save {}` makes one",
+                    shown(folder_), name, name));
+  }
+  throw UsageError(
+      fmt::format("the history '{}' has no '{}'{}", shown(folder_), name, suggestion(name, known)));
+}
+
+HistoryEntry History::find(const std::string& text) const {
+  const std::size_t slash = text.find('/');
+  const std::vector<HistoryEntry> all = entries(text.substr(0, slash));
+  if (slash == std::string::npos) return all.back();
+  std::string id = text.substr(slash + 1);
+  if (id.ends_with(kEnding)) id.resize(id.size() - kEnding.size());
+  std::vector<HistoryEntry> found;
+  for (const HistoryEntry& entry : all) {
+    if (entry.id == id) return entry;
+    if (!id.empty() && entry.id.starts_with(id)) found.push_back(entry);
+  }
+  if (found.size() == 1) return found.front();
+  throw UsageError(fmt::format("{} records of '{}' begin with '{}'; `jitterscope history list {}` lists them",
+                               found.empty() ? "no" : std::to_string(found.size()), all.front().name,
+                               one_line(id), all.front().name));
+}
+
+void History::check_can_add(const std::string& name) const {
+  check_history_name(name);
+  std::error_code error;
+  fs::create_directories(folder_ / name, error);
+  if (error) {
+    throw UsageError(fmt::format("no record can be saved in '{}': {}; name another folder by --history",
+                                 shown(folder_ / name), error.message()));
+  }
+  const OutputFile trial(folder_ / name / ("trial" + std::string(kEnding)));
+}
+
+HistoryEntry History::add(const std::string& name, const RunRecord& record) const {
+  check_can_add(name);
+  const std::string text = write_record(record);
+  const std::string id = moment_of(record) + "-" + fingerprint(text);
+  HistoryEntry entry{name, id, folder_ / name / (id + std::string(kEnding))};
+  OutputFile(entry.file.string()).commit(text);
+  return entry;
+}
+
+void History::remove(const HistoryEntry& entry) const {
+  std::error_code error;
+  fs::remove(entry.file, error);
+  if (error) {
+    throw FailedError(fmt::format("'{}' cannot be removed: {}", shown(entry.file), error.message()));
+  }
+  fs::remove(entry.file.parent_path(), error);  // only where it is empty
+}
+
+RunRecord read_entry(const HistoryEntry& entry) {
+  std::ifstream stream(entry.file, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  if (!stream) {
+    throw UsageError(fmt::format("'{}' cannot be read: {}", shown(entry.file), std::strerror(errno)));
+  }
+  try {
+    return read_run_record(text, shown(entry.file));
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{} (`jitterscope history rm {}` removes it)", error.what(), entry.text()));
+  }
+}
+
+fs::path history_folder(const fs::path& start) {
+  constexpr const char* kFolder = ".jitterscope";
+  std::error_code ignored;
+  for (fs::path place = start;; place = place.parent_path()) {
+    if (fs::is_directory(place / kFolder, ignored)) return place / kFolder;
+    if (place == place.parent_path()) return start / kFolder;
+  }
+}
+
+}  // namespace jitterscope
