@@ -8,6 +8,7 @@
 
 #include "cli/measure_flags.hpp"
 #include "cli/page_flags.hpp"
+#include "cli/report_files.hpp"
 #include "cli/work_list.hpp"
 
 namespace jitterscope::cli {
@@ -17,6 +18,7 @@ struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
   PageFlags page;
+  ReportFlags report;
   std::string json, csv, csv_launches, provider = "auto", only, unfinished, counters;
   std::vector<std::int64_t> iterations;
   bool verify = false, dry_run = false, no_ceilings = false, kernels = false;
