@@ -147,7 +147,8 @@ std::string html_report(std::span<const ReportSection> sections, std::string_vie
   }
   if (plots > 0) {
     page +=
-        "<noscript><p>The plots need JavaScript; the tables hold the same numbers.</p></noscript>\n<script>";
+        "<noscript><p>The plots need JavaScript; the tables hold the same numbers.</p></noscript>\n"
+        "<!-- Vega, Vega-Lite and Vega-Embed: BSD-3-Clause, (c) University of Washington Interactive Data Lab -->\n<script>";
     page += vega;
     page += "</script>\n<script>\n";
     page += report::drawing_script();
