@@ -12,6 +12,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/jitterscope DESTINATION ${CMAKE_
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/presets DESTINATION ${data_folder} COMPONENT tool
   FILES_MATCHING PATTERN "*.toml")
+# Where scripts/vega-library could make it.
+install(FILES ${PROJECT_BINARY_DIR}/report/vega.js DESTINATION ${data_folder}/report COMPONENT tool OPTIONAL)
 file(GLOB schemas ${PROJECT_SOURCE_DIR}/docs/*.schema.json)
 install(FILES ${schemas} DESTINATION ${data_folder}/schema COMPONENT tool)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tool)

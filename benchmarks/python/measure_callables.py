@@ -74,12 +74,12 @@ def main():
             continue
         print(row(name, found, by_command_line(callables.OPERATIONS[name])), flush=True)
         everything[name] = found
+        if arguments.json:
+            pathlib.Path(arguments.json).write_text(json.dumps(everything), encoding="utf-8")
         for note in sorted({note for each in found for note in each["notes"]}):
             print(f"measure_callables: {name}: {note}", file=sys.stderr)
     if everything:
         print(f"\n{next(iter(everything.values()))[0]['device']}, jitterscope {js.version()}, {arguments.processes} processes.")
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps(everything), encoding="utf-8")
     return 0 if len(everything) == len(names) else 1
 
 

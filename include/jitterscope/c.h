@@ -79,6 +79,9 @@ JITTERSCOPE_API int jitterscope_measure(jitterscope_device* device, const char* 
 /* What the command line prints of a record of any command. `page` is {"width": 100, "details": true, "top": 10,
  * "findings": "all"}; each may be left out, and null is {}. */
 JITTERSCOPE_API int jitterscope_show(const char* record, const char* page, char** text);
+/* What can be drawn of a record, the main plot first: [{"id": "distribution", "title": …, "caption": …, "spec": …}];
+ * each specification is one of Vega-Lite 5 with its data. [] where a record is words alone. */
+JITTERSCOPE_API int jitterscope_plots(const char* record, char** json);
 
 #ifdef __cplusplus
 }

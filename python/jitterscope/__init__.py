@@ -15,8 +15,9 @@ from ._device import Stream, stream
 from ._errors import Error, FailedError, MissingError, UsageError
 from ._library import version
 from ._measure import describe, devices, measure
-from ._result import Finding, Kernel, Measurement, Record, Time, Times
+from ._result import Finding, Kernel, Measurement, Plot, Record, Time, Times
 
-__all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel", "Measurement", "MissingError", "Record",
+__all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel", "Measurement", "MissingError", "Plot",
+           "Record",
            "Stream", "Time", "Times", "UsageError", "benchmark", "compare", "describe", "devices", "explain", "measure",
            "run", "stream", "version"]

@@ -10,7 +10,8 @@ import sys
 import tempfile
 from typing import Any, NoReturn, Optional
 
-from ._errors import MissingError, UsageError, raise_for
+from ._errors import UsageError, raise_for
+from ._program import environment, program
 from ._result import Record, result_of
 from ._targets import target_of
 
@@ -18,22 +19,6 @@ from ._targets import target_of
 _WITH_RECORD = {0, 1, 4, 5}
 # Set by a worker: a file that it loads, and that compares as it is loaded, would start workers without end.
 in_worker = False
-
-
-def program() -> str:
-    """Path of the program `jitterscope`."""
-    named = os.environ.get("JITTERSCOPE_PROGRAM")
-    path = pathlib.Path(named) if named else pathlib.Path(__file__).parent / "bin" / "jitterscope"
-    if not path.is_file():
-        raise MissingError(f"{path} is not there: install the wheel, or set JITTERSCOPE_PROGRAM to the program")
-    return str(path)
-
-
-def environment() -> dict[str, str]:
-    """Of the program: which Python carries out what `python:…` names, and where this module is."""
-    folder = str(pathlib.Path(__file__).resolve().parent.parent)
-    paths = [folder] + [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != folder]
-    return {**os.environ, "JITTERSCOPE_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def main() -> NoReturn:

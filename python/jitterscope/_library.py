@@ -49,6 +49,7 @@ def library() -> ctypes.CDLL:
         "measure": (ctypes.c_int, [pointer, ctypes.c_char_p, ctypes.POINTER(CallableStruct), ctypes.c_size_t, PROGRESS,
                                    pointer, text]),
         "show": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
+        "plots": (ctypes.c_int, [ctypes.c_char_p, text]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(opened, "jitterscope_" + name)
@@ -84,3 +85,9 @@ def show(record: str, **page: Any) -> str:
     """What the command line prints of a record; page: width, details, top, findings."""
     known = {key: value for key, value in page.items() if value is not None}
     return text_of(lambda out: library().jitterscope_show(record.encode(), json.dumps(known).encode(), out))
+
+
+def plots(record: str) -> list[dict[str, Any]]:
+    """What can be drawn of a record: id, title, caption and a specification of Vega-Lite each."""
+    drawn: list[dict[str, Any]] = json.loads(text_of(lambda out: library().jitterscope_plots(record.encode(), out)))
+    return drawn

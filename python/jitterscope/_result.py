@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import importlib
 import json
+import os
 import shutil
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
 from ._errors import UsageError
-from ._library import show
+from ._library import plots, show
+from ._report import write_report
 
 
 class Finding(NamedTuple):
@@ -62,6 +64,25 @@ def time_text(seconds: float) -> str:
     return f"{seconds / 1e-9:.4g} ns"
 
 
+VEGA_LITE = "application/vnd.vegalite.v5+json"  # which JupyterLab draws
+
+
+class Plot:
+    """A picture of a record: in a notebook it draws itself. `spec` is of Vega-Lite 5 and holds its data."""
+
+    def __init__(self, drawn: dict[str, Any]) -> None:
+        self.id: str = drawn["id"]
+        self.title: str = drawn["title"]
+        self.caption: str = drawn["caption"]
+        self.spec: dict[str, Any] = drawn["spec"]
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {VEGA_LITE: self.spec, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.id}: {self.title}>"
+
+
 class Record:
     """What a command found out. `record` is the whole of it, as `--json` writes it and docs/reference/json.md says."""
 
@@ -94,6 +115,25 @@ class Record:
         """Writes the record, for `jitterscope show` and `jitterscope compare`."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.record, file)
+
+    @property
+    def plots(self) -> list[Plot]:
+        """What can be drawn of it, the main plot first; empty where it is words alone."""
+        return [Plot(each) for each in plots(json.dumps(self.record))]
+
+    def html(self, path: Any) -> None:
+        """Writes a page with its plots: one file that needs no network."""
+        write_report([self.record], "--output", os.fspath(path))
+
+    def plot(self, path: Any) -> None:
+        """Writes the main plot, by the name's ending as PNG or SVG. Needs the package vl-convert-python."""
+        write_report([self.record], "--plot", os.fspath(path))
+
+    def _ipython_display_(self) -> None:
+        display = importlib.import_module("IPython.display").display
+        display({"text/html": self._repr_html_(), "text/plain": str(self)}, raw=True)
+        for plot in self.plots[:1]:
+            display(plot)
 
     def __str__(self) -> str:
         return self.text()

@@ -13,6 +13,7 @@ import pytest
 from ._device import default_device
 from ._errors import MissingError
 from ._measure import devices, measure
+from ._report import write_report
 from ._result import Time, time_text
 
 FOLDER = ".jitterscope"
@@ -64,6 +65,7 @@ class Benchmarks:
         if self.limit is not None and not compare:
             raise pytest.UsageError("--gpu-benchmark-fail needs --gpu-benchmark-compare NAME: what to compare with")
         self.save_to = _file(root, save) if save else None
+        self.report_to: Optional[str] = config.getoption("gpu_benchmark_report")
         self.before = self._read(_file(root, compare)) if compare else {}
 
     @staticmethod
@@ -92,6 +94,8 @@ class Benchmarks:
         return line
 
     def write(self) -> None:
+        if self.report_to and self.lines:
+            write_report([line.time.record for line in self.lines], "--output", self.report_to)
         if self.save_to is None or not self.saved:
             return
         self.save_to.parent.mkdir(exist_ok=True)
@@ -152,6 +156,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gpu-benchmark-compare", metavar="NAME", help="compare with the times kept under this name")
     group.addoption("--gpu-benchmark-fail", metavar="slower:PERCENT",
                     help="a test fails whose time is shown to be slower by more, as slower:2%%")
+
+
+    group.addoption("--gpu-benchmark-report", metavar="FILE.html", help="write a page with plots of all times")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""The notebook of examples/ runs on a CPU, and its results show as tables."""
+"""The notebook of examples/ runs on a CPU, and its results show as tables and plots."""
 
 import os
 import pathlib
@@ -20,11 +20,15 @@ class Notebook(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["IPYTHONDIR"] = folder
             NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
-        shown = [output.data.get("text/html", "") for cell in notebook.cells if cell.cell_type == "code"
-                 for output in cell.outputs if output.output_type == "execute_result"]
+        outputs = [output.data for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs
+                   if output.output_type == "display_data"]
+        shown = [data["text/html"] for data in outputs if "text/html" in data]
+        drawn = [data["application/vnd.vegalite.v5+json"] for data in outputs if "text/html" not in data]
         self.assertEqual(len(shown), 3)
         self.assertTrue(all("<table>" in html for html in shown), shown)
         self.assertIn("<td>cold, burst</td>", shown[0])
+        self.assertEqual(len(drawn), 3)
+        self.assertTrue(all(spec["$schema"].endswith("/v5.json") for spec in drawn))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,11 @@ class Sessions(unittest.TestCase):
             self.assertRegex(said, "SKIPPED.*gpu_benchmark: cuda:0 cannot be used")
             self.assertNotIn("gpu benchmarks =", said)
 
+    def test_a_page_of_all_times(self):
+        code, said = self.pytest("-k", "sum", "--gpu-benchmark-report", "times.html")
+        self.assertEqual(code, 0, said)
+        self.assertIn("Distribution of times: test_sum", (self.folder / "times.html").read_text(encoding="utf-8"))
+
     def test_what_was_kept_is_compared_with(self):
         only = ["-k", "sum"]
         self.assertEqual(self.pytest(*only, "--gpu-benchmark-save", "base")[0], 0)

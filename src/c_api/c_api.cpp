@@ -14,6 +14,7 @@
 #include "record/describe_device.hpp"
 #include "record/envelope.hpp"
 #include "record/record.hpp"
+#include "report/plots.hpp"
 
 namespace jitterscope::c_api {
 namespace {
@@ -104,6 +105,14 @@ std::string devices_json() {
   return list.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string plots_json(const AnyRecord& record) {
+  Json list = Json::array();
+  for (const Plot& plot : plots_of(record)) {
+    list.push_back({{"id", plot.id}, {"title", plot.title}, {"caption", plot.caption}, {"spec", plot.spec}});
+  }
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 }  // namespace jitterscope::c_api
 
@@ -161,6 +170,14 @@ int jitterscope_measure(jitterscope_device* device, const char* request,
     *record =
         c_api::copied(c_api::require(device, "device")
                           .session.measure(request, works, c_api::listeners_of(progress, progress_context)));
+  });
+}
+
+int jitterscope_plots(const char* record, char** json) {
+  return c_api::guarded([&] {
+    c_api::require(record, "record");
+    c_api::require(json, "json") =
+        c_api::copied(c_api::plots_json(jitterscope::read_record(record, "record")));
   });
 }
 

@@ -14,6 +14,7 @@
 #include "cli/page_flags.hpp"
 #include "cli/python_subject.hpp"
 #include "cli/record_files.hpp"
+#include "cli/report_files.hpp"
 #include "measure/environment.hpp"
 #include "output/comparison_table.hpp"
 #include "output/output_file.hpp"
@@ -26,6 +27,7 @@ namespace jitterscope::cli {
 namespace {
 
 struct CompareFlags {
+  ReportFlags report;
   std::vector<std::string> targets, vary;
   MeasureFlags measure;
   PageFlags page;
@@ -58,6 +60,7 @@ class CompareCommand {
     check_flags();
     record_.margin = read_margin(flags_.margin);
     if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
     record_.environment = read_environment(invocation_.command_line);
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (are_records(flags_.targets)) {
@@ -71,6 +74,7 @@ class CompareCommand {
       print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
     }
     if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
     invocation_.exit_code = exit_code();
   }
 
@@ -207,6 +211,7 @@ class CompareCommand {
   Invocation& invocation_;
   ComparisonRecord record_;
   std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
 };
 
 }  // namespace
@@ -239,6 +244,7 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--only", flags->only,
                       "compare the layers in whose name or operation this regular expression is found");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
   flags->page.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
   command->footer(kCompareExamples);

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/report_files.hpp"
 #include "measure/environment.hpp"
 #include "output/engines_table.hpp"
 #include "output/output_file.hpp"
@@ -17,6 +18,7 @@ namespace jitterscope::cli {
 namespace {
 
 struct EnginesFlags {
+  ReportFlags report;
   std::string operation, json;
   MeasureFlags measure;
   std::int64_t imitations = 50;
@@ -49,6 +51,7 @@ class EnginesCommand {
     if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
     if (flags_.measure.loads.empty()) options.loads = {Load::burst};
     if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
@@ -56,6 +59,7 @@ class EnginesCommand {
     if (!flags_.list) rank(*device, operation, options);
     if (flags_.json != "-") print_result(engines_table(record_, page_width()));
     if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
   }
 
  private:
@@ -80,6 +84,7 @@ class EnginesCommand {
   Invocation& invocation_;
   EnginesRecord record_;
   std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
 };
 
 }  // namespace
@@ -97,6 +102,7 @@ void add_engines_command(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_flag("--list", flags->list, "name the plans in PyTorch's order, without measuring");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
   command->footer(kEnginesExamples);
   command->callback([flags, &invocation] { EnginesCommand(*flags, invocation).run(); });
 }

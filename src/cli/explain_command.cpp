@@ -11,6 +11,7 @@
 #include "cli/interruption.hpp"
 #include "cli/page_flags.hpp"
 #include "cli/record_files.hpp"
+#include "cli/report_files.hpp"
 #include "cli/work_list.hpp"
 #include "explain/account.hpp"
 #include "explain/conclusions.hpp"
@@ -28,6 +29,7 @@ namespace jitterscope::cli {
 namespace {
 
 struct ExplainFlags {
+  ReportFlags report;
   std::vector<std::string> targets;
   std::string only, device = "auto", json;
   std::vector<std::string> factors;
@@ -72,6 +74,7 @@ class ExplainCommand {
       throw UsageError(fmt::format("--max-time: {:g} to {:g} seconds", kLeast, kMost));
     }
     if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
     record_.environment = read_environment(invocation_.command_line);
     if (are_records(flags_.targets)) {
       account();
@@ -81,6 +84,7 @@ class ExplainCommand {
     if (flags_.json != "-")
       print_result(explanation_table(record_, flags_.page.page(record_.accounts.size() > 1)));
     if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
     if (record_.interrupted) invocation_.exit_code = ExitCode::interrupted;
   }
 
@@ -177,6 +181,7 @@ class ExplainCommand {
   Invocation& invocation_;
   ExplainRecord record_;
   std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
 };
 
 }  // namespace
@@ -202,6 +207,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
   command->add_flag("--dry-run", flags->dry_run, "print what would be switched, without measuring");
   command->add_option("--seed", flags->seed, "of orders, idles, values and places")->capture_default_str();
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
   flags->page.add_to(*command);
   command->footer(kExplainExamples);
   command->callback([flags, &invocation] { ExplainCommand(*flags, invocation).run(); });

@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   add_doctor_command(app, invocation);
   add_selftest_command(app, invocation);
   add_show_command(app);
+  add_report_command(app);
   add_list_command(app, invocation);
   add_worker_command(app, invocation);
   add_reference_command(app, invocation);

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/report_files.hpp"
 #include "device/can_run.hpp"
 #include "measure/environment.hpp"
 #include "output/methods_table.hpp"
@@ -21,6 +22,7 @@ namespace jitterscope::cli {
 namespace {
 
 struct MethodsFlags {
+  ReportFlags report;
   std::string operation, json;
   MeasureFlags measure;  ///< device, data and seed of it are on this command's line
   std::int64_t repetitions = 7;
@@ -50,6 +52,7 @@ class MethodsCommand {
     request_.repetitions = flags_.repetitions;
     request_.options = flags_.measure.options();
     if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
     const std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
     check_can_run(operation, record_.device);
@@ -128,6 +131,7 @@ class MethodsCommand {
   void print() {
     if (flags_.json != "-") print_result(methods_table(record_, page_width()));
     if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
   }
 
   const MethodsFlags& flags_;
@@ -135,6 +139,7 @@ class MethodsCommand {
   MethodsRequest request_;
   MethodsRecord record_;
   std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
 };
 
 }  // namespace
@@ -155,6 +160,7 @@ void add_methods_command(CLI::App& app, Invocation& invocation) {
                    "of the operands, of the random idles and orders, and of a simulated device")
       ->capture_default_str();
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
   command->footer(kMethodsExamples);
   command->callback([flags, &invocation] { MethodsCommand(*flags, invocation).run(); });

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "base/names.hpp"
 #include "cli/commands.hpp"
 #include "cli/counter_names.hpp"
+#include "cli/interpreter.hpp"
 #include "cli/interruption.hpp"
 #include "cli/process_run.hpp"
 #include "cli/run_files.hpp"
@@ -27,11 +27,6 @@ namespace {
 constexpr std::string_view kPrefix = "python:";
 
 bool is_python(const std::string& target) { return target.starts_with(kPrefix); }
-
-std::string interpreter() {
-  const char* named = std::getenv("JITTERSCOPE_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
 
 // Those of models and operations, whose operands are ours to fill, to place and to check.
 void refuse_other_flags(const RunFlags& flags) {
@@ -146,7 +141,7 @@ RunRecord python_record(const std::vector<std::string>& targets, const std::stri
 void run_python_command(const RunFlags& flags, Invocation& invocation) {
   refuse_other_flags(flags);
   const MeasureOptions options = python_options(flags);
-  RunFiles files(flags.json, flags.csv, flags.csv_launches);
+  RunFiles files(flags.json, flags);
   std::optional<RecordToSave> to_save;
   if (!flags.save.empty()) to_save.emplace(flags.save, flags.history);
   const RunRecord record =

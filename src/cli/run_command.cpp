@@ -80,7 +80,7 @@ class RunCommand {
     if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
     const std::string json =
         flags_.json.empty() && before_ ? file_to_continue(flags_.unfinished) : flags_.json;
-    files_.emplace(json, flags_.csv, flags_.csv_launches);
+    files_.emplace(json, flags_);
     if (!flags_.save.empty() && !flags_.dry_run) to_save_.emplace(flags_.save, flags_.history);
     std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
     record_.device = device->describe();
@@ -283,6 +283,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
                       "(stdout)");
   command->add_option("--csv-launches", flags->csv_launches,
                       "write a row for each launch to PATH or - (stdout)");
+  flags->report.add_to(*command);
   flags->page.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
   command->footer(kRunExamples);

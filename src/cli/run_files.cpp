@@ -1,6 +1,5 @@
 #include "cli/run_files.hpp"
 
-#include "cli/run_flags.hpp"
 #include "output/csv.hpp"
 #include "output/run_table.hpp"
 #include "output/standard_output.hpp"
@@ -9,11 +8,12 @@
 
 namespace jitterscope::cli {
 
-RunFiles::RunFiles(const std::string& json, const std::string& csv, const std::string& csv_launches)
-    : takes_standard_output_(is_stdout(json) || is_stdout(csv) || is_stdout(csv_launches)) {
+RunFiles::RunFiles(const std::string& json, const RunFlags& flags)
+    : takes_standard_output_(is_stdout(json) || is_stdout(flags.csv) || is_stdout(flags.csv_launches)),
+      report_(flags.report) {
   if (!json.empty()) json_.emplace(json);
-  if (!csv.empty()) csv_.emplace(csv);
-  if (!csv_launches.empty()) csv_launches_.emplace(csv_launches);
+  if (!flags.csv.empty()) csv_.emplace(flags.csv);
+  if (!flags.csv_launches.empty()) csv_launches_.emplace(flags.csv_launches);
 }
 
 std::optional<std::string> RunFiles::json_file() const {
@@ -25,6 +25,7 @@ void RunFiles::write(const RunRecord& record, const Page& page) {
   if (json_) json_->commit(write_record(record));
   if (csv_) csv_->commit(run_summary_csv(record));
   if (csv_launches_) csv_launches_->commit(launches_csv(record));
+  report_.write(record);
 }
 
 }  // namespace jitterscope::cli

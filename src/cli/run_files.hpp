@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/report_files.hpp"
+#include "cli/run_flags.hpp"
 #include "measure/run_record.hpp"
 #include "output/output_file.hpp"
 #include "output/page.hpp"
@@ -12,8 +14,9 @@ namespace jitterscope::cli {
 
 class RunFiles {
  public:
-  /// Empty: none of that kind. Throws where one cannot be written, before anything is measured.
-  RunFiles(const std::string& json, const std::string& csv, const std::string& csv_launches);
+  /// `json`: that of the flags, or the file that is continued. Throws where one cannot be written, before
+  /// anything is measured.
+  RunFiles(const std::string& json, const RunFlags& flags);
 
   /// Nothing where there is none, or where it is standard output.
   std::optional<std::string> json_file() const;
@@ -23,6 +26,7 @@ class RunFiles {
  private:
   bool takes_standard_output_;
   std::optional<OutputFile> json_, csv_, csv_launches_;
+  ReportFiles report_;
 };
 
 }  // namespace jitterscope::cli

@@ -9,6 +9,7 @@
 #include "cli/history_flags.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/page_flags.hpp"
+#include "cli/report_files.hpp"
 #include "cli/work_list.hpp"
 
 namespace jitterscope::cli {
@@ -18,6 +19,7 @@ struct RunFlags {
   std::vector<std::string> targets;
   MeasureFlags measure;
   PageFlags page;
+  ReportFlags report;
   std::string json, csv, csv_launches, provider = "auto", only, unfinished, counters, save;
   HistoryFlags history;
   std::vector<std::int64_t> iterations;

@@ -82,6 +82,7 @@ void fill(Comparison& comparison, const Effect& effect) {
   comparison.within = effect.within;
   comparison.between = effect.between;
   comparison.p_value = effect.p_value;
+  for (const double value : effect.values) comparison.process_ratios.push_back(std::exp(value));
 }
 
 class ProcessComparer {

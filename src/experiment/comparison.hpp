@@ -37,6 +37,7 @@ struct Comparison {
   RatioEstimate time = {};
   std::optional<RatioEstimate> cycles = {};  ///< where the clock of each round is known
   std::int64_t processes = 0;                ///< that timed both
+  std::vector<double> process_ratios = {};   ///< of time, of each of them
   /// Standard deviations, relative: of a process's ratio from its own rounds, and of processes beyond that.
   double within = 0.0, between = 0.0;
   double p_value = 1.0;

@@ -17,12 +17,12 @@ std::vector<Finding> find_instrument(const Result& result, const FindingContext&
     if (!(share > measurement.precision_asked)) continue;
     Finding finding;
     finding.id = "instrument";
-    finding.headline = fmt::format("the instrument is good to ±{}, {} of the time", time_text(uncertainty),
-                                   percent_text(share));
+    finding.headline = fmt::format("the instrument is good to ±{}, {} of the time",
+                                   time_text(uncertainty, 0.05), percent_text(share));
     finding.sentence = fmt::format(
         "The instrument itself ({}) is known to ±{}, {} of the {} measured ({}): the interval says how well "
         "the time repeats, not how near it is to the truth.",
-        to_string(measurement.instrument), time_text(uncertainty), percent_text(share),
+        to_string(measurement.instrument), time_text(uncertainty, 0.05), percent_text(share),
         time_text(measurement.time.median), conditions_text(measurement.conditions));
     finding.remedy =
         "Compare times this short only where the same instrument read them; 'jitterscope methods' shows what "

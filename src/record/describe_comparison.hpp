@@ -35,6 +35,7 @@ void describe(Fields& fields, Described<Fields, Comparison>& comparison) {
   fields("time_ratio", comparison.time);
   fields("cycles_ratio", comparison.cycles);
   fields("processes", comparison.processes);
+  fields("process_ratios", comparison.process_ratios);
   fields("within_process_deviation", comparison.within);
   fields("between_process_deviation", comparison.between);
   fields("p_value", comparison.p_value);

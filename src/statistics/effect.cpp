@@ -4,6 +4,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace jitterscope::statistics {
 namespace {
@@ -56,6 +57,7 @@ std::optional<Effect> effect_over_processes(std::span<const std::vector<double>>
     const double spread = standard_deviation(values);
     effect.between = std::sqrt(std::max(0.0, spread * spread - effect.within * effect.within));
   }
+  effect.values = std::move(values);
   return effect;
 }
 

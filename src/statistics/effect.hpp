@@ -24,6 +24,7 @@ struct Effect {
   double within = 0.0;         ///< standard error of one process's value, from its blocks
   double between = 0.0;        ///< standard deviation of processes beyond that; 0 for one process
   double p_value = 1.0;        ///< of no effect, two-sided
+  std::vector<double> values = {};  ///< of each process that gave one, in their order
 
   bool excludes_zero() const { return interval.low > 0.0 || interval.high < 0.0; }
 };

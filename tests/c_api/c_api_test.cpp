@@ -87,6 +87,18 @@ TEST_F(OnTheCpu, ARecordIsShownAsTheCommandLineShowsIt) {
   EXPECT_THAT(message(), HasSubstr("no record"));
 }
 
+TEST_F(OnTheCpu, WhatCanBeDrawnOfARecordIsVegaLite) {
+  Counted counted;
+  ASSERT_EQ(measure(counted), JITTERSCOPE_DONE);
+  char* json = nullptr;
+  ASSERT_EQ(jitterscope_plots(record_.c_str(), &json), JITTERSCOPE_DONE) << message();
+  const Json plots = Json::parse(taken(json));
+  ASSERT_GE(plots.size(), 2u);
+  EXPECT_EQ(plots[0]["id"], "distribution");
+  EXPECT_THAT(plots[0]["spec"]["$schema"].get<std::string>(), HasSubstr("vega-lite/v5"));
+  EXPECT_EQ(jitterscope_plots("{}", &json), JITTERSCOPE_USAGE);
+}
+
 TEST_F(OnTheCpu, AFailureOfTheCallableIsSaidWithItsReason) {
   for (const int at : {1, 10}) {
     Counted counted{.fail_at = at, .reason = "no such luck"};
@@ -167,6 +179,7 @@ TEST_F(OnTheCpu, NullPointersAreRefused) {
   EXPECT_EQ(jitterscope_measure(device_, kQuick, &nameless, 1, nullptr, nullptr, &text), JITTERSCOPE_USAGE);
   EXPECT_EQ(jitterscope_measure(device_, kQuick, &callable, 1, nullptr, nullptr, nullptr), JITTERSCOPE_USAGE);
   EXPECT_EQ(jitterscope_show(nullptr, nullptr, &text), JITTERSCOPE_USAGE);
+  EXPECT_EQ(jitterscope_plots(nullptr, &text), JITTERSCOPE_USAGE);
   EXPECT_THAT(message(), HasSubstr("null pointer"));
   jitterscope_close(nullptr);
   jitterscope_free(nullptr);

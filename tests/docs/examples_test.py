@@ -25,7 +25,7 @@ STAND_INS = {
 }
 DONE, MISSING = 0, 3  # exit codes
 DRY = {"run", "compare", "explain", "methods", "doctor", "selftest"}
-RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "before.json", "after.json"]
+RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
 
 
 def pages():
@@ -57,8 +57,8 @@ def cheap(words):
 
 
 def may_be_missing(words):
-    """Whether a command needs a GPU, CUPTI or PyTorch even for a plan."""
-    return words[1:3] == ["list", "counters"] or words[1] in {"engines", "verify-pytorch", "selftest"} or any(
+    """Whether a command needs a GPU, CUPTI or PyTorch even for a plan, or what draws pictures."""
+    return "--plot" in words or words[1:3] == ["list", "counters"] or words[1] in {"engines", "verify-pytorch", "selftest"} or any(
         "aten::" in word or word == "torch" for word in words)
 
 

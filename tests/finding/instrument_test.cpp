@@ -25,7 +25,7 @@ TEST(InstrumentFinding, ThePrecisionAskedIsTheBorder) {
 
 TEST(InstrumentFinding, SaysWhichInstrumentAndHowMuch) {
   const Finding finding = with_uncertainty(microseconds(0.1), microseconds(4)).at(0);
-  EXPECT_THAT(finding.sentence, HasSubstr("(graph) is known to ±100.0 ns"));
+  EXPECT_THAT(finding.sentence, HasSubstr("(graph) is known to ±100 ns"));
   EXPECT_NEAR(simulated::evidence_number(finding, "uncertainty_share_ratio"), 0.025, 0.0002);
 }
 

@@ -72,7 +72,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   std::size_t size = 0;
   std::size_t most_records = 0;
   request_buffer(&buffer, &size, &most_records);
-  std::memcpy(buffer, records.data(), records.size() * kSlot);
+  if (!records.empty()) std::memcpy(buffer, records.data(), records.size() * kSlot);
   complete_buffer(nullptr, 0, buffer, size, records.size() * kSlot);
   records.clear();
   return CUPTI_SUCCESS;

@@ -1,0 +1,41 @@
+#include "cli/report_files.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/interpreter.hpp"
+#include "report/html.hpp"
+#include "report/picture.hpp"
+#include "report/plots.hpp"
+
+namespace jitterscope::cli {
+
+void ReportFlags::add_to(CLI::App& command) {
+  command.add_option("--html", html,
+                     "write a page with plots to PATH: one file, to be opened without a network");
+  command.add_option("--plot", plot, "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)");
+}
+
+ReportFiles::ReportFiles(const ReportFlags& flags) : plot_name_(flags.plot) {
+  if (!flags.html.empty()) {
+    if (flags.html == "-") {
+      throw UsageError(
+          "--html: name a file; to standard output goes what 'jitterscope report RECORD -o -' writes");
+    }
+    vega_ = vega_library();
+    html_.emplace(flags.html);
+  }
+  if (!plot_name_.empty()) {
+    picture_format(plot_name_);
+    require_pictures(interpreter());
+    plot_.emplace(plot_name_);
+  }
+}
+
+void ReportFiles::write(const AnyRecord& record) {
+  if (!html_ && !plot_) return;
+  const ReportSection section = report_section(record);
+  if (html_) html_->commit(html_report({&section, 1}, vega_));
+  if (plot_) plot_->commit(draw_picture(main_plot(section.plots), picture_format(plot_name_), interpreter()));
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,66 @@
+// What the plots have in common: units, sizes, colours, and specifications put together.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "jitterscope/units.hpp"
+#include "report/plot.hpp"
+
+namespace jitterscope::report {
+
+inline constexpr int kPlotWidth = 640;  ///< pixels
+/// Both are seen on white and on black.
+inline constexpr std::string_view kBlue = "#3f83c9", kOrange = "#e08a2e", kGrey = "#8a8f98", kRed = "#d1495b",
+                                  kGreen = "#3a9d6b";
+
+/// The unit that times are drawn in.
+struct TimeUnit {
+  std::string name;
+  double nanoseconds = 1.0;
+
+  double of(Nanoseconds time) const;
+  /// "time of one launch, µs"
+  std::string axis(std::string_view of_what) const;
+};
+TimeUnit unit_for(Nanoseconds largest);
+
+/// The unit that rates are drawn in: "TFLOP/s", 1e12.
+struct RateUnit {
+  std::string name;
+  double per_second = 1.0;
+
+  double of(double rate) const;
+};
+RateUnit rate_unit_for(double largest, std::string_view unit);
+
+/// Six digits: more would only make files longer.
+double rounded(double value);
+/// A ratio as a change in percent: 1.02 is 2.
+double percent_change(double ratio);
+
+/// A specification from its text, whose `data` are the rows.
+Json parsed(std::string_view text);
+Json data_of(Json rows);
+/// {"field": field, "type": "quantitative", "title": title, …}
+Json quantity(std::string_view field, std::string_view title, Json more = Json::object());
+Json category(std::string_view field, std::string_view title, Json more = Json::object());
+/// From the data, not from zero: what varies by a percent would be a line.
+Json not_from_zero();
+/// Tooltips show these fields under these titles.
+Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>> fields_and_titles);
+
+/// The frame of a specification: one view, or several below each other, whose names get the view's number:
+/// rounds_1, rounds_2.
+Json single_plot(Json view);
+Json stacked_plots(Json views);
+
+/// For a table's cells: as many digits as are drawn.
+std::string cell(double value);
+TableColumn text_column(std::string heading);
+TableColumn number_column(std::string heading);
+
+}  // namespace jitterscope::report

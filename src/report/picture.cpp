@@ -1,0 +1,55 @@
+#include "report/picture.hpp"
+
+#include <fmt/format.h>
+
+#include "base/subprocess.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+namespace {
+
+// White behind it: a picture is shown on pages of any colour.
+constexpr const char* kScript = R"(
+import json, sys, vl_convert
+spec = json.load(sys.stdin)
+spec["background"] = "white"
+spec.pop("$schema")
+spec["padding"] = 12
+if sys.argv[1] == "png":
+    sys.stdout.buffer.write(vl_convert.vegalite_to_png(json.dumps(spec), vl_version="6.4", scale=2))
+else:
+    sys.stdout.write(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version="6.4"))
+)";
+
+}  // namespace
+
+PictureFormat picture_format(const std::string& file) {
+  if (file.ends_with(".png")) return PictureFormat::png;
+  if (file.ends_with(".svg")) return PictureFormat::svg;
+  throw UsageError(fmt::format("--plot {}: a picture's name ends in .png or .svg", file));
+}
+
+void require_pictures(const std::string& python) {
+  const SubprocessOutcome outcome = run_subprocess({"/usr/bin/env", python, "-c", "import vl_convert"}, {});
+  if (outcome.exit_code == 0) return;
+  throw MissingError(fmt::format(
+      "--plot needs vl-convert, which draws pictures: {} -m pip install vl-convert-python (or name another Python by "
+      "$JITTERSCOPE_PYTHON); --html needs nothing",
+      python));
+}
+
+std::string draw_picture(const Plot& plot, PictureFormat format, const std::string& python) {
+  require_pictures(python);
+  const std::string word = format == PictureFormat::png ? "png" : "svg";
+  SubprocessLimits limits;
+  Json spec = plot.spec;
+  spec["title"] = {{"text", plot.title}, {"anchor", "start"}, {"offset", 14}};
+  limits.input = spec.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const SubprocessOutcome outcome = run_subprocess({"/usr/bin/env", python, "-c", kScript, word}, limits);
+  if (outcome.exit_code != 0 || outcome.output.empty()) {
+    throw FailedError(fmt::format("the picture could not be drawn: {}", outcome.errors));
+  }
+  return outcome.output;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,250 @@
+// What moves a time: the effects of causes, how the plain loop varied, and from one record to another.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/quantity_text.hpp"
+#include "output/ratio_text.hpp"
+#include "report/drawing.hpp"
+#include "report/plots/record_plots.hpp"
+
+namespace jitterscope::report {
+namespace {
+
+using namespace explain;
+
+// Some causes move a time by a percent, a loop of one launch makes it four times as long: both are to be
+// seen.
+Json effect_scale(const Json& rows) {
+  constexpr double kWide = 60.0;
+  const bool is_wide =
+      std::ranges::any_of(rows, [](const Json& row) { return row["high"].get<double>() > kWide; });
+  if (!is_wide) return Json::object();
+  return parsed(R"({"scale": {"type": "symlog", "constant": 4},
+    "axis": {"values": [-80, -50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000]}})");
+}
+
+std::optional<Plot> causes_plot(const Explanation& study) {
+  Json rows = Json::array();
+  TableColumn causes = text_column("cause"), doses = text_column("dose"), changes = number_column("change"),
+              verdicts = text_column("verdict");
+  for (const FactorResult& factor : study.factors) {
+    for (const DoseEffect& dose : factor.doses) {
+      rows.push_back(Json{{"row", factor.cause + ": " + dose.dose},
+                          {"cause", factor.cause},
+                          {"dose", dose.dose},
+                          {"change", percent_change(dose.time.ratio)},
+                          {"low", percent_change(dose.time.low)},
+                          {"high", percent_change(dose.time.high)},
+                          {"verdict", to_string(factor.verdict)},
+                          {"remedy", factor.remedy}});
+      causes.cells.push_back(factor.cause);
+      doses.cells.push_back(dose.dose);
+      changes.cells.push_back(change_with_interval(dose.time));
+      verdicts.cells.emplace_back(to_string(factor.verdict));
+    }
+  }
+  if (rows.empty()) return std::nullopt;
+  const Json y = category("row", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 380}})"));
+  const Json color = category("verdict", "",
+                              Json{{"title", nullptr},
+                                   {"scale",
+                                    {{"domain", {"cause", "cleared", "unresolved", "not identifiable"}},
+                                     {"range", {kRed, kGreen, kGrey, kGrey}}}}});
+  Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
+            {"mark", {{"type", "rule"}, {"color", kGrey}}},
+            {"encoding", {{"x", {{"field", "change"}, {"type", "quantitative"}}}}}};
+  Json intervals{
+      {"name", "intervals"},
+      {"data", data_of(rows)},
+      {"mark", {{"type", "rule"}, {"size", 3}}},
+      {"encoding",
+       {{"y", y},
+        {"x", quantity("low", "what it does to the time of the plain loop, %", effect_scale(rows))},
+        {"x2", {{"field", "high"}}},
+        {"color", color}}}};
+  Json points{{"name", "effects"},
+              {"data", data_of(rows)},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 55}}},
+              {"encoding",
+               {{"y", y},
+                {"x", {{"field", "change"}, {"type", "quantitative"}}},
+                {"color", color},
+                {"tooltip", tooltip({{"cause", "cause"},
+                                     {"dose", "dose"},
+                                     {"change", "change, %"},
+                                     {"low", "from"},
+                                     {"high", "to"},
+                                     {"verdict", "verdict"},
+                                     {"remedy", "what to do"}})}}}};
+  return Plot{
+      .id = "causes",
+      .title = "What each cause does: " + study.operation,
+      .caption =
+          "Each dose was switched on beside the plain loop, in pairs. Bars are 95 % intervals. A cause grows with its "
+          "dose; a cleared one does nothing within 0.5 %.",
+      .spec = single_plot(Json{{"height", {{"step", 18}}}, {"layer", {zero, intervals, points}}}),
+      .table = {causes, doses, changes, verdicts}};
+}
+
+std::optional<Plot> variation_plot(const Explanation& study) {
+  Json rows = Json::array();
+  TableColumn sources = text_column("source"), shares = number_column("share"), low = number_column("from"),
+              high = number_column("to");
+  for (const VariationShare& share : study.observation.shares) {
+    rows.push_back(Json{{"source", to_string(share.variation)},
+                        {"share", rounded(share.share)},
+                        {"low", rounded(share.low)},
+                        {"high", rounded(share.high)}});
+    sources.cells.emplace_back(to_string(share.variation));
+    shares.cells.push_back(percent_text(share.share));
+    low.cells.push_back(percent_text(share.low));
+    high.cells.push_back(percent_text(share.high));
+  }
+  if (rows.empty()) return std::nullopt;
+  const Json y = category("source", "", parsed(R"({"title": null, "sort": null})"));
+  Json bars{
+      {"name", "shares"},
+      {"mark", {{"type", "bar"}, {"color", kBlue}, {"opacity", 0.6}}},
+      {"encoding",
+       {{"y", y},
+        {"x", quantity("share", "share of the variance seen", parsed(R"({"axis": {"format": "~%"}})"))},
+        {"tooltip", tooltip({{"source", "source"}, {"share", "share"}, {"low", "from"}, {"high", "to"}})}}}};
+  Json intervals{{"name", "intervals"},
+                 {"mark", {{"type", "rule"}, {"size", 2}}},
+                 {"encoding",
+                  {{"y", y},
+                   {"x", {{"field", "low"}, {"type", "quantitative"}}},
+                   {"x2", {{"field", "high"}}},
+                   {"color", {{"value", kGrey}}}}}};
+  return Plot{
+      .id = "variation",
+      .title = "Why it varied: " + study.operation,
+      .caption =
+          "Shares of how the plain loops varied, with 95 % intervals: the launch's position in its loop, the clock, "
+          "what differs from loop to loop, and the rest, which nothing here explains.",
+      .spec = single_plot(
+          Json{{"height", {{"step", 30}}}, {"data", data_of(rows)}, {"layer", {bars, intervals}}}),
+      .table = {sources, shares, low, high}};
+}
+
+std::optional<Plot> loops_plot(const Explanation& study) {
+  const TimeUnit unit = unit_for(study.observation.median);
+  Json rows = Json::array();
+  TableColumn loops = number_column("loop"), launches = number_column("from launch"),
+              times = number_column(unit.axis("median")), clocks = number_column("clock, MHz");
+  for (std::size_t i = 0; i < study.observation.loops.size(); ++i) {
+    for (const LoopStretch& stretch : study.observation.loops[i].stretches) {
+      Json row{{"loop", i + 1}, {"launch", stretch.first_launch}, {"time", unit.of(stretch.median)}};
+      if (stretch.clock) row["clock"] = rounded(stretch.clock->value() / 1e6);
+      loops.cells.push_back(std::to_string(i + 1));
+      launches.cells.push_back(std::to_string(stretch.first_launch));
+      times.cells.push_back(cell(unit.of(stretch.median)));
+      clocks.cells.push_back(stretch.clock ? cell(stretch.clock->value() / 1e6) : "");
+      rows.push_back(std::move(row));
+    }
+  }
+  if (rows.empty()) return std::nullopt;
+  const Json x = quantity("launch", "launch of the loop", parsed(R"({"scale": {"type": "log"}})"));
+  const Json y = quantity("time", unit.axis("time of one launch"), not_from_zero());
+  const Json detail = parsed(R"({"field": "loop", "type": "nominal"})");
+  Json lines{{"mark", {{"type", "line"}, {"color", kBlue}, {"opacity", 0.35}}},
+             {"encoding", {{"x", x}, {"y", y}, {"detail", detail}}}};
+  Json points{{"name", "stretches"},
+              {"mark", {{"type", "point"}, {"filled", true}, {"color", kBlue}, {"size", 24}}},
+              {"encoding",
+               {{"x", x},
+                {"y", y},
+                {"detail", detail},
+                {"tooltip", tooltip({{"loop", "loop"},
+                                     {"launch", "from launch"},
+                                     {"time", "median, " + unit.name},
+                                     {"clock", "clock, MHz"}})}}}};
+  return Plot{
+      .id = "loops",
+      .title = "Plain loops: " + study.operation,
+      .caption =
+          "Each line is one loop from rest, as a first benchmark runs it. A point is the median of launches in a row: 1, "
+          "2 to 3, 4 to 7, and so on.",
+      .spec = single_plot(Json{{"height", 220}, {"data", data_of(rows)}, {"layer", {lines, points}}}),
+      .table = {loops, launches, times, clocks}};
+}
+
+// From the first record's time to the second's, part by part; parts multiply.
+Plot waterfall_plot(const Account& account) {
+  const TimeUnit unit = unit_for(std::max(account.first.median, account.second.median));
+  Json rows = Json::array();
+  TableColumn parts = text_column("part"), from = number_column(unit.axis("from")),
+              to = number_column(unit.axis("to")), changes = number_column("change"),
+              sources = text_column("how it is known");
+  const auto add = [&](const std::string& part, Nanoseconds begin, Nanoseconds end, const char* kind,
+                       const std::string& change, const std::string& source) {
+    rows.push_back(Json{{"part", part},
+                        {"begin", unit.of(begin)},
+                        {"end", unit.of(end)},
+                        {"kind", kind},
+                        {"change", change},
+                        {"source", source}});
+    parts.cells.push_back(part);
+    from.cells.push_back(cell(unit.of(begin)));
+    to.cells.push_back(cell(unit.of(end)));
+    changes.cells.push_back(change);
+    sources.cells.push_back(source);
+  };
+  Nanoseconds reached = account.first.median;
+  add("first record", Nanoseconds(0), reached, "record", "", "");
+  for (const AccountedPart& part : account.parts) {
+    if (!part.ratio || part.ratio->ratio == 1.0) continue;
+    const Nanoseconds next = reached * part.ratio->ratio;
+    add(part.name, reached, next, next > reached ? "slower" : "faster", change_with_interval(*part.ratio),
+        part.source);
+    reached = next;
+  }
+  const Nanoseconds second = account.second.median;
+  add("rest", reached, second, "rest", change_with_interval(account.rest), "");
+  add("second record", Nanoseconds(0), second, "record", "", "");
+  Json bars{{"height", {{"step", 28}}},
+            {"data", data_of(rows)},
+            {"name", "parts"},
+            {"mark", {{"type", "bar"}}},
+            {"encoding",
+             {{"y", category("part", "", parsed(R"({"title": null, "sort": null})"))},
+              {"x", quantity("begin", unit.axis("time of one launch"))},
+              {"x2", {{"field", "end"}}},
+              {"color", category("kind", "",
+                                 Json{{"title", nullptr},
+                                      {"scale",
+                                       {{"domain", {"record", "slower", "faster", "rest"}},
+                                        {"range", {kBlue, kRed, kGreen, kGrey}}}}})},
+              {"tooltip", tooltip({{"part", "part"},
+                                   {"change", "change"},
+                                   {"end", "reached, " + unit.name},
+                                   {"source", "how it is known"}})}}}};
+  return Plot{
+      .id = "account",
+      .title = "From the first record to the second: " + explain::name_of(account),
+      .caption =
+          "Each circumstance in which the two differ, and what it does to the time where that is known. Grey: what no part "
+          "accounts for.",
+      .spec = single_plot(bars),
+      .table = {parts, from, to, changes, sources}};
+}
+
+}  // namespace
+
+std::vector<Plot> explain_plots(const ExplainRecord& record) {
+  std::vector<Plot> plots;
+  if (record.study) {
+    for (auto* draw : {&causes_plot, &variation_plot, &loops_plot}) {
+      if (std::optional<Plot> plot = draw(*record.study)) plots.push_back(*std::move(plot));
+    }
+  }
+  constexpr std::size_t kMostAccounts = 8;
+  for (const Account* account : largest_change_first(record.accounts)) {
+    if (plots.size() >= kMostAccounts) break;
+    plots.push_back(waterfall_plot(*account));
+  }
+  return plots;
+}
+
+}  // namespace jitterscope::report

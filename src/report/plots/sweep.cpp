@@ -1,0 +1,234 @@
+// Several operations beside each other: against the parameter in which they differ, or one below the other.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "base/quantity_text.hpp"
+#include "measure/achieved_rate.hpp"
+#include "operation/parse.hpp"
+#include "output/estimate_text.hpp"
+#include "report/drawing.hpp"
+#include "report/plots/run_plots.hpp"
+
+namespace jitterscope::report {
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
+
+std::optional<Parameters> parameters_of(const Result& result) {
+  const Operation* operation = operation_of(result.subject);
+  if (operation == nullptr || std::holds_alternative<Aten>(operation->parameters())) return std::nullopt;
+  Parameters parameters;
+  for (const ParameterValues& parameter : split_operation(operation->text()).parameters) {
+    if (parameter.values.size() == 1) parameters[parameter.name] = parameter.values.front();
+  }
+  return parameters;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  double number = 0.0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The number that has the most values; all else that differs names a line.
+struct SweptParameter {
+  std::string name;
+  std::vector<double> at;           // of each result
+  std::vector<std::string> series;  // of each result: "dtype=f16"; empty where nothing else differs
+};
+
+std::optional<SweptParameter> swept_parameter(const std::vector<PlottedResult>& results) {
+  std::vector<Parameters> all;
+  std::set<std::string_view> kinds;
+  for (const PlottedResult& result : results) {
+    const std::optional<Parameters> parameters = parameters_of(result.entry.result);
+    if (!parameters) return std::nullopt;
+    all.push_back(*parameters);
+    kinds.insert(operation_of(result.entry.result.subject)->kind());
+  }
+  if (kinds.size() != 1) return std::nullopt;
+  std::map<std::string, std::set<std::string>> values;
+  for (const Parameters& parameters : all) {
+    for (const auto& [name, value] : parameters) values[name].insert(value);
+  }
+  SweptParameter swept;
+  std::size_t most = 1;
+  for (const auto& [name, texts] : values) {
+    const bool is_number = std::ranges::all_of(all, [&, key = name](const Parameters& parameters) {
+      const auto found = parameters.find(key);
+      return found != parameters.end() && number_in(found->second).has_value();
+    });
+    if (is_number && texts.size() > most) {
+      most = texts.size();
+      swept.name = name;
+    }
+  }
+  if (most < 3) return std::nullopt;
+  for (const Parameters& parameters : all) {
+    swept.at.push_back(*number_in(parameters.at(swept.name)));
+    std::string series;
+    for (const auto& [name, value] : parameters) {
+      if (name == swept.name || values[name].size() == 1) continue;
+      series += (series.empty() ? "" : ", ") + name + "=" + value;
+    }
+    swept.series.push_back(series);
+  }
+  return swept;
+}
+
+Json line_view(const Json& rows, const Json& x, const Json& y, const Json& series, const Json& read,
+               bool has_band) {
+  Json layers = Json::array();
+  if (has_band) {
+    layers.push_back(Json{{"name", "intervals"},
+                          {"mark", {{"type", "area"}, {"opacity", 0.25}}},
+                          {"encoding",
+                           {{"x", x},
+                            {"y", {{"field", "low"}, {"type", "quantitative"}}},
+                            {"y2", {{"field", "high"}}},
+                            {"color", series}}}});
+  }
+  layers.push_back(
+      Json{{"mark", {{"type", "line"}, {"size", 2}}}, {"encoding", {{"x", x}, {"y", y}, {"color", series}}}});
+  layers.push_back(Json{{"name", has_band ? "times" : "points"},
+                        {"mark", {{"type", "point"}, {"filled", true}, {"size", 40}}},
+                        {"encoding", {{"x", x}, {"y", y}, {"color", series}, {"tooltip", read}}}});
+  return Json{{"height", 190}, {"data", data_of(rows)}, {"layer", layers}};
+}
+
+// A range of powers of two is drawn evenly.
+bool is_geometric(std::vector<double> at) {
+  std::ranges::sort(at);
+  return at.front() > 0.0 && at.back() / at.front() >= 8.0;
+}
+
+Nanoseconds slowest_of(const std::vector<PlottedResult>& results) {
+  Nanoseconds slowest(0);
+  for (const PlottedResult& result : results) {
+    for (const PlottedMeasurement& plotted : measurements_of(result)) {
+      slowest = std::max(slowest, plotted.measurement.time.median);
+    }
+  }
+  return slowest;
+}
+
+}  // namespace
+
+std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<PlottedResult>& results) {
+  const std::optional<SweptParameter> swept = swept_parameter(results);
+  if (!swept) return std::nullopt;
+  const TimeUnit unit = unit_for(slowest_of(results));
+  Json rows = Json::array();
+  const bool has_flops = std::ranges::all_of(
+      results, [](const PlottedResult& result) { return result.entry.result.flops > 0.0; });
+  bool has_shares = false;
+  TableColumn at = number_column(swept->name), series_names = text_column("series"),
+              times = number_column("time"), rates = number_column("rate"),
+              shares = number_column("share of ceiling");
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const PlottedMeasurement& plotted : measurements_of(results[i])) {
+      const TimeEstimate& time = plotted.measurement.time;
+      std::string series = plotted.label;
+      if (!swept->series[i].empty()) series = swept->series[i] + "; " + series;
+      Json row{{"at", swept->at[i]},
+               {"series", series},
+               {"time", unit.of(time.median)},
+               {"low", unit.of(has_interval(time) ? time.low : time.median)},
+               {"high", unit.of(has_interval(time) ? time.high : time.median)},
+               {"shown", estimate_text(time)}};
+      at.cells.push_back(cell(swept->at[i]));
+      series_names.cells.push_back(series);
+      times.cells.push_back(estimate_text(time));
+      const Result& result = results[i].entry.result;
+      const double work = has_flops ? result.flops : static_cast<double>(result.bytes.value());
+      row["rate"] = work / to_seconds(time.median);
+      rates.cells.push_back(rate_text(work / to_seconds(time.median), has_flops ? "FLOP/s" : "B/s"));
+      const std::optional<AchievedRate> rate = achieved_rate(result, time.median, record.ceilings);
+      if (rate && rate->ceiling_share) row["share"] = rounded(*rate->ceiling_share);
+      has_shares = has_shares || (rate && rate->ceiling_share);
+      shares.cells.push_back(rate && rate->ceiling_share ? percent_text(*rate->ceiling_share) : "");
+      rows.push_back(std::move(row));
+    }
+  }
+  if (rows.empty()) return std::nullopt;
+  double largest = 0.0;
+  for (const Json& row : rows) largest = std::max(largest, row["rate"].get<double>());
+  const RateUnit rate_unit = rate_unit_for(largest, has_flops ? "FLOP/s" : "B/s");
+  for (Json& row : rows) row["rate"] = rate_unit.of(row["rate"].get<double>());
+  Json x = quantity("at", swept->name, not_from_zero());
+  if (is_geometric(swept->at)) x["scale"] = parsed(R"({"type": "log", "base": 2, "nice": false})");
+  const Json series = category("series", "", parsed(R"({"title": null, "sort": null})"));
+  const Json read = tooltip({{"at", swept->name},
+                             {"series", "of"},
+                             {"shown", "time"},
+                             {"rate", rate_unit.name},
+                             {"share", "share of the ceiling"}});
+  Json time_axis = quantity("time", unit.axis("time of one launch"));
+  if (is_geometric(swept->at)) time_axis["scale"] = parsed(R"({"type": "log", "nice": false})");
+  Json views = Json::array({line_view(rows, x, time_axis, series, read, true)});
+  views.push_back(line_view(rows, x, quantity("rate", rate_unit.name), series, read, false));
+  if (has_shares) {
+    Json share = quantity("share", "share of ceiling", parsed(R"({"axis": {"format": "~%"}})"));
+    views.push_back(line_view(rows, x, share, series, read, false));
+  }
+  return Plot{
+      .id = "sweep",
+      .title = "Against " + swept->name + (record.title.empty() ? std::string() : ": " + record.title),
+      .caption =
+          "Bands: intervals that hold the median in 95 of 100 runs. Ceilings are the best rates measured on this device.",
+      .spec = stacked_plots(views),
+      .table = {at, series_names, times, rates, shares}};
+}
+
+std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
+  const TimeUnit unit = unit_for(slowest_of(results));
+  Json rows = Json::array();
+  TableColumn names = text_column("operation"), conditions = text_column("conditions"),
+              times = number_column("time");
+  for (const PlottedResult& result : results) {
+    for (const PlottedMeasurement& plotted : measurements_of(result)) {
+      const TimeEstimate& time = plotted.measurement.time;
+      rows.push_back(Json{{"operation", result.name},
+                          {"conditions", plotted.label},
+                          {"time", unit.of(time.median)},
+                          {"low", unit.of(has_interval(time) ? time.low : time.median)},
+                          {"high", unit.of(has_interval(time) ? time.high : time.median)},
+                          {"shown", estimate_text(time)}});
+      names.cells.push_back(result.name);
+      conditions.cells.push_back(plotted.label);
+      times.cells.push_back(estimate_text(time));
+    }
+  }
+  if (rows.empty()) return std::nullopt;
+  const Json y =
+      category("operation", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 300}})"));
+  const Json offset = parsed(R"({"field": "conditions", "sort": null})");
+  const Json color = category("conditions", "", parsed(R"({"title": null, "sort": null})"));
+  Json intervals{{"mark", {{"type", "rule"}, {"size", 3}, {"opacity", 0.5}}},
+                 {"encoding",
+                  {{"y", y},
+                   {"yOffset", offset},
+                   {"x", {{"field", "low"}, {"type", "quantitative"}}},
+                   {"x2", {{"field", "high"}}},
+                   {"color", color}}}};
+  Json points{{"name", "times"},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
+              {"encoding",
+               {{"y", y},
+                {"yOffset", offset},
+                {"x", quantity("time", unit.axis("time of one launch"))},
+                {"color", color},
+                {"tooltip",
+                 tooltip({{"operation", "operation"}, {"conditions", "conditions"}, {"shown", "time"}})}}}};
+  return Plot{.id = "times",
+              .title = "Times",
+              .caption = "Points: medians. Bars: the intervals that hold them in 95 of 100 runs.",
+              .spec = single_plot(
+                  Json{{"height", {{"step", 24}}}, {"data", data_of(rows)}, {"layer", {intervals, points}}}),
+              .table = {names, conditions, times}};
+}
+
+}  // namespace jitterscope::report

@@ -1,0 +1,172 @@
+#include "report/plots.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+#include "jitterscope/error.hpp"
+#include "output/sample_record.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> ids_of(const std::vector<Plot>& plots) {
+  std::vector<std::string> ids;
+  for (const Plot& plot : plots) ids.push_back(plot.id);
+  return ids;
+}
+
+const Plot& plot_named(const std::vector<Plot>& plots, std::string_view id) {
+  const auto found = std::ranges::find(plots, id, &Plot::id);
+  if (found == plots.end()) throw std::runtime_error("no such plot");
+  return *found;
+}
+
+// Every view below, that itself and its layers have a name.
+void find_views(const Json& view, std::vector<const Json*>& found) {
+  if (view.contains("name")) found.push_back(&view);
+  for (const char* parts : {"layer", "vconcat"}) {
+    if (!view.contains(parts)) continue;
+    for (const Json& part : view.at(parts)) find_views(part, found);
+  }
+}
+std::vector<const Json*> views_of(const Plot& plot) {
+  std::vector<const Json*> views;
+  find_views(plot.spec, views);
+  return views;
+}
+const Json& rows_of(const Plot& plot, std::string_view view) {
+  for (const Json* each : views_of(plot)) {
+    if (each->at("name") == view) return each->at("data").at("values");
+  }
+  throw std::runtime_error("no such view");
+}
+
+RunRecord swept(const std::vector<std::string>& operations) {
+  const RunRecord sample = test::sample_operation();
+  RunRecord record = sample;
+  record.entries.clear();
+  for (const std::string& operation : operations) {
+    RunEntry entry = sample.entries[0];
+    entry.result.subject = Operation::parse(operation);
+    entry.result.measurements.resize(1);
+    record.entries.push_back(entry);
+  }
+  return record;
+}
+
+TEST(Plots, OfOneOperationAreItsRounds) {
+  const RunRecord record = test::sample_operation();
+  const std::vector<Plot> plots = plots_of(record);
+  EXPECT_THAT(ids_of(plots), ElementsAre("distribution", "rounds", "clock"));
+  EXPECT_EQ(main_plot(plots).id, "distribution");
+  const Result& result = record.entries[0].result;
+  for (std::size_t i = 0; i < result.measurements.size(); ++i) {
+    const Measurement& measurement = result.measurements[i];
+    const std::string number = "_" + std::to_string(i + 1);
+    const std::size_t settled = measurement.steadiness ? measurement.steadiness->settled_round : 0;
+    EXPECT_EQ(rows_of(plots[0], "rounds" + number).size(), measurement.rounds.size() - settled);
+    double share = 0.0;
+    for (const Json& bin : rows_of(plots[0], "launches" + number)) share += bin.at("share").get<double>();
+    EXPECT_NEAR(share, 1.0, 1e-4) << "no launch lies beyond the edges here";
+  }
+  EXPECT_EQ(rows_of(plots[0], "modes_1").size(), 2u);
+}
+
+TEST(Plots, RoundsStandOverWhatTheSensorsSaid) {
+  const std::vector<Plot> plots = plots_of(test::sample_operation());
+  const Plot& rounds = plot_named(plots, "rounds");
+  // Of each of three measurements: rounds, clock, power, temperature; and where the sustained one had
+  // settled.
+  EXPECT_EQ(views_of(rounds).size(), 3u * 4u + 1u);
+  const Json& first = rows_of(rounds, "rounds_1").front();
+  EXPECT_EQ(first.at("held_by"), "power_cap");
+  EXPECT_EQ(first.at("clock"), 1716);
+  EXPECT_EQ(rounds.table.front().cells.size(), 30u);
+}
+
+TEST(Plots, ViewsHaveNamesOfTheirOwn) {
+  RunRecord model = test::sample_model();
+  for (const AnyRecord& record : {AnyRecord(test::sample_operation()), AnyRecord(model)}) {
+    for (const Plot& plot : plots_of(record)) {
+      std::set<std::string> names;
+      for (const Json* view : views_of(plot)) {
+        EXPECT_TRUE(names.insert(view->at("name").get<std::string>()).second)
+            << plot.id << ": two views named " << view->at("name") << " would show the same data";
+      }
+      std::size_t rows = 0;
+      for (const TableColumn& column : plot.table) rows = std::max(rows, column.cells.size());
+      EXPECT_GT(rows, 0u) << plot.id;
+      EXPECT_FALSE(plot.caption.empty()) << plot.id;
+    }
+  }
+}
+
+TEST(Plots, OfAModelAreItsLayersSlowestFirst) {
+  const std::vector<Plot> plots = plots_of(test::sample_model());
+  EXPECT_THAT(ids_of(plots), Contains("layers"));
+  EXPECT_THAT(ids_of(plots), Contains("roofline"));
+  const Json& bars = rows_of(plots[0], "layers_1");
+  ASSERT_EQ(bars.size(), 4u) << "two layers, each warm and cold; one failed";
+  EXPECT_THAT(bars[0].at("layer").get<std::string>(), HasSubstr("layer1.0.conv1"));
+  EXPECT_EQ(bars[0].at("calls"), 2);
+  EXPECT_DOUBLE_EQ(bars[0].at("share").get<double>(), 0.571429) << "2 x 20 of 70 us";
+}
+
+TEST(Plots, ASweepIsDrawnAgainstWhatVaries) {
+  const std::vector<Plot> plots =
+      plots_of(swept({"matmul:m=256,n=512,k=512,dtype=f16", "matmul:m=512,n=512,k=512,dtype=f16",
+                      "matmul:m=1024,n=512,k=512,dtype=f16", "matmul:m=256,n=512,k=512,dtype=bf16",
+                      "matmul:m=512,n=512,k=512,dtype=bf16", "matmul:m=1024,n=512,k=512,dtype=bf16"}));
+  ASSERT_EQ(plots[0].id, "sweep");
+  const Json& times = plots[0].spec.at("vconcat")[0].at("data").at("values");
+  ASSERT_EQ(times.size(), 6u);
+  EXPECT_EQ(times[0].at("at"), 256);
+  EXPECT_THAT(times[0].at("series").get<std::string>(), HasSubstr("dtype=f16"));
+  EXPECT_THAT(times[5].at("series").get<std::string>(), HasSubstr("dtype=bf16"));
+}
+
+TEST(Plots, OperationsWithoutANumberThatVariesStandBelowEachOther) {
+  EXPECT_EQ(plots_of(swept({"add:count=1Mi", "relu:count=1Mi", "gelu:count=1Mi"}))[0].id, "times");
+  EXPECT_EQ(plots_of(swept({"add:count=1Mi", "add:count=2Mi"}))[0].id, "times") << "two points are no line";
+}
+
+TEST(Plots, AMillionLaunchesAreADensity) {
+  RunRecord record = test::sample_operation();
+  std::vector<Round>& rounds = record.entries[0].result.measurements[0].rounds;
+  for (int i = 0; i < 1'000'000; ++i) rounds[0].launches.push_back(microseconds(180.0 + i % 100));
+  std::size_t bytes = 0;
+  for (const Plot& plot : plots_of(record)) bytes += plot.spec.dump().size();
+  EXPECT_LT(bytes, 100'000u);
+}
+
+TEST(Plots, ManyRoundsAreDrawnByTheirExtremes) {
+  RunRecord record = test::sample_operation();
+  std::vector<Measurement>& measurements = record.entries[0].result.measurements;
+  measurements.resize(1);
+  std::vector<Round>& rounds = measurements[0].rounds;
+  const Round one = rounds[0];
+  rounds.assign(50'000, one);
+  rounds[31'234].launches = {milliseconds(9)};
+  const std::vector<Plot> plots = plots_of(record);
+  const Plot& plot = plot_named(plots, "rounds");
+  const Json& drawn = rows_of(plot, "rounds_1");
+  EXPECT_LE(drawn.size(), 4'000u);
+  EXPECT_TRUE(std::ranges::any_of(drawn, [](const Json& row) { return row.at("round") == 31'235; }))
+      << "the slowest is there";
+  EXPECT_THAT(plot.caption, HasSubstr("the fastest and the slowest are drawn"));
+}
+
+TEST(Plots, ARecordOfWordsHasNone) {
+  EXPECT_TRUE(plots_of(DoctorReport()).empty());
+  EXPECT_TRUE(plots_of(RunRecord()).empty());
+  EXPECT_THROW(main_plot({}), UsageError);
+}
+
+}  // namespace
+}  // namespace jitterscope
