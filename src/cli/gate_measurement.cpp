@@ -21,14 +21,15 @@ namespace jitterscope::cli {
 namespace {
 
 // Without what is asked beside times: a gate judges these alone.
-RunAsked asked_again(const RunRecord& baseline, std::uint64_t seed) {
+RunAsked asked_again(const RunRecord& baseline, const GateConditions& conditions) {
   RunAsked asked = *baseline.asked;
   asked.verify = false;
   asked.ceilings = false;
   asked.options.kernels = false;
   asked.options.counters.reset();
   asked.options.iterations.clear();
-  asked.options.seed = seed;
+  // The same seed would make of a simulated device the same processes once more, and find no difference.
+  asked.options.seed = conditions.seed.value_or(asked.options.seed + 1);
   return asked;
 }
 
@@ -50,7 +51,7 @@ RunRequest request_of(const RunAsked& asked, const DeviceDescription& device) {
 
 RunRecord measure_operations(RunAsked asked, const std::string& device_name, const GateConditions& conditions,
                              const Invocation& invocation) {
-  std::unique_ptr<Device> device = open_device(device_name, conditions.seed);
+  std::unique_ptr<Device> device = open_device(device_name, asked.options.seed);
   RunRecord record;
   record.device = device->describe();
   record.environment = read_environment(invocation.command_line);
@@ -85,7 +86,7 @@ void check_is_baseline(const RunRecord& baseline, const std::string& name_for_me
 
 RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditions,
                         const Invocation& invocation) {
-  RunAsked asked = asked_again(baseline, conditions.seed);
+  RunAsked asked = asked_again(baseline, conditions);
   const std::string device = device_of(baseline, conditions);
   if (!are_python(asked.targets)) {
     return measure_operations(std::move(asked), device, conditions, invocation);
@@ -95,7 +96,7 @@ RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditi
 }
 
 std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width) {
-  const RunAsked asked = asked_again(baseline, conditions.seed);
+  const RunAsked asked = asked_again(baseline, conditions);
   const std::string device_name = device_of(baseline, conditions);
   const std::string processes =
       fmt::format("{} fresh {}", conditions.processes, conditions.processes == 1 ? "process" : "processes");
@@ -103,7 +104,7 @@ std::string gate_plan_text(const RunRecord& baseline, const GateConditions& cond
     return wrapped(fmt::format("{} of Python on {}: {}.", processes, device_name, joined(asked.targets)),
                    width);
   }
-  const DeviceDescription device = open_device(device_name, conditions.seed)->describe();
+  const DeviceDescription device = open_device(device_name, asked.options.seed)->describe();
   return plan_text(request_of(asked, device), device, width) +
          wrapped(fmt::format("In each of {}.", processes), width);
 }

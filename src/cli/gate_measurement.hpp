@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "measure/run_record.hpp"
@@ -13,7 +14,7 @@ struct Invocation;
 struct GateConditions {
   std::string device;  ///< empty: the baseline's
   std::int64_t processes = 8;
-  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> seed = {};  ///< nothing: another than the baseline's
 };
 
 /// Throws UsageError where the record does not say what it was asked for, or was asked for what no gate measures.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "cli/interpreter.hpp"
 #include "report/html.hpp"
 #include "report/picture.hpp"
@@ -31,11 +33,13 @@ ReportFiles::ReportFiles(const ReportFlags& flags) : plot_name_(flags.plot) {
   }
 }
 
-void ReportFiles::write(const AnyRecord& record) {
+void ReportFiles::write(std::span<const AnyRecord> records) {
   if (!html_ && !plot_) return;
-  const ReportSection section = report_section(record);
-  if (html_) html_->commit(html_report({&section, 1}, vega_));
-  if (plot_) plot_->commit(draw_picture(main_plot(section.plots), picture_format(plot_name_), interpreter()));
+  std::vector<ReportSection> sections;
+  for (const AnyRecord& record : records) sections.push_back(report_section(record));
+  if (html_) html_->commit(html_report(sections, vega_));
+  if (!plot_) return;
+  plot_->commit(draw_picture(main_plot(sections.front().plots), picture_format(plot_name_), interpreter()));
 }
 
 }  // namespace jitterscope::cli

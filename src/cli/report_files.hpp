@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "output/output_file.hpp"
@@ -20,7 +21,9 @@ class ReportFiles {
  public:
   /// Throws where one cannot be written or drawn, before anything is measured.
   explicit ReportFiles(const ReportFlags& flags);
-  void write(const AnyRecord& record);
+  void write(const AnyRecord& record) { write({&record, 1}); }
+  /// One page of them all; the picture is of the first.
+  void write(std::span<const AnyRecord> records);
 
  private:
   std::optional<OutputFile> html_, plot_;

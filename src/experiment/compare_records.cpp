@@ -94,15 +94,15 @@ struct Sides {
 class ProcessSums {
  public:
   void add(const ProcessValues& first, const ProcessValues& second, std::int64_t count) {
-    add(first_, first, count);
-    add(second_, second, count);
+    add_to(first_, first, count);
+    add_to(second_, second, count);
     is_first_ = false;
   }
   const ProcessValues& first() const { return first_; }
   const ProcessValues& second() const { return second_; }
 
  private:
-  void add(ProcessValues& sums, const ProcessValues& values, std::int64_t count) const {
+  void add_to(ProcessValues& sums, const ProcessValues& values, std::int64_t count) const {
     if (is_first_ && values) sums.emplace(values->size(), 0.0);
     if (!sums || !values || sums->size() != values->size()) return sums.reset();
     for (std::size_t i = 0; i < sums->size(); ++i) (*sums)[i] += (*values)[i] * static_cast<double>(count);

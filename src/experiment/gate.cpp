@@ -79,9 +79,8 @@ GateVerdict gate_verdict(const ComparisonRecord& record) {
   };
   if (any(EffectVerdict::slower)) return GateVerdict::slower;
   if (record.interrupted) return GateVerdict::interrupted;
-  if (std::ranges::any_of(cases, [](const GateCase& each) { return !each.failure.empty(); })) {
-    return GateVerdict::failed;
-  }
+  const auto has_failed = [](const GateCase& each) { return !each.failure.empty(); };
+  if (cases.empty() || std::ranges::any_of(cases, has_failed)) return GateVerdict::failed;
   if (any(EffectVerdict::undecided)) return GateVerdict::undecided;
   return any(EffectVerdict::faster) ? GateVerdict::faster : GateVerdict::same;
 }
