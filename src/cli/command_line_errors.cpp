@@ -21,14 +21,23 @@ std::string without_dashes(std::string_view option) {
 
 const CLI::App* command_of(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
-  return parsed.empty() ? nullptr : parsed.front();
+  if (parsed.empty()) return nullptr;
+  const CLI::App* below = command_of(*parsed.front());  // history list
+  return below == nullptr ? parsed.front() : below;
+}
+
+// "history list"
+std::string full_name(const CLI::App& command) {
+  const CLI::App* above = command.get_parent();
+  const bool is_below = above != nullptr && above->get_parent() != nullptr;
+  return (is_below ? full_name(*above) + " " : "") + command.get_name();
 }
 
 // The first of the examples under --help.
 std::string example_of(const CLI::App& command) {
   const std::string footer = command.get_footer();
   const std::size_t begin = footer.find("jitterscope ");
-  if (begin == std::string::npos) return "jitterscope " + command.get_name();
+  if (begin == std::string::npos) return "jitterscope " + full_name(command);
   return footer.substr(begin, footer.find('\n', begin) - begin);
 }
 
@@ -47,7 +56,7 @@ bool belongs_to_target(const std::string& name) {
 
 std::string unknown_option(const CLI::App& app, const CLI::App& command, const std::string& typed) {
   const std::string name = without_dashes(typed);
-  const std::string& of = command.get_name();
+  const std::string of = full_name(command);
   if (is_option_of(command, name) && typed.starts_with("--")) {
     return fmt::format("{} is an option of {}: write it behind the command, as in {} {}", in_quotes(typed),
                        of, example_of(command), typed);
@@ -68,10 +77,10 @@ std::string unknown_option(const CLI::App& app, const CLI::App& command, const s
 
 std::string too_much(const CLI::App& command, const std::string& typed) {
   if (is_option_of(command, "device") && (typed == "cpu" || typed == "gpu" || typed.starts_with("cuda"))) {
-    return fmt::format("{} does not take {}: a device is given by --device {}", command.get_name(),
+    return fmt::format("{} does not take {}: a device is given by --device {}", full_name(command),
                        in_quotes(typed), typed);
   }
-  return fmt::format("{} does not take {} as well; an example is {}", command.get_name(), in_quotes(typed),
+  return fmt::format("{} does not take {} as well; an example is {}", full_name(command), in_quotes(typed),
                      example_of(command));
 }
 
@@ -135,10 +144,14 @@ std::string without_command(const CLI::App& app, const std::vector<std::string>&
 }
 
 std::string missing_target(const CLI::App& command) {
+  if (const std::vector<std::string> verbs = command_names(command); !verbs.empty()) {
+    return fmt::format("{}: one of these is wanted: {}; an example is {}", command.get_name(), joined(verbs),
+                       example_of(command));
+  }
   const auto takes_several = command.get_options([](const CLI::Option* option) {
     return option->get_expected_max() > 1 && option->count() > 0 && !option->get_positional();
   });
-  const std::string missing = fmt::format("{}: nothing is named that it works on", command.get_name());
+  const std::string missing = fmt::format("{}: nothing is named that it works on", full_name(command));
   if (takes_several.empty()) return fmt::format("{}; an example is {}", missing, example_of(command));
   return fmt::format(
       "{}: all words behind {} are taken as its values; name the operation or model first, as in {}", missing,

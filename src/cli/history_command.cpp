@@ -25,7 +25,6 @@ namespace jitterscope::cli {
 namespace {
 
 constexpr const char* kHistoryExamples = R"(Examples:
-  jitterscope run add:count=1Mi --device virtual:h200 --save main
   jitterscope history list
   jitterscope history list main
   jitterscope history show main
@@ -160,25 +159,27 @@ void add_history_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("history", "list, show, plot and remove what `run --save` kept");
   command->require_subcommand(1);
   command->footer(kHistoryExamples);
-  const auto add = [&](const char* name, const char* description, void (*action)(const HistoryCommandFlags&)) {
-    CLI::App* verb = command->add_subcommand(name, description);
+  const auto add = [&](const char* name, const char* description, const char* example,
+                       void (*action)(const HistoryCommandFlags&)) {
+    CLI::App* verb = command->add_subcommand(name, description)->fallthrough();
+    verb->footer(std::string("Examples:\n  jitterscope history ") + example);
     flags->history.add_to(*verb);
     verb->callback([flags, action] { action(*flags); });
     return verb;
   };
-  add("list", "the names, or the records of one", list)
+  add("list", "the names, or the records of one", "list main", list)
       ->add_option("name", flags->name, "whose records (default: all names)");
-  CLI::App* shown = add("show", "print a record as `run` did", show);
+  CLI::App* shown = add("show", "print a record as `run` did", "show main", show);
   shown->add_option("name", flags->name, "NAME for its newest record, or NAME/ID")->required();
   flags->page.add_to(*shown);
-  CLI::App* plotted = add("plot", "draw how the times of a name went, with changes marked", plot);
+  CLI::App* plotted = add("plot", "draw how the times of a name went, with changes marked", "plot main -o main.html", plot);
   plotted->add_option("name", flags->name, "whose records")->required();
   plotted->add_option("-o,--output", flags->output,
                       "write a page to PATH or - (stdout): one file, to be opened without a network");
   plotted->add_option("--plot", flags->plot,
                       "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)");
   plotted->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
-  CLI::App* removed = add("rm", "remove records", remove);
+  CLI::App* removed = add("rm", "remove records", "rm main --all", remove);
   removed->add_option("names", flags->names, "NAME/ID, or NAME with --all")->required();
   removed->add_flag("--all", flags->all, "all records of a NAME");
 }

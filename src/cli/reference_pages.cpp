@@ -40,8 +40,9 @@ std::string argument_text(const OptionDescription& option) {
   return option.is_required ? text : "[" + text + "]";
 }
 
-std::string usage_line(const CommandDescription& command) {
-  std::string line = "jitterscope " + command.name + " [FLAGS]";
+std::string usage_line(const CommandDescription& command, const std::string& above) {
+  if (!command.commands.empty()) return "jitterscope " + command.name + " COMMAND [FLAGS]";
+  std::string line = "jitterscope " + above + command.name + " [FLAGS]";
   for (const OptionDescription& option : command.options) {
     if (option.is_argument) line += " " + argument_text(option);
   }
@@ -64,15 +65,20 @@ ReferenceTable option_table(const CommandDescription& command) {
   return table;
 }
 
-Blocks command_blocks(const CommandDescription& command, int level) {
+// `above`: "history " of history's own commands.
+Blocks command_blocks(const CommandDescription& command, int level, const std::string& above = {}) {
   const Footer footer = read_footer(command.footer);
-  Blocks blocks = {Heading{level, command.name}, CodeBlock{{usage_line(command)}, true},
-                   Paragraph{sentence(command.description)}, option_table(command)};
+  Blocks blocks = {Heading{level, above + command.name}, CodeBlock{{usage_line(command, above)}, true},
+                   Paragraph{sentence(command.description)}};
+  if (command.commands.empty()) blocks.emplace_back(option_table(command));
   if (!footer.examples.empty()) {
     blocks.emplace_back(Paragraph{"Examples:"});
     blocks.emplace_back(CodeBlock{footer.examples});
   }
   for (const std::string& paragraph : footer.paragraphs) blocks.emplace_back(Paragraph{paragraph});
+  for (const CommandDescription& below : command.commands) {
+    append(blocks, command_blocks(below, level + 1, command.name + " "));
+  }
   return blocks;
 }
 

@@ -8,8 +8,18 @@ namespace {
 
 using statistics::EffectVerdict;
 
-GateCase case_of(const Comparison& comparison) {
-  return {.name = to_string(comparison.second.subject),
+// As it was typed where there is but one.
+std::string name_of(const Comparison& comparison, const ComparisonRecord& record) {
+  if (!comparison.layers.empty()) return comparison.layers.front();
+  const std::string own = to_string(comparison.second.subject);
+  const bool is_only = std::ranges::all_of(record.comparisons, [&](const Comparison& each) {
+    return to_string(each.second.subject) == own;
+  });
+  return is_only && !record.title.empty() ? record.title : own;
+}
+
+GateCase case_of(const Comparison& comparison, const ComparisonRecord& record) {
+  return {.name = name_of(comparison, record),
           .load = comparison.first.conditions.load,
           .cache = comparison.first.conditions.cache,
           .baseline = comparison.first.time,
@@ -44,7 +54,7 @@ std::vector<GateCase> gate_cases(const ComparisonRecord& record) {
   for (const TotalComparison& total : record.totals) cases.push_back(case_of(total, record.title));
   for (const Comparison& comparison : record.comparisons) {
     // Of a network the total decides; but what has no time now is missing from it.
-    if (record.totals.empty() || !comparison.failure.empty()) cases.push_back(case_of(comparison));
+    if (record.totals.empty() || !comparison.failure.empty()) cases.push_back(case_of(comparison, record));
   }
   return cases;
 }

@@ -156,7 +156,14 @@ void History::check_can_add(const std::string& name) const {
 HistoryEntry History::add(const std::string& name, const RunRecord& record) const {
   check_can_add(name);
   const std::string text = write_record(record);
-  const std::string id = moment_of(record) + "-" + fingerprint(text);
+  const std::string moment = moment_of(record), mark = "-" + fingerprint(text);
+  std::vector<HistoryEntry> before = read(name);
+  std::erase_if(before, [&](const HistoryEntry& each) { return !each.id.starts_with(moment); });
+  const auto same = std::ranges::find_if(
+      before, [&](const HistoryEntry& each) { return each.id.ends_with(mark); });
+  if (same != before.end()) return *same;
+  // Of one second the later is the newer: "Z.1-" comes behind "Z-".
+  const std::string id = (before.empty() ? moment : fmt::format("{}.{}", moment, before.size())) + mark;
   HistoryEntry entry{name, id, folder_ / name / (id + std::string(kEnding))};
   OutputFile(entry.file.string()).commit(text);
   return entry;

@@ -78,8 +78,20 @@ std::string headline(const ComparisonRecord& record, const std::vector<GateCase>
   return {};
 }
 
-std::string facts(const ComparisonRecord& record, bool names_conditions) {
+bool share_conditions(const std::vector<GateCase>& cases) {
+  return std::ranges::all_of(
+      cases, [&](const GateCase& each) { return conditions_of(each) == conditions_of(cases.front()); });
+}
+
+bool share_name(const std::vector<GateCase>& cases) {
+  return std::ranges::all_of(cases, [&](const GateCase& each) { return each.name == cases.front().name; });
+}
+
+// What all times have in common.
+std::string facts(const ComparisonRecord& record, const std::vector<GateCase>& cases) {
   std::vector<std::string> parts;
+  if (!cases.empty() && share_name(cases)) parts.push_back(one_line(cases.front().name));
+  if (!cases.empty() && share_conditions(cases)) parts.push_back(conditions_of(cases.front()));
   if (record.baseline) {
     parts.push_back(fmt::format("against {} of {}", one_line(record.baseline->record),
                                 one_line(record.baseline->time)));
@@ -89,22 +101,11 @@ std::string facts(const ComparisonRecord& record, bool names_conditions) {
                                 record.processes_asked == 1 ? "process" : "processes"));
   }
   parts.push_back("margin " + percent_text(record.margin));
-  if (names_conditions && !record.comparisons.empty()) {
-    const Conditions& conditions = record.comparisons.front().first.conditions;
-    parts.push_back(fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load)));
-  }
   if (!record.device.name.empty()) parts.push_back(one_line(record.device.name));
   if (!record.environment.tool_version.empty()) {
     parts.push_back("jitterscope " + record.environment.tool_version);
   }
-  std::string text = joined(parts);
-  if (!text.empty() && text.front() == 'a') text.front() = 'A';
-  return text + ".";
-}
-
-bool share_conditions(const std::vector<GateCase>& cases) {
-  return std::ranges::all_of(
-      cases, [&](const GateCase& each) { return conditions_of(each) == conditions_of(cases.front()); });
+  return joined(parts) + ".";
 }
 
 std::string cases_table(const ComparisonRecord& record, const std::vector<GateCase>& cases,
@@ -124,7 +125,9 @@ std::string cases_table(const ComparisonRecord& record, const std::vector<GateCa
     verdicts.cells.emplace_back(to_string(each.verdict));
   }
   if (names.cells.empty()) return {};
-  std::vector<TableColumn> columns = {names};
+  std::vector<TableColumn> columns;
+  const bool is_row_named = !share_name(cases) || share_conditions(cases);
+  if (is_row_named) columns.push_back(names);
   if (!share_conditions(cases)) columns.push_back(conditions);
   columns.insert(columns.end(), {before, now, changes});
   const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
@@ -172,10 +175,9 @@ std::string outcome_text(const GateOutcome& outcome, std::size_t width) {
                    width);
   }
   const std::vector<GateCase> cases = gate_cases(record);
-  const bool names_conditions = !cases.empty() && share_conditions(cases);
   std::vector<std::string> sections = {
       circumstances(record, width) + wrapped(headline(record, cases), width) +
-          wrapped(facts(record, names_conditions), width),
+          wrapped(facts(record, cases), width),
       cases_table(record, cases, width), remarks(record, cases, width), notes(record, width)};
   std::erase(sections, std::string());
   return joined(sections, "\n");

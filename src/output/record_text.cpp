@@ -6,6 +6,7 @@
 #include "output/doctor_table.hpp"
 #include "output/engines_table.hpp"
 #include "output/explanation_table.hpp"
+#include "output/gate_text.hpp"
 #include "output/methods_table.hpp"
 #include "output/pytorch_table.hpp"
 #include "output/run_sections.hpp"
@@ -22,6 +23,10 @@ struct RecordPrinter {
     return run_table(record, page_of(shown, is_model(record)));
   }
   std::string operator()(const ComparisonRecord& record) const {
+    if (record.baseline) {
+      const GateOutcome outcome{record, {}};
+      return gate_text({&outcome, 1}, shown.width);
+    }
     return comparison_table(record, page_of(shown, has_several_items(record)));
   }
   std::string operator()(const MethodsRecord& record) const { return methods_table(record, shown.width); }

@@ -92,10 +92,13 @@ class SeriesBuilder {
     }
   }
 
-  std::vector<HistorySeries> slowest() && {
-    const auto time_of = [](const HistorySeries& series) { return series.points.back().time.median; };
-    std::ranges::stable_sort(series_, std::greater(), time_of);
-    series_.resize(std::min(series_.size(), kMostPlots));
+  // In their order, or the slowest of very many.
+  std::vector<HistorySeries> series() && {
+    if (series_.size() > kMostPlots) {
+      const auto time_of = [](const HistorySeries& series) { return series.points.back().time.median; };
+      std::ranges::stable_sort(series_, std::greater(), time_of);
+      series_.resize(kMostPlots);
+    }
     return std::move(series_);
   }
 
@@ -201,7 +204,7 @@ std::vector<Plot> history_plots(const std::string& name, std::span<const DatedRe
     before = &dated.record;
   }
   std::vector<Plot> plots;
-  for (const HistorySeries& series : std::move(builder).slowest()) plots.push_back(plot_of(name, series, margin));
+  for (const HistorySeries& series : std::move(builder).series()) plots.push_back(plot_of(name, series, margin));
   return plots;
 }
 

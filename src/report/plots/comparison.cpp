@@ -23,7 +23,11 @@ struct EffectRow {
 
 std::string compared_name(const ComparisonRecord& record, const Comparison& comparison) {
   const bool one_alternative = record.alternatives.size() <= 2;
-  std::string name = comparison.layers.empty() ? "" : comparison.layers.front();
+  const std::string subject = to_string(comparison.second.subject);
+  const bool several_subjects = std::ranges::any_of(record.comparisons, [&](const Comparison& each) {
+    return each.alternative == comparison.alternative && to_string(each.second.subject) != subject;
+  });
+  std::string name = !comparison.layers.empty() ? comparison.layers.front() : several_subjects ? subject : "";
   if (name.empty() || !one_alternative) {
     name += (name.empty() ? "" : ": ") + record.alternatives[comparison.alternative];
   }
