@@ -126,7 +126,7 @@ std::string cases_table(const ComparisonRecord& record, const std::vector<GateCa
   }
   if (names.cells.empty()) return {};
   std::vector<TableColumn> columns;
-  const bool is_row_named = !share_name(cases) || share_conditions(cases);
+  const bool is_row_named = !share_name(cases) || (cases.size() > 1 && share_conditions(cases));
   if (is_row_named) columns.push_back(names);
   if (!share_conditions(cases)) columns.push_back(conditions);
   columns.insert(columns.end(), {before, now, changes});

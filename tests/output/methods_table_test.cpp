@@ -21,7 +21,7 @@ MethodReading reading(const char* id, const char* name, CacheState cache, double
           "", sentence};
 }
 
-MethodsRecord sample() {
+MethodsRecord sample_methods() {
   MethodsRecord record;
   record.device.id = "cuda:0";
   record.device.name = "NVIDIA H200";
@@ -59,7 +59,7 @@ int validate_methods(const std::string& text) {
 
 // clang-format off
 TEST(MethodsTable, RowsAndSentences) {
-  EXPECT_EQ(methods_table(sample(), 120), R"(**matmul:m=512,n=512,k=512,dtype=bf16** by every method on NVIDIA H200 (cuda:0), cublaslt, clock 1716 MHz.
+  EXPECT_EQ(methods_table(sample_methods(), 120), R"(**matmul:m=512,n=512,k=512,dtype=bf16** by every method on NVIDIA H200 (cuda:0), cublaslt, clock 1716 MHz.
 Conditions: 3 repetitions, methods in random order, a random idle of 20–80 ms before each; n = 20 launches; data normal;
 caches warm but where a row says otherwise.
 Constants: events 2.91 ± 0.05 µs, slope 100 ± 20 ns (against CUPTI). One launch costs the host 3.10 µs.
@@ -82,7 +82,7 @@ time: median over the repetitions; spread: largest less smallest, over the media
 // clang-format on
 
 TEST(MethodsTable, AFailureAndAnInterruptionAreSaid) {
-  MethodsRecord record = sample();
+  MethodsRecord record = sample_methods();
   record.comparison.readings[0].absent = "the launch failed";
   record.comparison.interrupted = true;
   EXPECT_THAT(methods_table(record, 120),
@@ -91,14 +91,14 @@ TEST(MethodsTable, AFailureAndAnInterruptionAreSaid) {
 }
 
 TEST(MethodsTable, OneRepetitionHasNoSpread) {
-  MethodsRecord record = sample();
+  MethodsRecord record = sample_methods();
   for (MethodReading& reading : record.comparison.readings)
     reading.times.resize(std::min<std::size_t>(1, reading.times.size()));
   EXPECT_THAT(methods_table(record, 120), HasSubstr("reference |      – |"));
 }
 
 TEST(MethodsJson, IsValidAndHoldsTheTimes) {
-  const std::string text = write_record(sample());
+  const std::string text = write_record(sample_methods());
   EXPECT_EQ(validate_methods(text), 0);
   const Json document = Json::parse(text);
   const Json& wall = document.at("methods").at(0);
@@ -110,10 +110,10 @@ TEST(MethodsJson, IsValidAndHoldsTheTimes) {
 }
 
 TEST(MethodsJson, TheSchemaRefusesWhatIsWrong) {
-  Json document = Json::parse(write_record(sample()));
+  Json document = Json::parse(write_record(sample_methods()));
   document["methods"][0].erase("sentence");
   EXPECT_EQ(validate_methods(json_text(document)), 1);
-  document = Json::parse(write_record(sample()));
+  document = Json::parse(write_record(sample_methods()));
   document["methods"][3]["id"] = "stopwatch";
   EXPECT_EQ(validate_methods(json_text(document)), 1);
 }

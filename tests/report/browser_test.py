@@ -105,6 +105,23 @@ class Reports(unittest.TestCase):
                 self.assertLess(file.stat().st_size, 4_000_000)
                 page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
+    def test_a_gate_and_its_history(self):
+        """Five records, the last two by a GPU of another clock; then the gate that compares with the newest."""
+        at = ["--history", str(self.folder / "history")]
+        slow = self.folder / "slow.toml"
+        slow.write_text('base = "h200"\n[governor]\nmaximum_clock_mhz = 1755\n')
+        for seed, device in enumerate(["virtual:h200"] * 3 + [f"virtual:{slow}"] * 2, start=1):
+            tool(["run", "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16", "--device", device, "--load", "burst", "--cache",
+                  "warm", "--seed", str(seed), "--save", "main", *at])
+        gate, history = self.folder / "gate.html", self.folder / "history.html"
+        tool(["history", "plot", "main", "-o", str(history), *at])
+        tool(["gate", "main", "--device", "virtual:h200", "--html", str(gate), *at])
+        for name, file in {"gate": gate, "history": history}.items():
+            page = self.open(file, viewport={"width": 960, "height": 900})
+            self.check_marks(page)
+            self.assertGreater(page.locator(".plot svg.marks").count(), 0)
+            page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
     def test_dark_and_small_screens(self):
         file = self.folder / "dark.html"
         tool([*PAGES["two"].split(), "--html", str(file)])

@@ -76,6 +76,30 @@ TEST(EffectOverProcesses, IntervalsHoldTheEffect) {
   }
 }
 
+TEST(EffectBetweenGroups, IsWelchs) {
+  // Means 2 and 4, variances 1 and 4 of three each: error √(5/3), freedom 25/9 / (1/18 + 16/18) = 2.94
+  const auto effect = effect_between_groups(std::vector{1.0, 2.0, 3.0}, std::vector{2.0, 4.0, 6.0});
+  ASSERT_TRUE(effect);
+  EXPECT_DOUBLE_EQ(effect->value, 2.0);
+  EXPECT_NEAR(effect->interval.high - 2.0, 3.22 * std::sqrt(5.0 / 3.0), 0.03);
+  EXPECT_EQ(effect->processes, 3);
+  EXPECT_FALSE(effect_between_groups(std::vector{1.0}, std::vector{2.0, 4.0}));
+}
+
+TEST(EffectBetweenGroups, IntervalsHoldTheEffect) {
+  constexpr int kTrials = 4000;
+  Random random(11);
+  int held = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> first, second;
+    for (int i = 0; i < 8; ++i) first.push_back(0.01 * random.normal());
+    for (int i = 0; i < 5; ++i) second.push_back(0.5 + 0.03 * random.normal());
+    const Interval interval = effect_between_groups(first, second)->interval;
+    held += interval.low <= 0.5 && 0.5 <= interval.high ? 1 : 0;
+  }
+  EXPECT_THAT(static_cast<double>(held) / kTrials, DoubleNear(0.95, 0.015));
+}
+
 Effect effect_of(double value, double half) {
   Effect effect;
   effect.value = value;

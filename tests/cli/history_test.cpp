@@ -1,0 +1,81 @@
+// `run --save`, and `history`.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "cli/command.hpp"
+
+namespace jitterscope {
+namespace {
+
+using test::Outcome;
+using test::run_tool;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class Histories : public test::WithFolder {
+ protected:
+  Outcome saved(const std::string& name, const std::string& more = "") const {
+    return run_tool("run spin:ns=10000 --save " + name + at() + test::kQuick + " --processes 2 " + more);
+  }
+  std::string at() const { return " --history '" + path("h") + "'"; }
+  Outcome history(const std::string& arguments) const { return run_tool("history " + arguments + at()); }
+};
+
+TEST_F(Histories, AreListedShownAndRemoved) {
+  const Outcome first = saved("main");
+  EXPECT_EQ(first.exit_code, 0) << first.errors;
+  EXPECT_THAT(first.errors, HasSubstr("saved as main/20"));
+  EXPECT_EQ(saved("main", "--seed 2").exit_code, 0);
+  EXPECT_EQ(saved("branch").exit_code, 0);
+  EXPECT_THAT(history("list").output, AllOf(HasSubstr("| branch |       1 |"), HasSubstr("| main   |       2 |")));
+  EXPECT_THAT(history("list main").output, AllOf(HasSubstr("| spin:ns=10000 |"), HasSubstr("10.")));
+  EXPECT_THAT(history("show main").output, HasSubstr("**spin:ns=10000**"));
+  EXPECT_EQ(history("rm main").exit_code, 2);
+  EXPECT_THAT(history("rm main").errors, HasSubstr("main has 2 records"));
+  EXPECT_EQ(history("rm main --all branch --all").exit_code, 0);
+  EXPECT_THAT(history("list").output, HasSubstr("No record is in"));
+}
+
+TEST_F(Histories, AreNotMadeBeforeTheyCanBe) {
+  EXPECT_EQ(saved("a/b").exit_code, 2);
+  EXPECT_THAT(saved("a/b").errors, HasSubstr("as 'a-b'"));
+  std::ofstream(path("h")) << "a file";
+  const Outcome blocked = saved("main");
+  EXPECT_EQ(blocked.exit_code, 2);
+  EXPECT_EQ(blocked.output, "");
+  EXPECT_THAT(blocked.errors, HasSubstr("name another folder by --history"));
+  EXPECT_EQ(run_tool("run spin:ns=10000 --save x --continue y" + test::kQuick).exit_code, 2);
+}
+
+TEST_F(Histories, EightProcessesMakeABaseline) {
+  const Outcome outcome = run_tool("run spin:ns=10000 --save main" + at() + test::kQuick);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("8 processes"));
+}
+
+TEST_F(Histories, ADamagedRecordIsListedAndLeftOut) {
+  saved("main");
+  std::ofstream(path("h/main/20990101T000000Z-00000000.json")) << "{\"format\"";
+  EXPECT_THAT(history("list main").output, HasSubstr("cannot be read"));
+  EXPECT_THAT(history("show main").errors, HasSubstr("history rm main/20990101T000000Z-00000000"));
+  const Outcome plotted = history("plot main -o '" + path("p.html") + "'");
+  EXPECT_EQ(plotted.exit_code, 0) << plotted.errors;
+  EXPECT_THAT(plotted.errors, HasSubstr("left out: "));
+}
+
+TEST_F(Histories, ArePlotted) {
+  saved("main");
+  saved("main", "--seed 2");
+  const Outcome page = history("plot main -o -");
+  if (page.exit_code == 3) GTEST_SKIP() << page.errors;
+  EXPECT_EQ(page.exit_code, 0) << page.errors;
+  EXPECT_THAT(page.output, AllOf(HasSubstr("jitterscope history of main"), HasSubstr("\"history-1\"")));
+  EXPECT_EQ(history("plot main").exit_code, 2);
+  EXPECT_THAT(history("plot").errors, HasSubstr("an example is jitterscope history plot main -o main.html"));
+  EXPECT_THAT(history("").errors, HasSubstr("list, show, plot, rm"));
+}
+
+}  // namespace
+}  // namespace jitterscope
