@@ -115,6 +115,7 @@ class GateCommand {
       record.device = now.device;
       record.interrupted = now.interrupted;
       if (!now.entries.empty()) compare_records(baseline.record, now, record);
+      judge_as_gate(record);
       save(baseline, now, gate_verdict(record));
     } catch (const FailedError& error) {
       outcome.failure = error.what();

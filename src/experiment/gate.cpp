@@ -8,6 +8,26 @@ namespace {
 
 using statistics::EffectVerdict;
 
+double log_distance(double ratio) { return std::abs(std::log(ratio)); }
+
+// As many processes on each side as would bring the interval within the margin, which narrows as their root.
+std::optional<std::int64_t> processes_for(const RatioEstimate& time, std::int64_t processes, double limit) {
+  constexpr double kMost = 1000;
+  const double half = std::log(time.high / time.low) / 2.0, room = limit - log_distance(time.ratio);
+  const double needed = std::ceil(static_cast<double>(processes) * (half / room) * (half / room));
+  return needed <= kMost ? std::optional(static_cast<std::int64_t>(needed)) : std::nullopt;
+}
+
+template <class Compared>
+void judge_within(Compared& compared, double margin) {
+  const bool is_shown =
+      compared.verdict == EffectVerdict::slower || compared.verdict == EffectVerdict::faster;
+  const double limit = std::log1p(margin);
+  if (!is_shown || !(log_distance(compared.time.ratio) < limit)) return;
+  compared.verdict = EffectVerdict::undecided;
+  compared.processes_to_decide = processes_for(compared.time, compared.processes, limit);
+}
+
 // As it was typed where there is but one.
 std::string name_of(const Comparison& comparison, const ComparisonRecord& record) {
   if (!comparison.layers.empty()) return comparison.layers.front();
@@ -48,6 +68,13 @@ GateCase case_of(const TotalComparison& total, const std::string& title) {
 }
 
 }  // namespace
+
+void judge_as_gate(ComparisonRecord& record) {
+  for (Comparison& comparison : record.comparisons) {
+    if (comparison.failure.empty()) judge_within(comparison, record.margin);
+  }
+  for (TotalComparison& total : record.totals) judge_within(total, record.margin);
+}
 
 std::vector<GateCase> gate_cases(const ComparisonRecord& record) {
   std::vector<GateCase> cases;

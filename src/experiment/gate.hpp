@@ -9,6 +9,10 @@
 
 namespace jitterscope {
 
+/// Of a comparison's verdicts: what a gate lets pass is no slowdown. Where a change is shown, but the change
+/// itself lies within the margin, that becomes undecided.
+void judge_as_gate(ComparisonRecord& record);
+
 /// Of a network all layers together in one state, else one operation in one state.
 struct GateCase {
   std::string name;  ///< the operation, or what the network is called

@@ -108,6 +108,9 @@ std::string facts(const ComparisonRecord& record, const std::vector<GateCase>& c
   return joined(parts) + ".";
 }
 
+// Of two processes with unlike clocks the interval of the cycles says nothing.
+bool is_known(const std::optional<RatioEstimate>& cycles) { return cycles && cycles->high < 2.0 * cycles->low; }
+
 std::string cases_table(const ComparisonRecord& record, const std::vector<GateCase>& cases,
                         std::size_t width) {
   TableColumn names{"operation", Align::left, {}}, conditions{"conditions", Align::left, {}},
@@ -121,7 +124,7 @@ std::string cases_table(const ComparisonRecord& record, const std::vector<GateCa
     before.cells.push_back(time_text(each.baseline.median, each.baseline.precision()));
     now.cells.push_back(time_text(each.now.median, each.now.precision()));
     changes.cells.push_back(change_of(each.time));
-    cycles.cells.push_back(each.cycles ? change_of(*each.cycles) : std::string(kAbsent));
+    cycles.cells.push_back(is_known(each.cycles) ? change_of(*each.cycles) : std::string(kAbsent));
     verdicts.cells.emplace_back(to_string(each.verdict));
   }
   if (names.cells.empty()) return {};
@@ -130,8 +133,8 @@ std::string cases_table(const ComparisonRecord& record, const std::vector<GateCa
   if (is_row_named) columns.push_back(names);
   if (!share_conditions(cases)) columns.push_back(conditions);
   columns.insert(columns.end(), {before, now, changes});
-  const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
-  if (std::ranges::any_of(cycles.cells, is_known)) columns.push_back(cycles);
+  const auto is_there = [](const std::string& cell) { return cell != kAbsent; };
+  if (std::ranges::any_of(cycles.cells, is_there)) columns.push_back(cycles);
   columns.push_back(verdicts);
   return fitted_table(std::move(columns), width);
 }

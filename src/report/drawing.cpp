@@ -70,6 +70,7 @@ constexpr const char* kSchema = "https://vega.github.io/schema/vega-lite/v5.json
 Json frame() {
   return Json{{"$schema", kSchema}, {"background", nullptr}, {"config", parsed(R"({
     "view": {"stroke": null},
+    "axisX": {"labelFlush": false},
     "axis": {"gridOpacity": 0.35, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "orient": "top", "labelLimit": 400},
     "title": {"anchor": "start", "fontSize": 13, "subtitleFontSize": 12}

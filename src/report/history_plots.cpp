@@ -49,6 +49,7 @@ ComparisonRecord compared(const RunRecord& first, const RunRecord& second, doubl
   record.title = second.title;
   record.alternatives = {"before", "now"};
   compare_records(first, second, record);
+  judge_as_gate(record);
   return record;
 }
 
@@ -152,7 +153,9 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
     verdicts.cells.push_back(verdict);
     others.cells.push_back(point.circumstances);
   }
-  const Json x = category("record", "", parsed(R"({"title": null, "sort": null, "axis": {"labelAngle": -40}})"));
+  Json in_order = Json::array();
+  for (const Json& row : rows) in_order.push_back(row["record"]);
+  const Json x = category("record", "", Json{{"title", nullptr}, {"sort", in_order}, {"axis", {{"labelAngle", -40}}}});
   const Json y = quantity("time", unit.axis("time of one launch"), not_from_zero());
   const Json low_end = quantity("low", unit.axis("time of one launch"), not_from_zero());
   const Json color = category("verdict", "",

@@ -57,6 +57,18 @@ TEST(Gate, VerdictsFollowTheRatio) {
   EXPECT_EQ(verdict_of(0.95), GateVerdict::faster);
 }
 
+TEST(Gate, WhatItLetsPassIsNoSlowdown) {
+  ComparisonRecord record = gated(record_of_processes({20.0}, 1), record_of_processes({20.3}, 101), 0.016);
+  ASSERT_EQ(record.comparisons[0].verdict, EffectVerdict::slower) << "of compare: an interval above zero";
+  judge_as_gate(record);
+  EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::undecided);
+  ASSERT_TRUE(record.comparisons[0].processes_to_decide);
+  EXPECT_GT(*record.comparisons[0].processes_to_decide, 8);
+  ComparisonRecord beyond = gated(record_of_processes({20.0}, 1), record_of_processes({21.0}, 101));
+  judge_as_gate(beyond);
+  EXPECT_EQ(beyond.comparisons[0].verdict, EffectVerdict::slower);
+}
+
 // What a gate is for: it does not cry without a cause.
 TEST(Gate, SeldomCriesWithoutACause) {
   constexpr std::uint64_t kGates = 300;
