@@ -126,8 +126,8 @@ class GateCommand {
   void save(const Baseline& baseline, const RunRecord& now, GateVerdict verdict) const {
     if (!flags_.save) return;
     const std::string& name = baseline.entry.name;
-    const bool is_baseline = verdict == GateVerdict::same || verdict == GateVerdict::faster ||
-                             verdict == GateVerdict::undecided;
+    const bool is_baseline =
+        verdict == GateVerdict::same || verdict == GateVerdict::faster || verdict == GateVerdict::undecided;
     if (is_baseline) {
       fmt::print(stderr, "jitterscope: saved as {}\n", history_.add(name, now).text());
     } else {
@@ -160,18 +160,22 @@ class GateCommand {
 void add_gate_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<GateFlags>();
   CLI::App* command = app.add_subcommand(
-      "gate", "measure again what was saved, and fail where it has become slower: for continuous integration");
-  command->add_option("names", flags->names,
-                      "baselines that `run --save NAME` made: NAME is its newest record, NAME/ID that one (default: "
-                      "all of the history)");
+      "gate",
+      "measure again what was saved, and fail where it has become slower: for continuous integration");
+  command->add_option(
+      "names", flags->names,
+      "baselines that `run --save NAME` made: NAME is its newest record, NAME/ID that one (default: "
+      "all of the history)");
   command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
   command
-      ->add_option("--processes", flags->conditions.processes, "fresh processes to measure in; the unit of each interval")
+      ->add_option("--processes", flags->conditions.processes,
+                   "fresh processes to measure in; the unit of each interval")
       ->capture_default_str();
   command->add_flag("--strict", flags->strict, "exit code 1 where something is undecided, too");
   command->add_flag("--save", flags->save,
                     "keep what was measured as the newest of its NAME, unless it is slower or failed");
-  command->add_option("--device", flags->conditions.device, "cpu, cuda:0, virtual:h200… (default: the baseline's)");
+  command->add_option("--device", flags->conditions.device,
+                      "cpu, cuda:0, virtual:h200… (default: the baseline's)");
   command->add_option("--seed", flags->conditions.seed,
                       "of the random idles and orders, and of a simulated device (default: another than the "
                       "baseline's)");

@@ -36,7 +36,8 @@ void GateFileFlags::add_to(CLI::App& command) {
 
 GateFiles::GateFiles(const GateFileFlags& flags, std::size_t baselines) : report_(flags.report) {
   if (!flags.json.empty() && baselines > 1) {
-    throw UsageError(fmt::format("--json holds one comparison, and there are {} baselines: name one", baselines));
+    throw UsageError(
+        fmt::format("--json holds one comparison, and there are {} baselines: name one", baselines));
   }
   const std::vector<std::string> all = {flags.json, flags.junit, flags.markdown};
   const auto on_standard_output = std::ranges::count_if(all, is_stdout);
@@ -52,9 +53,10 @@ GateFiles::GateFiles(const GateFileFlags& flags, std::size_t baselines) : report
   summary_ = summary;
   summary_descriptor_ = ::open(summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (summary_descriptor_ < 0) {
-    throw UsageError(fmt::format("cannot write '{}', which $GITHUB_STEP_SUMMARY names: {}; unset it, or name a "
-                                 "file that can be written",
-                                 summary_, std::strerror(errno)));
+    throw UsageError(
+        fmt::format("cannot write '{}', which $GITHUB_STEP_SUMMARY names: {}; unset it, or name a "
+                    "file that can be written",
+                    summary_, std::strerror(errno)));
   }
 }
 

@@ -21,8 +21,8 @@ struct GateFileFlags {
 
 class GateFiles {
  public:
-  /// Before anything is measured: throws UsageError where one cannot be written. Where $GITHUB_STEP_SUMMARY is
-  /// set, the page of the pull request goes there as well.
+  /// Before anything is measured: throws UsageError where one cannot be written. Where $GITHUB_STEP_SUMMARY
+  /// is set, the page of the pull request goes there as well.
   GateFiles(const GateFileFlags& flags, std::size_t baselines);
   ~GateFiles();
   GateFiles(const GateFiles&) = delete;

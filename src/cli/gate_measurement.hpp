@@ -17,7 +17,8 @@ struct GateConditions {
   std::optional<std::uint64_t> seed = {};  ///< nothing: another than the baseline's
 };
 
-/// Throws UsageError where the record does not say what it was asked for, or was asked for what no gate measures.
+/// Throws UsageError where the record does not say what it was asked for, or was asked for what no gate
+/// measures.
 void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages);
 
 /// The same subjects under the same conditions, in fresh processes. Throws as `run` does; a record without

@@ -122,7 +122,8 @@ void plot(const HistoryCommandFlags& flags) {
   section.heading = "jitterscope history of " + flags.name;
   section.plots = history_plots(flags.name, records, margin);
   const Plot& main = main_plot(section.plots);
-  section.where = fmt::format("{}, {}", counted(std::ssize(records), "record"), records.back().record.device.name);
+  section.where =
+      fmt::format("{}, {}", counted(std::ssize(records), "record"), records.back().record.device.name);
   section.text = "The newest:\n\n" + record_text(records.back().record, {});
   if (!flags.plot.empty()) {
     const std::string picture = draw_picture(main, picture_format(flags.plot), interpreter());
@@ -172,7 +173,8 @@ void add_history_command(CLI::App& app) {
   CLI::App* shown = add("show", "print a record as `run` did", "show main", show);
   shown->add_option("name", flags->name, "NAME for its newest record, or NAME/ID")->required();
   flags->page.add_to(*shown);
-  CLI::App* plotted = add("plot", "draw how the times of a name went, with changes marked", "plot main -o main.html", plot);
+  CLI::App* plotted =
+      add("plot", "draw how the times of a name went, with changes marked", "plot main -o main.html", plot);
   plotted->add_option("name", flags->name, "whose records")->required();
   plotted->add_option("-o,--output", flags->output,
                       "write a page to PATH or - (stdout): one file, to be opened without a network");

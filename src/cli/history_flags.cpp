@@ -24,9 +24,10 @@ std::string problem_of(const RunRecord& record, ExitCode exit_code) {
 
 void HistoryFlags::add_to(CLI::App& command) {
   command
-      .add_option("--history", folder,
-                  "folder of the records (default: the nearest .jitterscope/ from here upwards, else a new one "
-                  "here)")
+      .add_option(
+          "--history", folder,
+          "folder of the records (default: the nearest .jitterscope/ from here upwards, else a new one "
+          "here)")
       ->type_name("DIR");
 }
 

@@ -26,8 +26,8 @@ class RecordToSave {
   /// Before anything is measured. Throws UsageError where it cannot be saved.
   RecordToSave(std::string name, const HistoryFlags& flags);
 
-  /// Says on stderr where it went, or why it is no baseline: it was interrupted, a result is wrong, nothing has
-  /// a time.
+  /// Says on stderr where it went, or why it is no baseline: it was interrupted, a result is wrong, nothing
+  /// has a time.
   void save(const RunRecord& record, ExitCode exit_code) const;
 
  private:

@@ -43,12 +43,14 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
                           RunRecord& record) {
   ProgressLine line(stderr, host_time_now);
   const auto count = static_cast<std::size_t>(processes);
-  ProcessRecords found = run_in_fresh_processes(
-      record.device.id, plan,
-      {.executable = invocation.executable,
-       .count = processes,
-       .interrupted = is_interrupted,
-       .progress = [&](const std::string& stage, std::size_t process) { line.show(stage, {process, count}); }});
+  ProcessRecords found =
+      run_in_fresh_processes(record.device.id, plan,
+                             {.executable = invocation.executable,
+                              .count = processes,
+                              .interrupted = is_interrupted,
+                              .progress = [&](const std::string& stage, std::size_t process) {
+                                line.show(stage, {process, count});
+                              }});
   line.clear();
   const std::size_t done = found.records.size();
   if (done > 0) take(plan, std::move(found.records), record);

@@ -128,8 +128,8 @@ RunRecord python_record(const std::vector<std::string>& targets, const std::stri
   const std::size_t count = found.records.size();
   RunRecord record = combine_processes(std::move(found.records));
   record.environment = read_environment(invocation.command_line);
-  record.title = record.entries.size() == 1 ? to_string(record.entries.front().result.subject)
-                                            : joined(targets, " ");
+  record.title =
+      record.entries.size() == 1 ? to_string(record.entries.front().result.subject) : joined(targets, " ");
   if (!invocation.settings.empty()) record.notes.push_back(invocation.settings);
   note_processes(count, found.lost, record);
   record.interrupted = record.interrupted || found.interrupted;

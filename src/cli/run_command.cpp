@@ -261,9 +261,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
           "anew from block to block")
       ->check(CLI::Range(0, 1000));
   command
-      ->add_option("--processes", flags->processes,
-                   "measure in so many fresh processes; the unit of each interval is then the process (default: 1, "
-                   "with --save 8)")
+      ->add_option(
+          "--processes", flags->processes,
+          "measure in so many fresh processes; the unit of each interval is then the process (default: 1, "
+          "with --save 8)")
       ->check(CLI::Range(1, 1000));
   command
       ->add_option("--save", flags->save,

@@ -82,7 +82,7 @@ struct ComparisonRecord {
   DeviceDescription device;
   std::string title;
   std::optional<ComparedBaseline> baseline;  ///< of a gate
-  std::vector<std::string> alternatives;  ///< what each is called; the others are compared with the first
+  std::vector<std::string> alternatives;     ///< what each is called; the others are compared with the first
   double margin = 0.01;
   std::int64_t processes_asked = 0;  ///< 0 where records were compared
   std::vector<Comparison> comparisons;
@@ -106,9 +106,9 @@ void compare_processes(const ComparisonItems& items, std::span<const RunRecord> 
                        ComparisonRecord& record);
 
 /// Fills differences, comparisons and totals from two records that were measured apart: entry by entry, where
-/// the subject and the conditions are the same, or where each record has one entry. Where both were measured by
-/// several processes, these are the unit of the interval (Welch), in time and in cycles; else each record has
-/// its own. Throws UsageError where nothing can be compared, with what each record holds.
+/// the subject and the conditions are the same, or where each record has one entry. Where both were measured
+/// by several processes, these are the unit of the interval (Welch), in time and in cycles; else each record
+/// has its own. Throws UsageError where nothing can be compared, with what each record holds.
 void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record);
 
 /// In what the machines, their software and their limits differ.

@@ -32,9 +32,8 @@ void judge_within(Compared& compared, double margin) {
 std::string name_of(const Comparison& comparison, const ComparisonRecord& record) {
   if (!comparison.layers.empty()) return comparison.layers.front();
   const std::string own = to_string(comparison.second.subject);
-  const bool is_only = std::ranges::all_of(record.comparisons, [&](const Comparison& each) {
-    return to_string(each.second.subject) == own;
-  });
+  const bool is_only = std::ranges::all_of(
+      record.comparisons, [&](const Comparison& each) { return to_string(each.second.subject) == own; });
   return is_only && !record.title.empty() ? record.title : own;
 }
 

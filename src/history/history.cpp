@@ -117,9 +117,9 @@ std::vector<HistoryEntry> History::entries(const std::string& name) const {
   if (!entries.empty()) return entries;
   const std::vector<std::string> known = names();
   if (known.empty()) {
-    throw UsageError(
-        fmt::format("the history '{}' has no record, and so none of '{}'; `jitterscope run … --save {}` makes one",
-                    shown(folder_), name, name));
+    throw UsageError(fmt::format(
+        "the history '{}' has no record, and so none of '{}'; `jitterscope run … --save {}` makes one",
+        shown(folder_), name, name));
   }
   throw UsageError(
       fmt::format("the history '{}' has no '{}'{}", shown(folder_), name, suggestion(name, known)));
@@ -159,8 +159,8 @@ HistoryEntry History::add(const std::string& name, const RunRecord& record) cons
   const std::string moment = moment_of(record), mark = "-" + fingerprint(text);
   std::vector<HistoryEntry> before = read(name);
   std::erase_if(before, [&](const HistoryEntry& each) { return !each.id.starts_with(moment); });
-  const auto same = std::ranges::find_if(
-      before, [&](const HistoryEntry& each) { return each.id.ends_with(mark); });
+  const auto same =
+      std::ranges::find_if(before, [&](const HistoryEntry& each) { return each.id.ends_with(mark); });
   if (same != before.end()) return *same;
   // Of one second the later is the newer: "Z.1-" comes behind "Z-".
   const std::string id = (before.empty() ? moment : fmt::format("{}.{}", moment, before.size())) + mark;

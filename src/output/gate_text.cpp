@@ -53,11 +53,10 @@ std::string of_all(std::int64_t count, std::size_t all) {
 std::string headline(const ComparisonRecord& record, const std::vector<GateCase>& cases) {
   const std::string name = baseline_name(record);
   const auto with = [&](EffectVerdict verdict) {
-    return of_all(std::ranges::count_if(cases,
-                                        [&](const GateCase& each) {
-                                          return each.failure.empty() && each.verdict == verdict;
-                                        }),
-                  cases.size());
+    return of_all(
+        std::ranges::count_if(
+            cases, [&](const GateCase& each) { return each.failure.empty() && each.verdict == verdict; }),
+        cases.size());
   };
   const auto failed =
       std::ranges::count_if(cases, [](const GateCase& each) { return !each.failure.empty(); });
@@ -65,14 +64,13 @@ std::string headline(const ComparisonRecord& record, const std::vector<GateCase>
     case GateVerdict::same:
       return fmt::format("**As fast as {}**{} within ± {}.", name, with(EffectVerdict::same),
                          percent_text(record.margin));
-    case GateVerdict::faster:
-      return fmt::format("**Faster than {}**{}.", name, with(EffectVerdict::faster));
-    case GateVerdict::slower:
-      return fmt::format("**Slower than {}**{}.", name, with(EffectVerdict::slower));
+    case GateVerdict::faster: return fmt::format("**Faster than {}**{}.", name, with(EffectVerdict::faster));
+    case GateVerdict::slower: return fmt::format("**Slower than {}**{}.", name, with(EffectVerdict::slower));
     case GateVerdict::undecided:
       return fmt::format("**Undecided against {}**{}; no slowdown is shown.", name,
                          with(EffectVerdict::undecided));
-    case GateVerdict::failed: return fmt::format("**Failed**{}; no slowdown is shown.", of_all(failed, cases.size()));
+    case GateVerdict::failed:
+      return fmt::format("**Failed**{}; no slowdown is shown.", of_all(failed, cases.size()));
     case GateVerdict::interrupted: return "**Interrupted**; no slowdown is shown so far.";
   }
   return {};
@@ -93,12 +91,12 @@ std::string facts(const ComparisonRecord& record, const std::vector<GateCase>& c
   if (!cases.empty() && share_name(cases)) parts.push_back(one_line(cases.front().name));
   if (!cases.empty() && share_conditions(cases)) parts.push_back(conditions_of(cases.front()));
   if (record.baseline) {
-    parts.push_back(fmt::format("against {} of {}", one_line(record.baseline->record),
-                                one_line(record.baseline->time)));
+    parts.push_back(
+        fmt::format("against {} of {}", one_line(record.baseline->record), one_line(record.baseline->time)));
   }
   if (record.processes_asked > 0) {
-    parts.push_back(fmt::format("{} {}", record.processes_asked,
-                                record.processes_asked == 1 ? "process" : "processes"));
+    parts.push_back(
+        fmt::format("{} {}", record.processes_asked, record.processes_asked == 1 ? "process" : "processes"));
   }
   parts.push_back("margin " + percent_text(record.margin));
   if (!record.device.name.empty()) parts.push_back(one_line(record.device.name));
@@ -109,7 +107,9 @@ std::string facts(const ComparisonRecord& record, const std::vector<GateCase>& c
 }
 
 // Of two processes with unlike clocks the interval of the cycles says nothing.
-bool is_known(const std::optional<RatioEstimate>& cycles) { return cycles && cycles->high < 2.0 * cycles->low; }
+bool is_known(const std::optional<RatioEstimate>& cycles) {
+  return cycles && cycles->high < 2.0 * cycles->low;
+}
 
 std::string cases_table(const ComparisonRecord& record, const std::vector<GateCase>& cases,
                         std::size_t width) {
@@ -174,8 +174,8 @@ std::string notes(const ComparisonRecord& record, std::size_t width) {
 std::string outcome_text(const GateOutcome& outcome, std::size_t width) {
   const ComparisonRecord& record = outcome.record;
   if (!outcome.failure.empty()) {
-    return wrapped(fmt::format("**Failed against {}**: {}.", baseline_name(record), one_line(outcome.failure)),
-                   width);
+    return wrapped(
+        fmt::format("**Failed against {}**: {}.", baseline_name(record), one_line(outcome.failure)), width);
   }
   const std::vector<GateCase> cases = gate_cases(record);
   std::vector<std::string> sections = {

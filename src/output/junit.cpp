@@ -46,7 +46,8 @@ struct Suite {
   std::string tests;
 };
 
-std::string test(const std::string& suite, const std::string& name, double seconds, const std::string& inner) {
+std::string test(const std::string& suite, const std::string& name, double seconds,
+                 const std::string& inner) {
   const std::string head = fmt::format(R"(    <testcase classname="{}" name="{}" time="{:.9f}")",
                                        escaped_xml(suite), escaped_xml(name), seconds);
   return inner.empty() ? head + "/>\n" : fmt::format("{}>\n      {}\n    </testcase>\n", head, inner);

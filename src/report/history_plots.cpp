@@ -130,8 +130,9 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
   const TimeUnit unit = unit_for(largest);
   Json rows = Json::array(), changes = Json::array();
   TableColumn records = text_column("record"), times = number_column("time, " + unit.name),
-              low = number_column("from"), high = number_column("to"), against = text_column("against the one before"),
-              verdicts = text_column("verdict"), others = text_column("what else changed");
+              low = number_column("from"), high = number_column("to"),
+              against = text_column("against the one before"), verdicts = text_column("verdict"),
+              others = text_column("what else changed");
   for (const HistoryPoint& point : series.points) {
     const std::string verdict = point.change ? std::string(to_string(point.change->verdict)) : "first";
     const std::string change = point.change ? change_words(*point.change, margin) : "";
@@ -155,7 +156,8 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
   }
   Json in_order = Json::array();
   for (const Json& row : rows) in_order.push_back(row["record"]);
-  const Json x = category("record", "", Json{{"title", nullptr}, {"sort", in_order}, {"axis", {{"labelAngle", -40}}}});
+  const Json x =
+      category("record", "", Json{{"title", nullptr}, {"sort", in_order}, {"axis", {{"labelAngle", -40}}}});
   const Json y = quantity("time", unit.axis("time of one launch"), not_from_zero());
   const Json low_end = quantity("low", unit.axis("time of one launch"), not_from_zero());
   const Json color = category("verdict", "",
@@ -184,22 +186,25 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
   Json marks{{"name", "changes"},
              {"data", data_of(changes)},
              {"mark", {{"type", "rule"}, {"color", kOrange}, {"strokeDash", {4, 4}}, {"size", 2}}},
-             {"encoding", {{"x", x}, {"tooltip", tooltip({{"record", "measured"}, {"what", "what else changed"}})}}}};
+             {"encoding",
+              {{"x", x}, {"tooltip", tooltip({{"record", "measured"}, {"what", "what else changed"}})}}}};
   Json layers = Json::array({line, intervals, points});
   if (!changes.empty()) layers.insert(layers.begin(), marks);
-  return Plot{.id = "history",
-              .title = name + ": " + series.label,
-              .caption = fmt::format(
-                  "Medians with 95 % intervals, coloured by what a gate with a margin of {} would say beside the "
-                  "record before. Dashed: something else changed too, as the driver, the clock or a library.",
-                  percent_text(margin)),
-              .spec = single_plot(Json{{"height", 260}, {"layer", layers}}),
-              .table = {records, times, low, high, against, verdicts, others}};
+  return Plot{
+      .id = "history",
+      .title = name + ": " + series.label,
+      .caption = fmt::format(
+          "Medians with 95 % intervals, coloured by what a gate with a margin of {} would say beside the "
+          "record before. Dashed: something else changed too, as the driver, the clock or a library.",
+          percent_text(margin)),
+      .spec = single_plot(Json{{"height", 260}, {"layer", layers}}),
+      .table = {records, times, low, high, against, verdicts, others}};
 }
 
 }  // namespace
 
-std::vector<Plot> history_plots(const std::string& name, std::span<const DatedRecord> records, double margin) {
+std::vector<Plot> history_plots(const std::string& name, std::span<const DatedRecord> records,
+                                double margin) {
   SeriesBuilder builder(margin);
   const RunRecord* before = nullptr;
   for (const DatedRecord& dated : records) {
@@ -207,7 +212,8 @@ std::vector<Plot> history_plots(const std::string& name, std::span<const DatedRe
     before = &dated.record;
   }
   std::vector<Plot> plots;
-  for (const HistorySeries& series : std::move(builder).series()) plots.push_back(plot_of(name, series, margin));
+  for (const HistorySeries& series : std::move(builder).series())
+    plots.push_back(plot_of(name, series, margin));
   return plots;
 }
 

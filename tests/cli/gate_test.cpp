@@ -81,13 +81,15 @@ TEST_F(Gates, WriteForOtherPrograms) {
   save("spin:ns=20000");
   change("spin:ns=20000", "spin:ns=21000");
   std::ofstream(path("summary.md")) << "before";
-  const Outcome outcome =
-      run_tool("--version >/dev/null; GITHUB_STEP_SUMMARY='" + path("summary.md") + "' '" JITTERSCOPE_EXECUTABLE "' gate main" +
-               at() + " --junit '" + path("j.xml") + "' --json '" + path() + "' --markdown -");
+  const Outcome outcome = run_tool("--version >/dev/null; GITHUB_STEP_SUMMARY='" + path("summary.md") +
+                                   "' '" JITTERSCOPE_EXECUTABLE "' gate main" + at() + " --junit '" +
+                                   path("j.xml") + "' --json '" + path() + "' --markdown -");
   EXPECT_EQ(outcome.exit_code, 1) << outcome.errors;
-  EXPECT_THAT(outcome.output, AllOf(testing::StartsWith("## jitterscope gate\n\n"), HasSubstr("**Slower than main**")));
+  EXPECT_THAT(outcome.output,
+              AllOf(testing::StartsWith("## jitterscope gate\n\n"), HasSubstr("**Slower than main**")));
   EXPECT_EQ(text("summary.md"), "before\n" + outcome.output);
-  EXPECT_THAT(text("j.xml"), AllOf(HasSubstr("tests=\"1\" failures=\"1\""), HasSubstr("<failure type=\"slower\"")));
+  EXPECT_THAT(text("j.xml"),
+              AllOf(HasSubstr("tests=\"1\" failures=\"1\""), HasSubstr("<failure type=\"slower\"")));
   const json record = json::parse(text());
   EXPECT_EQ(test::validate_json(text()), 0);
   EXPECT_EQ(record.at("baseline").at("name"), "main");
@@ -121,7 +123,8 @@ TEST_F(Gates, RefuseWhatCannotBeCompared) {
   EXPECT_EQ(gate("main --processes 0").exit_code, 2);
   EXPECT_EQ(gate("main --device cuda:77").exit_code, 3);
   EXPECT_EQ(gate("main --junit /nowhere/j.xml").exit_code, 2);
-  std::ofstream(path("h/main/20990101T000000Z-00000000.json")) << R"({"format": "jitterscope-record", "version": 99})";
+  std::ofstream(path("h/main/20990101T000000Z-00000000.json"))
+      << R"({"format": "jitterscope-record", "version": 99})";
   EXPECT_THAT(gate("main").errors, HasSubstr("a record of version 99"));
 }
 
@@ -138,9 +141,9 @@ TEST_F(Gates, ARecordOfAnEarlierVersionIsNoBaseline) {
 
 TEST_F(Gates, AnInterruptionIsNoVerdict) {
   save("spin:ns=20000");
-  const Outcome outcome =
-      run_tool("--version >/dev/null; timeout --preserve-status -s INT 0.2 '" JITTERSCOPE_EXECUTABLE "' gate main" + at() +
-               " --processes 900");
+  const Outcome outcome = run_tool(
+      "--version >/dev/null; timeout --preserve-status -s INT 0.2 '" JITTERSCOPE_EXECUTABLE "' gate main" +
+      at() + " --processes 900");
   EXPECT_EQ(outcome.exit_code, 130) << outcome.output << outcome.errors;
 }
 

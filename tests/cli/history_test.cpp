@@ -29,7 +29,8 @@ TEST_F(Histories, AreListedShownAndRemoved) {
   EXPECT_THAT(first.errors, HasSubstr("saved as main/20"));
   EXPECT_EQ(saved("main", "--seed 2").exit_code, 0);
   EXPECT_EQ(saved("branch").exit_code, 0);
-  EXPECT_THAT(history("list").output, AllOf(HasSubstr("| branch |       1 |"), HasSubstr("| main   |       2 |")));
+  EXPECT_THAT(history("list").output,
+              AllOf(HasSubstr("| branch |       1 |"), HasSubstr("| main   |       2 |")));
   EXPECT_THAT(history("list main").output, AllOf(HasSubstr("| spin:ns=10000 |"), HasSubstr("10.")));
   EXPECT_THAT(history("show main").output, HasSubstr("**spin:ns=10000**"));
   EXPECT_EQ(history("rm main").exit_code, 2);

@@ -24,7 +24,7 @@ STAND_INS = {
     "my-gpu.toml": "presets/quiet.toml",
 }
 DONE, MISSING = 0, 3  # exit codes
-DRY = {"run", "compare", "explain", "methods", "doctor", "selftest"}
+DRY = {"run", "compare", "gate", "explain", "methods", "doctor", "selftest"}
 RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
 
 
@@ -77,6 +77,8 @@ def write_records(folder):
     """Of the reader's own as well: what a run wrote."""
     subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--json", RECORDS[0]], cwd=folder,
                    capture_output=True, check=True)
+    subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--processes", "2", "--save", "main"],
+                   cwd=folder, capture_output=True, check=True)
     for name in RECORDS[1:]:
         shutil.copy(pathlib.Path(folder) / RECORDS[0], pathlib.Path(folder) / name)
 

@@ -18,7 +18,8 @@ using testing::SizeIs;
 
 constexpr test::Spread kSteady{.process = 0.002, .block = 0.0, .round = 0.0005, .ratio = 0.0};
 
-// Eight processes, as one record. What processes differ by is drawn by number, so that two records have others.
+// Eight processes, as one record. What processes differ by is drawn by number, so that two records have
+// others.
 RunRecord record_of_processes(const std::vector<double>& trials, std::uint64_t first_number,
                               const test::Spread& spread = kSteady) {
   std::vector<RunRecord> processes;
@@ -75,11 +76,12 @@ TEST(Gate, SeldomCriesWithoutACause) {
   int cries = 0;
   for (std::uint64_t i = 0; i < kGates; ++i) {
     const test::Spread wide{.process = 0.02, .block = 0.0, .round = 0.0005, .ratio = 0.0};
-    const ComparisonRecord record =
-        gated(record_of_processes({20.0}, 1000 + 16 * i, wide), record_of_processes({20.0}, 1008 + 16 * i, wide));
+    const ComparisonRecord record = gated(record_of_processes({20.0}, 1000 + 16 * i, wide),
+                                          record_of_processes({20.0}, 1008 + 16 * i, wide));
     cries += gate_verdict(record) == GateVerdict::slower ? 1 : 0;
   }
-  EXPECT_LE(cries, 300 * 0.025 + 6);  // half of the 5 % that an interval allows, and three standard deviations
+  EXPECT_LE(cries,
+            300 * 0.025 + 6);  // half of the 5 % that an interval allows, and three standard deviations
 }
 
 TEST(Gate, OfANetworkTheTotalDecides) {

@@ -47,8 +47,7 @@ class HistoryFolder : public testing::Test {
   }
 
  private:
-  const fs::path root_ =
-      fs::temp_directory_path() / ("jitterscope-history-" + std::to_string(::getpid()));
+  const fs::path root_ = fs::temp_directory_path() / ("jitterscope-history-" + std::to_string(::getpid()));
 };
 
 TEST_F(HistoryFolder, TheNewestIsTheBaselineInWhateverOrderTheyCame) {
@@ -126,7 +125,8 @@ TEST_F(HistoryFolder, RemovingTheLastRemovesTheName) {
 TEST_F(HistoryFolder, CannotBeAFile) {
   fs::create_directories(folder().parent_path());
   std::ofstream(folder()) << "x";
-  EXPECT_THAT(refusal([&] { history().check_can_add("main"); }), HasSubstr("name another folder by --history"));
+  EXPECT_THAT(refusal([&] { history().check_can_add("main"); }),
+              HasSubstr("name another folder by --history"));
 }
 
 TEST_F(HistoryFolder, IsTheNearestUpwards) {

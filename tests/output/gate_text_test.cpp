@@ -33,7 +33,8 @@ Comparison changed(const std::string& operation, double ratio, EffectVerdict ver
 
 GateOutcome outcome_of(std::vector<Comparison> comparisons) {
   GateOutcome outcome;
-  outcome.record.baseline = ComparedBaseline{"main", "main/20261123T201105Z-3f9c2a1b", "2026-11-23T20:11:05Z"};
+  outcome.record.baseline =
+      ComparedBaseline{"main", "main/20261123T201105Z-3f9c2a1b", "2026-11-23T20:11:05Z"};
   outcome.record.alternatives = {"main", "now"};
   outcome.record.margin = 0.02;
   outcome.record.processes_asked = 8;
@@ -62,8 +63,9 @@ TEST(GateText, TheVerdictComesFirst) {
 }
 
 TEST(GateText, WhatWouldDecideIsSaid) {
-  EXPECT_THAT(gate_text_of(three_cases(), 200), AllOf(HasSubstr("- matmul:m=512,n=512,k=512"),
-                                           HasSubstr("about --processes 30 on both sides would probably decide")));
+  EXPECT_THAT(gate_text_of(three_cases(), 200),
+              AllOf(HasSubstr("- matmul:m=512,n=512,k=512"),
+                    HasSubstr("about --processes 30 on both sides would probably decide")));
 }
 
 TEST(GateText, AnotherDriverComesBeforeTheVerdict) {
@@ -77,8 +79,10 @@ TEST(GateText, AMovedClockIsCalledThat) {
   Comparison slow = changed("add:count=1024", 1.128, EffectVerdict::slower);
   slow.cycles = RatioEstimate{1.0, 0.996, 1.004};
   slow.second.clock = megahertz(1755);
-  EXPECT_THAT(gate_text_of(outcome_of({slow}), 200),
-              HasSubstr("the clock moved from 1980 MHz to 1755 MHz: in cycles +0.00 ± 0.40 %, so that the work is the same"));
+  EXPECT_THAT(
+      gate_text_of(outcome_of({slow}), 200),
+      HasSubstr(
+          "the clock moved from 1980 MHz to 1755 MHz: in cycles +0.00 ± 0.40 %, so that the work is the same"));
 }
 
 TEST(GateText, LinesFitThePage) {
@@ -89,7 +93,8 @@ TEST(GateText, LinesFitThePage) {
 TEST(GateText, WhatHasNoTimeIsNamedWithItsReason) {
   Comparison lost = changed("add:count=1024", 1.0, EffectVerdict::undecided);
   lost.failure = "it failed in the second record: out of memory";
-  EXPECT_THAT(gate_text_of(outcome_of({lost}), 200), AllOf(HasSubstr("**Failed**"), HasSubstr("out of memory")));
+  EXPECT_THAT(gate_text_of(outcome_of({lost}), 200),
+              AllOf(HasSubstr("**Failed**"), HasSubstr("out of memory")));
   GateOutcome outcome = outcome_of({});
   outcome.failure = "all workers were lost";
   EXPECT_THAT(gate_text_of(outcome), HasSubstr("**Failed against main**: all workers were lost."));
@@ -112,7 +117,9 @@ TEST(GateMarkdown, HoldsNoHtml) {
 TEST(Junit, CountsAndEscapes) {
   const GateOutcome outcome = hostile();
   const std::string xml = junit_xml({&outcome, 1}, false);
-  EXPECT_THAT(xml, HasSubstr(R"(<testsuites name="jitterscope gate" tests="3" failures="1" errors="0" skipped="1">)"));
+  EXPECT_THAT(
+      xml,
+      HasSubstr(R"(<testsuites name="jitterscope gate" tests="3" failures="1" errors="0" skipped="1">)"));
   EXPECT_THAT(xml, AllOf(HasSubstr("&lt;script&gt;"), Not(HasSubstr("<script>"))));
   EXPECT_THAT(xml, HasSubstr(R"xml(<failure type="slower" message="+5.00 % (+4.60 to +5.40 %)"/>)xml"));
   EXPECT_THAT(xml, HasSubstr(R"(time="0.000021000")"));

@@ -41,7 +41,8 @@ std::vector<std::string> verdicts_of(const Plot& plot) {
 }
 
 TEST(HistoryPlots, EachRecordIsJudgedBesideTheOneBefore) {
-  const std::vector<DatedRecord> records = {dated(1, 1.0), dated(2, 1.0), dated(3, 2.0), dated(4, 2.0), dated(5, 1.0)};
+  const std::vector<DatedRecord> records = {dated(1, 1.0), dated(2, 1.0), dated(3, 2.0), dated(4, 2.0),
+                                            dated(5, 1.0)};
   const std::vector<Plot> plots = history_plots("main", records, 0.02);
   ASSERT_FALSE(plots.empty());
   EXPECT_EQ(plots[0].id, "history");
