@@ -56,6 +56,7 @@ struct TotalComparison {
   RatioEstimate time = {};
   std::optional<RatioEstimate> cycles = {};  ///< of two records whose processes know the clock of all layers
   std::int64_t processes = 0;
+  double p_value = 1.0;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
   std::optional<std::int64_t> processes_to_decide = {};
 };

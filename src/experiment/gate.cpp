@@ -10,11 +10,16 @@ using statistics::EffectVerdict;
 
 double log_distance(double ratio) { return std::abs(std::log(ratio)); }
 
-// As many processes on each side as would bring the interval within the margin, which narrows as their root.
+constexpr double kChance = 0.02;  // of a slowdown or a speed-up where there is neither
+
+// As many processes on each side as would bring the interval, which narrows as their root, within the margin,
+// or a change above it far enough from none.
 std::optional<std::int64_t> processes_for(const RatioEstimate& time, std::int64_t processes, double limit) {
   constexpr double kMost = 1000;
-  const double half = std::log(time.high / time.low) / 2.0, room = limit - log_distance(time.ratio);
-  const double needed = std::ceil(static_cast<double>(processes) * (half / room) * (half / room));
+  constexpr double kWider = 1.25;  // an interval of 98 %, by Student's distribution of 14 degrees of freedom
+  const double half = std::log(time.high / time.low) / 2.0, distance = log_distance(time.ratio);
+  const double share = distance < limit ? half / (limit - distance) : kWider * half / distance;
+  const double needed = std::ceil(static_cast<double>(processes) * share * share);
   return needed <= kMost ? std::optional(static_cast<std::int64_t>(needed)) : std::nullopt;
 }
 
@@ -23,7 +28,8 @@ void judge_within(Compared& compared, double margin) {
   const bool is_shown =
       compared.verdict == EffectVerdict::slower || compared.verdict == EffectVerdict::faster;
   const double limit = std::log1p(margin);
-  if (!is_shown || !(log_distance(compared.time.ratio) < limit)) return;
+  const bool is_passed = log_distance(compared.time.ratio) < limit || compared.p_value > kChance;
+  if (!is_shown || !is_passed) return;
   compared.verdict = EffectVerdict::undecided;
   compared.processes_to_decide = processes_for(compared.time, compared.processes, limit);
 }

@@ -9,8 +9,8 @@
 
 namespace jitterscope {
 
-/// Of a comparison's verdicts: what a gate lets pass is no slowdown. Where a change is shown, but the change
-/// itself lies within the margin, that becomes undecided.
+/// Of a comparison's verdicts those that a gate gives: where a change is shown, but lies within the margin
+/// itself or would come by chance in more than one of a hundred gates on either side, it becomes undecided.
 void judge_as_gate(ComparisonRecord& record);
 
 /// Of a network all layers together in one state, else one operation in one state.

@@ -52,6 +52,7 @@ void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effe
 void judge(TotalComparison& total, const Effect& effect, double margin) {
   total.time = ratio_of(effect);
   total.processes = effect.processes;
+  total.p_value = effect.p_value;
   set_verdict(total, effect, margin, effect.excludes_zero());
 }
 

@@ -56,6 +56,7 @@ void describe(Fields& fields, Described<Fields, TotalComparison>& total) {
   fields("time_ratio", total.time);
   fields("cycles_ratio", total.cycles);
   fields("processes", total.processes);
+  fields("p_value", total.p_value);
   fields("verdict", total.verdict);
   fields("processes_to_decide", total.processes_to_decide);
 }

@@ -119,7 +119,7 @@ TEST_F(HistoryFolder, RemovingTheLastRemovesTheName) {
   history().remove(one);
   EXPECT_THAT(history().names(), IsEmpty());
   EXPECT_FALSE(fs::exists(folder() / "main"));
-  EXPECT_THROW(history().remove(HistoryEntry{"main", "x", folder()}), FailedError);
+  EXPECT_THROW(history().remove(HistoryEntry{"main", "x", folder().parent_path()}), FailedError);
 }
 
 TEST_F(HistoryFolder, CannotBeAFile) {
