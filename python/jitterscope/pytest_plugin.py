@@ -49,7 +49,7 @@ def _ratio(now: Time, before: dict[str, Any]) -> tuple[float, float]:
     known = now.precision, float(before["precision"])
     middle = now.median / float(before["median"])
     width = math.hypot(*known)
-    return middle * (1 - width), middle * (1 + width)
+    return max(0.0, middle * (1 - width)), middle * (1 + width)
 
 
 class Benchmarks:

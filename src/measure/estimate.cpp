@@ -43,7 +43,8 @@ void widen(Measurement& measurement) {
   parts.instrument = in_one_launch(measurement.constant.scatter, measurement);
   const Nanoseconds others = together(parts.processes, parts.instrument);
   measurement.time = own;
-  measurement.time.low = own.median - together(own.median - own.low, others);
+  // No time is below none, however little is known of it.
+  measurement.time.low = std::max(Nanoseconds(0.0), own.median - together(own.median - own.low, others));
   measurement.time.high = own.median + together(own.high - own.median, others);
 }
 

@@ -45,6 +45,8 @@ def cheap(words):
             words += ["--device", "virtual:quiet"]
     if command in DRY and not {"--dry-run", "--list", "--help"} & set(words):
         words.append("--dry-run")
+    if command == "history" and words[2] == "rm":  # other examples read what it would remove
+        words.append("--help")
     if command == "engines":  # only a real GPU has plans
         words += [] if "--device" in words else ["--device", "cuda"]
         words += [] if "--list" in words else ["--list"]

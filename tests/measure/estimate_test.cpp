@@ -89,6 +89,9 @@ TEST(Estimate, AnIntervalHoldsForTheNextProcess) {
   summarise(measurement, 0);
   EXPECT_NEAR(measurement.uncertainty.processes.value(), 2.5706 * 3, 0.01)
       << "from six processes, by Student";
+  measurement.process_variation = {.placed = 5.0, .fixed = 5.0};
+  summarise(measurement, 0);
+  EXPECT_EQ(measurement.time.low, Nanoseconds(0)) << "no time is below none";
 }
 
 TEST(Estimate, StoppingIsNotKeptFromByWhatProcessesDifferBy) {
