@@ -15,9 +15,10 @@
 
 namespace jitterscope {
 
-/// Work of a caller's own: nothing is known of it but its name.
+/// Work of a caller's own: nothing is known of it but what the caller says.
 struct Callable {
   std::string name;
+  std::vector<Property> parameters = {};  ///< of a benchmark's case: n, 256; empty for a function alone
   bool operator==(const Callable&) const = default;
 };
 /// What is timed.
@@ -197,6 +198,8 @@ struct Measurement {
 
 /// A number, a count, a yes or no, or a word.
 using Value = std::variant<double, std::int64_t, bool, std::string>;
+/// For people: "0.25", "3", "yes", a text as it is.
+std::string to_string(const Value&);
 
 struct Evidence {
   std::string key;  ///< snake_case, the unit of a number at its end: _s, _hz, _w, _celsius, _ratio

@@ -20,6 +20,7 @@ class Case(NamedTuple):
 
     name: str
     make: Callable[[], Callable[[], Any]]
+    parameters: dict[str, Union[int, str]] = {}  # with the benchmark's own name, as the record has them
 
 
 def _checked(name: str, made: Any) -> Callable[[], Any]:
@@ -48,7 +49,8 @@ class Benchmark:
             chosen = dict(zip(self.parameters, values))
             inner = ",".join(f"{key}={value}" for key, value in chosen.items())
             full = f"{name}({inner})" if chosen else name
-            yield Case(full, lambda full=full, chosen=chosen: _checked(full, self.maker(**chosen)))  # type: ignore[misc]
+            yield Case(full, lambda full=full, chosen=chosen: _checked(full, self.maker(**chosen)),  # type: ignore[misc]
+                       _recorded({"benchmark": name, **chosen}) if chosen else {})
 
     def measure(self, *, device: Optional[str] = None, **conditions: Any) -> Times:
         """Times of all combinations; conditions as of js.measure."""
@@ -57,11 +59,23 @@ class Benchmark:
         whole: dict[str, Any] = {}
         for case in self.cases():
             record = measure_record([(case.name, case.make())], opened, asked)
+            add_parameters(record, [case])
             add_results(whole, record)
         if not whole:
             raise UsageError(f"{self.maker.__name__}: a parameter has no values, so there is nothing to time")
         whole["title"] = self.maker.__name__
         return Times(whole)
+
+
+def _recorded(chosen: dict[str, Any]) -> dict[str, Union[int, str]]:
+    return {key: value if isinstance(value, int) and not isinstance(value, bool) else str(value)
+            for key, value in chosen.items()}
+
+
+def add_parameters(record: dict[str, Any], cases: list[Case]) -> None:
+    """Says in each result which case it is of, so that a sweep can be drawn."""
+    for result, case in zip(record["results"], cases):
+        result["parameters"] = case.parameters
 
 
 def add_results(whole: dict[str, Any], record: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import traceback
 from typing import Any, Callable
 
 from . import _command
-from ._benchmark import Case, add_results
+from ._benchmark import Case, add_parameters, add_results
 from ._device import open_device
 from ._errors import INTERRUPTED, Error, FailedError, UsageError, exit_code_of
 from ._measure import measure_record
@@ -74,6 +74,7 @@ def _carry_out(plan: dict[str, Any], tell: Callable[[str], None]) -> dict[str, A
             traceback.print_exc()
             failed, why = _failure(names, error), FailedError(f"{names[0]}: {type(error).__name__}: {error}")
         else:
+            add_parameters(record, alternatives)
             record["results"] = failures + record["results"]
             failures = []
             add_results(whole, record)

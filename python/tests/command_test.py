@@ -47,6 +47,20 @@ class Subjects(unittest.TestCase):
         self.assertRegex(done.stdout, r"total\(n=100\)[^\n]*\n[^\n]*total\(n=200\)")
         self.assertNotIn("what a file prints", done.stdout)
 
+    def test_each_result_says_which_case_it_is_of(self):
+        record = self.run_record(f"{BENCH}:total")
+        self.assertEqual([each["parameters"] for each in record["results"]],
+                         [{"benchmark": "total", "n": n} for n in (100, 200)])
+
+    def test_a_gate_measures_them_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            at = ["--history", folder]
+            saved = command("run", f"{BENCH}:total", *QUICK, "--processes", "2", "--save", "main", *at)
+            self.assertEqual(saved.returncode, 0, saved.stderr)
+            gate = command("gate", "main", "--processes", "2", "--margin", "99%", *at)
+            self.assertIn(gate.returncode, (0, 1), gate.stderr)  # a busy machine may take longer than twice as long
+            self.assertIn("total(n=200)", command("gate", "main", "--dry-run", *at).stdout + gate.stdout)
+
     def test_several_processes_are_the_unit_of_the_interval(self):
         record = self.run_record(f"{BENCH}:short", "--processes", "3")
         self.assertEqual(len(record["results"][0]["measurements"][0]["processes"]), 3)

@@ -47,14 +47,7 @@ void compare_machines(const RunRecord& first, const RunRecord& second, Differenc
 }
 
 std::string text_of(const std::optional<Value>& value) {
-  if (!value) return "not set";
-  struct Text {
-    std::string operator()(const std::string& word) const { return word; }
-    std::string operator()(bool yes) const { return yes ? "yes" : "no"; }
-    std::string operator()(std::int64_t number) const { return std::to_string(number); }
-    std::string operator()(double number) const { return fmt::format("{:g}", number); }
-  };
-  return std::visit(Text(), *value);
+  return value ? to_string(*value) : "not set";
 }
 
 }  // namespace

@@ -1,11 +1,23 @@
 #include "jitterscope/measurement.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <utility>
 
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
+
+std::string to_string(const Value& value) {
+  struct Text {
+    std::string operator()(const std::string& word) const { return word; }
+    std::string operator()(bool yes) const { return yes ? "yes" : "no"; }
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const { return fmt::format("{:g}", number); }
+  };
+  return std::visit(Text(), value);
+}
 
 std::string to_string(const Subject& subject) {
   const Operation* operation = operation_of(subject);

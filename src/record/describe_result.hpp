@@ -104,6 +104,10 @@ void describe_subject(Fields& fields, Described<Fields, Subject>& subject) {
     Callable callable;
     if (is_callable) {
       fields("operation", callable.name);
+      std::vector<Evidence> parameters;
+      fields("parameters", parameters);
+      for (const Evidence& each : parameters)
+        callable.parameters.push_back({each.key, to_string(each.value)});
       subject = callable;
     } else {
       fields("operation", operation);

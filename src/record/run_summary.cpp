@@ -77,7 +77,9 @@ Json operation_row(const RunRecord& record, const RunEntry& entry) {
   put(row, "layer", joined(entry.layers, ";"));
   row["calls"] = entry.count;
   const Json parameters = parameters_json(result.subject);
-  for (const auto& [name, value] : parameters.items()) row[name] = value;
+  for (const auto& [name, value] : parameters.items()) {
+    if (!row.contains(name)) row[name] = value;  // a callable's may be called as a column is
+  }
   put(row, "device", record.device.name);
   put(row, "provider", result.provider);
   put(row, "algorithm", result.algorithm);
@@ -89,6 +91,10 @@ Json operation_row(const RunRecord& record, const RunEntry& entry) {
 
 Json parameters_json(const Subject& subject) {
   Json parameters = Json::object();
+  if (const auto* callable = std::get_if<Callable>(&subject)) {
+    for (const Property& parameter : callable->parameters)
+      parameters[parameter.key] = value_json(parameter.value);
+  }
   const Operation* operation = operation_of(subject);
   if (operation == nullptr || std::holds_alternative<Aten>(operation->parameters())) return parameters;
   const OperationHelp* help = help_of(operation->kind());

@@ -10,7 +10,7 @@
 namespace jitterscope {
 
 /// What the operation's text says, with the usual values of what it leaves out: {"n": 32, "dtype": "f16", …}.
-/// Empty for PyTorch's own operators and for callables, whose text has no names.
+/// Of a callable those that it came with. Empty for PyTorch's own operators, whose text has no names.
 Json parameters_json(const Subject& subject);
 
 /// An array of flat objects, in the order of the results. What is not known is left out; an operation that

@@ -100,6 +100,9 @@ TEST(Reader, OperationsAreReadByTheirParser) {
   written.subject = Callable{"add:count=8"};
   const Result callable = read_value<Result>(write_value(written), "x");
   EXPECT_EQ(callable.subject, Subject(Callable{"add:count=8"}));
+  written.subject = Callable{"total(n=256)", {{"n", "256"}, {"kind", "list"}}};
+  EXPECT_EQ(write_value(written).at("parameters").dump(), R"({"n":256,"kind":"list"})");
+  EXPECT_EQ(read_value<Result>(write_value(written), "x").subject, written.subject);
 }
 
 }  // namespace

@@ -168,5 +168,26 @@ TEST(Plots, ARecordOfWordsHasNone) {
   EXPECT_THROW(main_plot({}), UsageError);
 }
 
+TEST(Plots, ABenchmarksCasesAreASweepWithoutARate) {
+  RunRecord record = swept({"add:count=8", "add:count=16", "add:count=32"});
+  int n = 256;
+  for (RunEntry& entry : record.entries) {
+    entry.result.subject =
+        Callable{"total(n=" + std::to_string(n) + ")", {{"benchmark", "total"}, {"n", std::to_string(n)}}};
+    entry.result.flops = 0.0;
+    entry.result.bytes = Bytes(0);
+    n *= 2;
+  }
+  const std::vector<Plot> plots = plots_of(record);
+  ASSERT_EQ(plots[0].id, "sweep");
+  ASSERT_FALSE(plots[0].spec.contains("vconcat")) << "no rate, and so one view";
+  const Json& rows = plots[0].spec.at("data").at("values");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].at("at"), 1024.0);
+  EXPECT_FALSE(rows[0].contains("rate"));
+  record.entries[1].result.subject = Callable{"a function alone"};
+  EXPECT_EQ(plots_of(record)[0].id, "times");
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -17,9 +17,14 @@ namespace {
 using Parameters = std::map<std::string, std::string>;
 
 std::optional<Parameters> parameters_of(const Result& result) {
-  const Operation* operation = operation_of(result.subject);
-  if (operation == nullptr || std::holds_alternative<Aten>(operation->parameters())) return std::nullopt;
   Parameters parameters;
+  if (const auto* callable = std::get_if<Callable>(&result.subject)) {
+    if (callable->parameters.empty()) return std::nullopt;
+    for (const Property& each : callable->parameters) parameters[each.key] = each.value;
+    return parameters;
+  }
+  const Operation* operation = operation_of(result.subject);
+  if (std::holds_alternative<Aten>(operation->parameters())) return std::nullopt;
   for (const ParameterValues& parameter : split_operation(operation->text()).parameters) {
     if (parameter.values.size() == 1) parameters[parameter.name] = parameter.values.front();
   }
@@ -47,7 +52,8 @@ std::optional<SweptParameter> swept_parameter(const std::vector<PlottedResult>& 
     const std::optional<Parameters> parameters = parameters_of(result.entry.result);
     if (!parameters) return std::nullopt;
     all.push_back(*parameters);
-    kinds.insert(operation_of(result.entry.result.subject)->kind());
+    const Operation* operation = operation_of(result.entry.result.subject);
+    kinds.insert(operation != nullptr ? operation->kind() : "callable");
   }
   if (kinds.size() != 1) return std::nullopt;
   std::map<std::string, std::set<std::string>> values;
@@ -157,7 +163,13 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
   double largest = 0.0;
   for (const Json& row : rows) largest = std::max(largest, row["rate"].get<double>());
   const RateUnit rate_unit = rate_unit_for(largest, has_flops ? "FLOP/s" : "B/s");
-  for (Json& row : rows) row["rate"] = rate_unit.of(row["rate"].get<double>());
+  for (Json& row : rows) {
+    if (largest > 0.0) {
+      row["rate"] = rate_unit.of(row["rate"].get<double>());
+    } else {
+      row.erase("rate");  // nobody knows what a callable's work is
+    }
+  }
   Json x = quantity("at", swept->name, not_from_zero());
   if (is_geometric(swept->at)) x["scale"] = parsed(R"({"type": "log", "base": 2, "nice": false})");
   const Json series = category("series", "", parsed(R"({"title": null, "sort": null})"));
@@ -169,7 +181,9 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
   Json time_axis = quantity("time", unit.axis("time of one launch"));
   if (is_geometric(swept->at)) time_axis["scale"] = parsed(R"({"type": "log", "nice": false})");
   Json views = Json::array({line_view(rows, x, time_axis, series, read, true)});
-  views.push_back(line_view(rows, x, quantity("rate", rate_unit.name), series, read, false));
+  if (largest > 0.0) {
+    views.push_back(line_view(rows, x, quantity("rate", rate_unit.name), series, read, false));
+  }
   if (has_shares) {
     Json share = quantity("share", "share of ceiling", parsed(R"({"axis": {"format": "~%"}})"));
     views.push_back(line_view(rows, x, share, series, read, false));
