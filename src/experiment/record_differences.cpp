@@ -46,9 +46,7 @@ void compare_machines(const RunRecord& first, const RunRecord& second, Differenc
                       value_of(second.environment.host, "host_name"), false);
 }
 
-std::string text_of(const std::optional<Value>& value) {
-  return value ? to_string(*value) : "not set";
-}
+std::string text_of(const std::optional<Value>& value) { return value ? to_string(*value) : "not set"; }
 
 }  // namespace
 
