@@ -21,15 +21,8 @@ double relative_half(const TimeEstimate& time) { return (time.high - time.low) /
 // Both intervals hold what processes differ by, so that their errors are independent.
 std::optional<Effect> effect_of(const TimeEstimate& first, const TimeEstimate& second) {
   if (!std::isfinite(first.precision()) || !std::isfinite(second.precision())) return std::nullopt;
-  constexpr double kNormal95 = 1.959964;
-  Effect effect;
-  effect.value = std::log(second.median / first.median);
-  const double half = std::hypot(relative_half(first), relative_half(second));
-  effect.interval = {effect.value - half, effect.value + half};
-  effect.processes = 1;
-  effect.p_value = half > 0.0 ? std::erfc(std::abs(effect.value) / (half / kNormal95) / std::sqrt(2.0))
-                              : (effect.value == 0.0 ? 1.0 : 0.0);
-  return effect;
+  return statistics::effect_with_half_width(std::log(second.median / first.median),
+                                            std::hypot(relative_half(first), relative_half(second)));
 }
 
 // A value of each process; nothing where one of them lacks it, or where there is but one.
@@ -235,16 +228,6 @@ class RecordComparer {
 
   static Hertz clock_of(const std::vector<double>& cycles, Nanoseconds time) {
     return Hertz(mean_of(cycles) / to_seconds(time));
-  }
-
-  // What the layers of one record are off by they may all be off by: half-widths are added.
-  static void add_times(TimeEstimate& sum, const TimeEstimate& time, std::int64_t count) {
-    const auto times = static_cast<double>(count);
-    const bool is_first = sum.rounds == 0;
-    sum.median += time.median * times;
-    sum.low += time.low * times;
-    sum.high += time.high * times;
-    sum.rounds = is_first ? time.rounds : std::min(sum.rounds, time.rounds);
   }
 
   void note_what_is_left(const RunRecord& first, const RunRecord& second, std::size_t pairs) {

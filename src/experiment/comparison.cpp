@@ -218,6 +218,7 @@ class ProcessComparer {
       seconds.push_back({sums->second, {}, {}});
       ratios.push_back({std::log(sums->second / sums->first)});
     }
+    if (ratios.size() == 1) return add_total_of_one(alternative, first, second);
     const std::optional<Effect> effect = statistics::effect_over_processes(ratios);
     if (!effect) return;
     TotalComparison total{.alternative = alternative, .load = first.load, .cache = first.cache};
@@ -226,6 +227,33 @@ class ProcessComparer {
     total.second = estimate_over_processes(seconds, rounds);
     judge(total, *effect, record_.margin);
     record_.totals.push_back(std::move(total));
+  }
+
+  // Of one process there is one sum: what each layer's ratio is off by in its blocks is the only scatter
+  // known, and layers are measured apart, so that these errors add up as squares, each by its share of the
+  // sum.
+  void add_total_of_one(std::size_t alternative, const Conditions& first, const Conditions& second) {
+    TotalComparison total{.alternative = alternative, .load = first.load, .cache = first.cache};
+    double first_sum = 0.0, second_sum = 0.0, squares = 0.0;
+    for (std::size_t i = 0; i < effects_.size(); ++i) {
+      const Comparison& each = record_.comparisons[i];
+      if (each.alternative != alternative || !effects_[i] || !is_alike(each.first.conditions, first) ||
+          !is_alike(each.second.conditions, second)) {
+        continue;
+      }
+      add_times(total.first, each.first.time, each.count);
+      add_times(total.second, each.second.time, each.count);
+      // By their paired ratios: medians of the two sides alone would let in what blocks differ by.
+      const double first_time = each.first.time.median.value() * static_cast<double>(each.count);
+      const double second_time = first_time * std::exp(effects_[i]->value);
+      const double half = (effects_[i]->interval.high - effects_[i]->interval.low) / 2.0;
+      first_sum += first_time;
+      second_sum += second_time;
+      squares += half * second_time * (half * second_time);
+    }
+    const double change = std::log(second_sum / first_sum), half = std::sqrt(squares) / second_sum;
+    judge(total, statistics::effect_with_half_width(change, half), record_.margin);
+    record_.totals.push_back(total);
   }
 
   // Of both sides in one process; nothing where it lacks a layer that others have.

@@ -1,5 +1,6 @@
 #include "experiment/judgement.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -35,6 +36,15 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
 
 RatioEstimate ratio_of(const Effect& effect) {
   return {std::exp(effect.value), std::exp(effect.interval.low), std::exp(effect.interval.high)};
+}
+
+void add_times(TimeEstimate& sum, const TimeEstimate& time, std::int64_t count) {
+  const auto times = static_cast<double>(count);
+  const bool is_first = sum.rounds == 0;
+  sum.median += time.median * times;
+  sum.low += time.low * times;
+  sum.high += time.high * times;
+  sum.rounds = is_first ? time.rounds : std::min(sum.rounds, time.rounds);
 }
 
 void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effect>> effects, double margin) {

@@ -13,6 +13,10 @@ ComparedSide side_of(const Result& result, const Measurement& measurement);
 
 RatioEstimate ratio_of(const statistics::Effect& effect);
 
+/// Adds a layer's time to the sum of a network, as often as that runs it. What the layers of one record are
+/// off by they may all be off by: half-widths are added.
+void add_times(TimeEstimate& sum, const TimeEstimate& time, std::int64_t count);
+
 /// Verdicts of all comparisons that have an effect, each where it holds beside all others (Holm, 1979);
 /// `effects` are those of the comparisons, in their order.
 void judge(std::span<Comparison> comparisons, std::span<const std::optional<statistics::Effect>> effects,

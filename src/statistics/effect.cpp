@@ -81,6 +81,17 @@ std::optional<Effect> effect_between_groups(std::span<const double> first, std::
   return effect;
 }
 
+Effect effect_with_half_width(double value, double half) {
+  constexpr double kNormal95 = 1.959964;
+  Effect effect;
+  effect.value = value;
+  effect.interval = {value - half, value + half};
+  effect.processes = 1;
+  effect.p_value = half > 0.0 ? std::erfc(std::abs(value) / (half / kNormal95) / std::sqrt(2.0))
+                              : (value == 0.0 ? 1.0 : 0.0);
+  return effect;
+}
+
 std::string_view to_string(EffectVerdict verdict) {
   switch (verdict) {
     case EffectVerdict::faster: return "faster";
