@@ -63,6 +63,17 @@ CallablePlan plan_of_process(CallablePlan plan, std::int64_t process) {
   return plan;
 }
 
+// Each process drew from a seed of its own; what they say together follows from the plan's, which a user can give
+// again.
+ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found) {
+  for (RunRecord& record : found.records) {
+    for (RunEntry& entry : record.entries) {
+      for (Measurement& measurement : entry.result.measurements) measurement.conditions.seed = seed;
+    }
+  }
+  return found;
+}
+
 // What one process is started as, and what it reads.
 struct ProcessStart {
   std::vector<std::string> command;
@@ -151,7 +162,7 @@ ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& pla
   const auto write = [&](std::int64_t process) { return write_plan(plan_of_process(device, plan, process)); };
   const ProcessStart start{
       {processes.executable, "worker"}, write, processes.time_limit.value_or(time_limit_of(plan))};
-  return ProcessRunner(start, processes).run();
+  return with_seed(shared_options(plan).seed, ProcessRunner(start, processes).run());
 }
 
 ProcessRecords run_in_fresh_processes(const CallablePlan& plan, const FreshProcesses& processes) {
@@ -159,7 +170,7 @@ ProcessRecords run_in_fresh_processes(const CallablePlan& plan, const FreshProce
   // Which looks for a name on PATH; the process stays the same.
   const ProcessStart start{
       {"/usr/bin/env", processes.executable, "-m", "jitterscope", "worker"}, write, processes.time_limit};
-  return ProcessRunner(start, processes).run();
+  return with_seed(plan.groups.front().front().options.seed, ProcessRunner(start, processes).run());
 }
 
 Result measure_in_fresh_process(const std::string& executable, const std::string& device, const Trial& trial,

@@ -41,6 +41,7 @@ TEST(RunInProcesses, SaysSoInTheTableAndInTheJson) {
   const json document = processes_json("add:count=1Mi --cache warm,cold");
   for (const json& measurement : document.at("results").at(0).at("measurements")) {
     EXPECT_EQ(measurement.at("processes").size(), 3u);
+    EXPECT_EQ(measurement.at("conditions").at("seed"), 1) << "the one that was asked for";
     std::vector<std::int64_t> rounds(3);
     double sum = 0.0;
     for (const json& round : measurement.at("rounds")) ++rounds.at(round.value("process", std::size_t{0}));
