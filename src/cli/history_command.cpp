@@ -10,6 +10,7 @@
 #include "cli/interpreter.hpp"
 #include "cli/margin.hpp"
 #include "cli/page_flags.hpp"
+#include "experiment/gate.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/output_file.hpp"
@@ -42,15 +43,16 @@ struct HistoryCommandFlags {
   bool all = false;
 };
 
+// The first that a gate would judge: of a network its total.
 std::string first_time(const RunRecord& record) {
-  std::size_t times = 0;
-  std::string text;
-  for (const RunEntry& entry : record.entries) {
-    for (const Measurement& measurement : entry.result.measurements) {
-      if (times++ == 0) text = estimate_text(measurement.time);
-    }
-  }
-  return times <= 1 ? text : fmt::format("{} times", times);
+  ComparisonRecord beside_itself;
+  beside_itself.title = record.title;
+  compare_records(record, record, beside_itself);
+  const std::vector<GateCase> cases = gate_cases(beside_itself);
+  const auto first = std::ranges::find_if(cases, [](const GateCase& each) { return each.failure.empty(); });
+  if (first == cases.end()) return std::string(kAbsent);
+  const std::string text = estimate_text(first->now);
+  return cases.size() == 1 ? text : fmt::format("{} and {} more", text, cases.size() - 1);
 }
 
 void list_names(const History& history) {

@@ -32,6 +32,12 @@ TEST_F(Histories, AreListedShownAndRemoved) {
   EXPECT_THAT(history("list").output,
               AllOf(HasSubstr("| branch |       1 |"), HasSubstr("| main   |       2 |")));
   EXPECT_THAT(history("list main").output, AllOf(HasSubstr("| spin:ns=10000 |"), HasSubstr("10.")));
+  EXPECT_EQ(run_tool("run resnet18:direction=fprop --only layer1 --save net" + at() + test::kQuick +
+                     " --processes 2")
+                .exit_code,
+            0);
+  EXPECT_THAT(history("list net").output, Not(HasSubstr("more"))) << "a network has a total";
+  EXPECT_EQ(history("rm net --all").exit_code, 0);
   EXPECT_THAT(history("show main").output, HasSubstr("**spin:ns=10000**"));
   EXPECT_EQ(history("rm main").exit_code, 2);
   EXPECT_THAT(history("rm main").errors, HasSubstr("main has 2 records"));
