@@ -63,8 +63,8 @@ CallablePlan plan_of_process(CallablePlan plan, std::int64_t process) {
   return plan;
 }
 
-// Each process drew from a seed of its own; what they say together follows from the plan's, which a user can give
-// again.
+// Each process drew from a seed of its own; what they say together follows from the plan's, which a user can
+// give again.
 ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found) {
   for (RunRecord& record : found.records) {
     for (RunEntry& entry : record.entries) {
