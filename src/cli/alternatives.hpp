@@ -1,14 +1,12 @@
-// What `compare` was asked to compare: alternatives, and what they have in common item by item.
+// What `compare` was asked to compare.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cli/measure_flags.hpp"
+#include "cli/pairing.hpp"
 #include "cli/provider_choice.hpp"
-#include "cli/work_list.hpp"
-#include "experiment/comparison.hpp"
-#include "experiment/plan.hpp"
 
 namespace jitterscope::cli {
 
@@ -28,15 +26,9 @@ std::vector<Alternative> read_alternatives(const std::vector<std::string>& targe
                                            const std::vector<std::string>& vary,
                                            const MeasureFlags& conditions, const std::string& provider);
 
-struct ComparedWork {
-  ComparisonItems items;
-  Plan plan;                       ///< a group for each item, with a trial for each alternative
-  std::vector<std::string> notes;  ///< sentences about what is compared
-};
-
-/// Pairs layers by their names in the network, operations in the order typed. Throws UsageError where
-/// alternatives have nothing in common, or an operation cannot run on the device.
-ComparedWork pair_alternatives(const std::vector<Alternative>& alternatives, const std::string& only,
-                               const MeasureOptions& shared, const DeviceDescription& device);
+/// Reads what each of them times, run by its provider; loads and limits are left to the comparison. Throws
+/// UsageError as read_targets does.
+std::vector<ComparedAlternative> read_works(const std::vector<Alternative>& alternatives,
+                                            const std::string& only, const DeviceDescription& device);
 
 }  // namespace jitterscope::cli

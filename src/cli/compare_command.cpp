@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "base/quantity_text.hpp"
 #include "cli/alternatives.hpp"
 #include "cli/commands.hpp"
+#include "cli/compared_processes.hpp"
 #include "cli/interruption.hpp"
 #include "cli/margin.hpp"
 #include "cli/measure_flags.hpp"
@@ -18,7 +18,6 @@
 #include "measure/environment.hpp"
 #include "output/comparison_table.hpp"
 #include "output/output_file.hpp"
-#include "output/progress.hpp"
 #include "output/standard_output.hpp"
 #include "record/record.hpp"
 #include "worker/fresh_processes.hpp"
@@ -33,7 +32,7 @@ struct CompareFlags {
   PageFlags page;
   std::string provider = "auto", only, json, margin = "1%", fail_if;
   std::int64_t processes = 8;
-  bool dry_run = false;
+  bool verify = false, dry_run = false;
 };
 
 constexpr const char* kCompareExamples = R"(Examples:
@@ -41,11 +40,12 @@ constexpr const char* kCompareExamples = R"(Examples:
   jitterscope compare conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 --vary engine=pytorch,best
   jitterscope compare conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --vary layout=nchw,nhwc --vary dtype=f32,f16
   jitterscope compare add:count=8Mi --vary cache=warm,cold --margin 2%
+  jitterscope compare linear:n=256,in=1024,out=1024 --vary dtype=f32,tf32,bf16,f16 --verify
   jitterscope compare resnet18:layout=nchw resnet18:layout=nhwc --processes 5
   jitterscope compare monday.json tuesday.json
   jitterscope compare softmax:rows=4096,columns=1024 softmax:rows=1024,columns=4096 --fail-if slower
 
-Exit codes: 0 done, 1 --fail-if and what it names was shown, 2 usage, 3 device or library missing,
+Exit codes: 0 done, 1 --fail-if and what it names was shown or --verify found a wrong result, 2 usage, 3 device or library missing,
 5 nothing could be compared since an operation failed, 130 interrupted.)";
 
 // A ratio over eight processes is known about twice as well as one process knows its own.
@@ -93,6 +93,7 @@ class CompareCommand {
   void compare_files() {
     if (flags_.targets.size() != 2) throw UsageError("records are compared in pairs: name two files");
     if (!flags_.vary.empty()) throw UsageError("--vary: what is recorded cannot be varied any more");
+    if (flags_.verify) throw UsageError("--verify: what is recorded cannot be verified any more");
     record_.alternatives = flags_.targets;
     record_.title = flags_.targets[0] + " and " + flags_.targets[1];
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
@@ -102,10 +103,10 @@ class CompareCommand {
 
   void compare_python() {
     if (flags_.targets.size() < 2) throw UsageError("compare takes two functions of Python or more");
-    if (!flags_.vary.empty() || flags_.dry_run || !flags_.only.empty() ||
+    if (!flags_.vary.empty() || flags_.dry_run || flags_.verify || !flags_.only.empty() ||
         !flags_.measure.lock_clocks.empty()) {
       throw UsageError(
-          "--vary, --only, --dry-run and --lock-clocks are for operations and models; name each function of Python");
+          "--vary, --only, --verify, --dry-run and --lock-clocks are for operations and models; name each function of Python");
     }
     record_.alternatives = python_labels(flags_.targets);
     record_.processes_asked = flags_.processes;
@@ -141,50 +142,18 @@ class CompareCommand {
       lock = device->lock_clocks(flags_.measure.lock_clocks);
       options.locked_clock = lock->frequency();
     }
-    ComparedWork work = pair_alternatives(alternatives, flags_.only, options, record_.device);
+    const std::vector<ComparedAlternative> works = read_works(alternatives, flags_.only, record_.device);
+    ComparedWork work = pair_alternatives(works, options, record_.device);
+    note_unlike_work(works, work);
+    work.plan.verify = flags_.verify;
     record_.notes.insert(record_.notes.end(), work.notes.begin(), work.notes.end());
     if (flags_.dry_run) {
-      print_plan(work);
+      print_result(comparison_plan_text(work, record_));
       return false;
     }
     if (!lock) device.reset();  // its memory is the workers' then
-    run_processes(work);
+    compare_in_processes(work, invocation_, record_);
     return true;
-  }
-
-  void print_plan(const ComparedWork& work) const {
-    std::string text;
-    for (std::size_t i = 0; i < record_.alternatives.size(); ++i) {
-      text += fmt::format("{}{}\n", i == 0 ? "first:   " : "against: ", record_.alternatives[i]);
-    }
-    const MeasureOptions& options = jitterscope::shared_options(work.plan);
-    const double least = to_seconds(options.longest_idle + options.shortest_idle) / 2.0 *
-                         static_cast<double>(options.minimum_rounds);
-    const double most = to_seconds(options.time_limit) * static_cast<double>(record_.alternatives.size());
-    const auto items = static_cast<double>(work.items.items.size());
-    const auto processes = static_cast<double>(flags_.processes);
-    text += fmt::format("{} fresh {} on {}, {} to compare; {} to {} and the start of each process.\n",
-                        flags_.processes, flags_.processes == 1 ? "process" : "processes",
-                        record_.device.name, counted(std::ssize(work.items.items), "item"),
-                        duration_text(seconds(least * items * processes)),
-                        duration_text(seconds(most * items * processes)));
-    print_result(text);
-  }
-
-  void run_processes(const ComparedWork& work) {
-    ProgressLine line(stderr, host_time_now);
-    const auto count = static_cast<std::size_t>(flags_.processes);
-    const FreshProcesses processes{.executable = invocation_.executable,
-                                   .count = flags_.processes,
-                                   .interrupted = is_interrupted,
-                                   .progress = [&](const std::string& stage, std::size_t process) {
-                                     line.show(stage, {process, count});
-                                   }};
-    ProcessRecords found = run_in_fresh_processes(record_.device.id, work.plan, processes);
-    line.clear();
-    record_.interrupted = found.interrupted;
-    record_.lost_processes = std::move(found.lost);
-    compare_processes(work.items, found.records, record_);
   }
 
   ExitCode exit_code() const {
@@ -197,6 +166,7 @@ class CompareCommand {
     };
     const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
     const auto& all = record_.comparisons;
+    if (std::ranges::any_of(all, is_wrong)) return ExitCode::check_failed;
     if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
     // Of a network the total decides.
     const bool shown =
@@ -236,6 +206,10 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
                    "fresh processes in which they alternate; the unit of each interval")
       ->capture_default_str();
   command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  command->add_flag(
+      "--verify", flags->verify,
+      "compare each result with a float64 reference, and where only types differ with that of the "
+      "first one's inputs");
   command->add_option("--fail-if", flags->fail_if,
                       "slower or different: exit code 1 where that is shown (of a network by its total)");
   flags->measure.add_to(*command);

@@ -41,7 +41,7 @@ void operator+=(TimeRange& time, const TimeRange& more) {
   time.most += more.most;
 }
 
-TimeRange times(const TimeRange& time, std::size_t count) {
+TimeRange times(const TimeRange& time, std::int64_t count) {
   return {time.least * static_cast<double>(count), time.most * static_cast<double>(count)};
 }
 
@@ -76,7 +76,7 @@ TimeRange round_time(const MeasureOptions& options, std::size_t operations) {
 // measure_sequence ends after three times the limit where the rounds asked for are not there by then.
 TimeRange sequence_time(const RunRequest& request) {
   const MeasureOptions& options = request.options;
-  TimeRange time = times({kLeastPreparation, kMostPreparation}, request.work.model.calls.size());
+  TimeRange time = times({kLeastPreparation, kMostPreparation}, std::ssize(request.work.model.calls));
   time +=
       {mean_idle(options) * static_cast<double>(options.minimum_rounds), options.sustained_time_limit * 3.0};
   return time;
@@ -93,6 +93,7 @@ std::string extras(const RunRequest& request) {
   if (request.options.counters) text += " Then its hardware counters in each cache state.";
   if (request.in_sequence)
     text += fmt::format(" At last all {} calls in sequence.", request.work.model.calls.size());
+  if (request.processes > 1) text += fmt::format(" In each of {} fresh processes.", request.processes);
   return text;
 }
 
@@ -107,10 +108,10 @@ TimeRange expected_time(const RunRequest& request) {
     each += {Nanoseconds(0), kMostCounting * static_cast<double>(request.options.caches.size())};
   }
   if (request.options.load_probe) each += {Nanoseconds(0), kLoadProbeTime};
-  TimeRange all = times(each, request.work.model.layers.size());
+  TimeRange all = times(each, std::ssize(request.work.model.layers));
   all += {kLeastBefore, kMostBefore};
   if (request.in_sequence) all += sequence_time(request);
-  return all;
+  return times(all, request.processes);
 }
 
 namespace {

@@ -37,8 +37,9 @@ std::string device_of(const RunRecord& baseline, const GateConditions& condition
   return conditions.device.empty() ? baseline.device.id : conditions.device;
 }
 
-RunRequest request_of(const RunAsked& asked, const DeviceDescription& device) {
+RunRequest request_of(const RunAsked& asked, const DeviceDescription& device, std::int64_t processes) {
   RunRequest request;
+  request.processes = processes;
   request.work = read_targets(asked.targets, asked.only);
   request.options = asked.options;
   request.options.interrupted = is_interrupted;
@@ -55,7 +56,7 @@ RunRecord measure_operations(RunAsked asked, const std::string& device_name, con
   RunRecord record;
   record.device = device->describe();
   record.environment = read_environment(invocation.command_line);
-  RunRequest request = request_of(asked, record.device);
+  RunRequest request = request_of(asked, record.device, conditions.processes);
   record.title = request.work.title;
   record.untimed = request.work.model.untimed;
   record.recorded_gpu_time = request.work.model.recorded_gpu_time;
@@ -98,15 +99,14 @@ RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditi
 std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width) {
   const RunAsked asked = asked_again(baseline, conditions);
   const std::string device_name = device_of(baseline, conditions);
-  const std::string processes =
-      fmt::format("{} fresh {}", conditions.processes, conditions.processes == 1 ? "process" : "processes");
   if (are_python(asked.targets)) {
-    return wrapped(fmt::format("{} of Python on {}: {}.", processes, device_name, joined(asked.targets)),
-                   width);
+    return wrapped(
+        fmt::format("{} fresh {} of Python on {}: {}.", conditions.processes,
+                    conditions.processes == 1 ? "process" : "processes", device_name, joined(asked.targets)),
+        width);
   }
   const DeviceDescription device = open_device(device_name, asked.options.seed)->describe();
-  return plan_text(request_of(asked, device), device, width) +
-         wrapped(fmt::format("In each of {}.", processes), width);
+  return plan_text(request_of(asked, device, conditions.processes), device, width);
 }
 
 }  // namespace jitterscope::cli

@@ -26,6 +26,7 @@ constexpr const char* kListExamples = R"(Examples:
   jitterscope list
   jitterscope list operations
   jitterscope list providers
+  jitterscope list studies
   jitterscope list resnet18
   jitterscope list counters --only dram
   jitterscope list counters --device virtual
@@ -36,7 +37,8 @@ constexpr const char* kListExamples = R"(Examples:
 Exit codes: 0 done, 2 usage, 3 the device or CUPTI is missing, which counters need, 5 a part of the file is missing or damaged, and the rest is listed.)";
 
 const std::vector<std::string>& section_names() {
-  static const std::vector<std::string> names = {"operations", "devices", "providers", "models", "counters"};
+  static const std::vector<std::string> names = {"operations", "devices", "providers",
+                                                 "models",     "studies", "counters"};
   return names;
 }
 
@@ -118,6 +120,7 @@ Listing read_sections(const ListFlags& flags) {
   if (is_asked_for("devices")) listing.devices = list_devices();
   if (is_asked_for("providers")) listing.providers = read_providers();
   if (is_asked_for("models")) listing.models = read_models();
+  listing.studies = is_asked_for("studies");
   if (what == "counters") {
     listing.counters = read_counters(flags);
     listing.all_counters = !flags.only.empty();
@@ -160,12 +163,12 @@ ExitCode run(const ListFlags& flags) {
 
 void add_list_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<ListFlags>();
-  CLI::App* command =
-      app.add_subcommand("list", "operations, devices, providers, models, counters; the layers of a model");
+  CLI::App* command = app.add_subcommand(
+      "list", "operations, devices, providers, models, studies, counters; the layers of a model");
   command->add_option(
       "what", flags->what,
-      "operations, devices, providers, models, counters; a network's name, or a trace, log or "
-      "model file, whose layers are shown; the first four if left out");
+      "operations, devices, providers, models, studies, counters; a network's name, or a trace, log or "
+      "model file, whose layers are shown; all but counters if left out");
   command->add_option(
       "--only", flags->only,
       "list the layers in whose name or operation, or the counters in whose name or description, "

@@ -96,6 +96,7 @@ class RunCommand {
     choose_provider(request_.work, parse_provider(flags_.provider), record_.device, keep_own);
     refuse_impossible(request_.work, record_.device);
     request_.in_sequence = flags_.in_sequence;
+    request_.processes = process_count(flags_);
     if (flags_.in_sequence && request_.work.model.calls.empty()) {
       throw UsageError(
           "--in-sequence needs one model whose order of calls is known (a network by name, a trace), or "
@@ -112,7 +113,7 @@ class RunCommand {
       print_result(plan_text(request_, record_.device, page_.width));
       return;
     }
-    if (process_count(flags_) > 1) {
+    if (request_.processes > 1) {
       measure_in_processes(std::move(device));
     } else {
       measure(*device);
@@ -173,7 +174,7 @@ class RunCommand {
     }
     const Plan plan = plan_of(request_);
     record_.asked = asked();
-    cli::measure_in_processes(plan, process_count(flags_), invocation_, record_);
+    cli::measure_in_processes(plan, request_.processes, invocation_, record_);
     invocation_.exit_code = exit_code_of(plan, record_);
     print();
   }

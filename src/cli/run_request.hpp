@@ -1,6 +1,8 @@
 // What `run` was asked for, before anything is timed.
 #pragma once
 
+#include <cstdint>
+
 #include "cli/work_list.hpp"
 #include "experiment/plan.hpp"
 
@@ -12,6 +14,7 @@ struct RunRequest {
   bool verify = false;
   bool ceilings = true;
   bool in_sequence = false;
+  std::int64_t processes = 1;        ///< fresh ones where there is more than one, each with the whole plan
   bool precision_was_asked = false;  ///< by the user: then missing it has an exit code of its own
 };
 

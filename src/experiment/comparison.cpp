@@ -40,10 +40,14 @@ std::vector<double> cycles_ratios(const ProcessPair& pair) {
   return {std::log(pair.second->cycles->value() / pair.first->cycles->value())};
 }
 
+// For the same work: a launch of the second does `work` times as much as one of the first.
 std::optional<Effect> effect_of(const std::vector<ProcessPair>& pairs,
-                                std::vector<double> (*ratios)(const ProcessPair&)) {
+                                std::vector<double> (*ratios)(const ProcessPair&), double work) {
   std::vector<std::vector<double>> processes;
-  for (const ProcessPair& pair : pairs) processes.push_back(ratios(pair));
+  for (const ProcessPair& pair : pairs) {
+    processes.push_back(ratios(pair));
+    for (double& ratio : processes.back()) ratio -= std::log(work);
+  }
   return statistics::effect_over_processes(processes);
 }
 
@@ -97,7 +101,7 @@ class ProcessComparer {
         compare_item(item, alternative);
     }
     judge(record_.comparisons, effects_, record_.margin);
-    if (items_.items.size() < 2) return;
+    if (items_.items.size() < 2 || !items_.have_total) return;
     for (std::size_t alternative = 1; alternative < items_.alternatives; ++alternative)
       add_totals(alternative);
   }
@@ -170,13 +174,13 @@ class ProcessComparer {
     Comparison comparison = comparison_of(item, alternative);
     comparison.first = side_over(pairs, &ProcessPair::first_result, &ProcessPair::first);
     comparison.second = side_over(pairs, &ProcessPair::second_result, &ProcessPair::second);
-    const std::optional<Effect> time = effect_of(pairs, time_ratios);
+    const std::optional<Effect> time = effect_of(pairs, time_ratios, work_of(record_, alternative));
     if (time) {
       fill(comparison, *time);
     } else {
       comparison.failure = "too few rounds beside each other for a ratio";
     }
-    const std::optional<Effect> cycles = effect_of(pairs, cycles_ratios);
+    const std::optional<Effect> cycles = effect_of(pairs, cycles_ratios, work_of(record_, alternative));
     if (time && cycles && cycles->processes == time->processes) comparison.cycles = ratio_of(*cycles);
     if (time) compared_.emplace_back(item, alternative);
     add(std::move(comparison), time);
@@ -216,7 +220,7 @@ class ProcessComparer {
       if (!sums) continue;
       firsts.push_back({sums->first, {}, {}});
       seconds.push_back({sums->second, {}, {}});
-      ratios.push_back({std::log(sums->second / sums->first)});
+      ratios.push_back({std::log(sums->second / sums->first / work_of(record_, alternative))});
     }
     if (ratios.size() == 1) return add_total_of_one(alternative, first, second);
     const std::optional<Effect> effect = statistics::effect_over_processes(ratios);
@@ -283,6 +287,17 @@ class ProcessComparer {
 };
 
 }  // namespace
+
+bool is_wrong(const Comparison& comparison) {
+  const auto failed = [](const ComparedSide& side) {
+    return side.verification && !side.verification->passed;
+  };
+  return failed(comparison.first) || failed(comparison.second);
+}
+
+double work_of(const ComparisonRecord& record, std::size_t alternative) {
+  return alternative < record.works.size() ? record.works[alternative] / record.works.front() : 1.0;
+}
 
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
                        ComparisonRecord& record) {

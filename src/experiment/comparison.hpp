@@ -21,6 +21,7 @@ struct ComparedSide {
   TimeEstimate time;
   std::optional<Hertz> clock;
   std::optional<Cycles> cycles;
+  std::optional<Verification> verification;  ///< the first process's, where it was asked for
 };
 
 /// Second over first, 1 where they are alike.
@@ -78,12 +79,23 @@ struct ComparedBaseline {
   std::string time;    ///< when it was measured: ISO 8601, UTC
 };
 
+/// The study that chose the alternatives.
+struct ComparedStudy {
+  std::string id;  ///< layout, precision…
+  std::string question;
+  std::vector<std::string> answers;  ///< sentences, the most important first
+};
+
 struct ComparisonRecord {
   Environment environment;
   DeviceDescription device;
   std::string title;
   std::optional<ComparedBaseline> baseline;  ///< of a gate
-  std::vector<std::string> alternatives;     ///< what each is called; the others are compared with the first
+  std::optional<ComparedStudy> study;
+  std::vector<std::string> alternatives;  ///< what each is called; the others are compared with the first
+  /// How much of the first's work one launch of each does: 64 where it takes a batch of 64 and the first one
+  /// of 1. Ratios are those of the time for the same work. Empty where all do the same.
+  std::vector<double> works;
   double margin = 0.01;
   std::int64_t processes_asked = 0;  ///< 0 where records were compared
   std::vector<Comparison> comparisons;
@@ -94,13 +106,21 @@ struct ComparisonRecord {
   bool interrupted = false;
 };
 
+/// Whether a side of it was verified and did not compute what it should.
+bool is_wrong(const Comparison& comparison);
+
+/// Of the alternative's launches: 1 where all do the same.
+double work_of(const ComparisonRecord& record, std::size_t alternative);
+
 /// Item by item (a layer, or what was typed), a trial for each alternative.
 struct ComparisonItems {
   std::vector<RunEntry> items;  ///< layers and count of each
   std::size_t alternatives = 2;
+  bool have_total = true;  ///< the items are parts of one whole, such as a network
 };
 
-/// Fills comparisons and totals from the record of each process, whose entries are the trials of one item
+/// Fills comparisons and totals of a record that has its alternatives, works and margin, from the record of
+/// each process, whose entries are the trials of one item
 /// after those of the other. The unit of each interval is the process; a verdict counts where it holds beside
 /// all others of the record (Holm, 1979).
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,

@@ -31,7 +31,8 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
           .instrument = measurement.instrument,
           .time = measurement.time,
           .clock = own.clock,
-          .cycles = own.cycles};
+          .cycles = own.cycles,
+          .verification = result.verification};
 }
 
 RatioEstimate ratio_of(const Effect& effect) {

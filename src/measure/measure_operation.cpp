@@ -1,6 +1,7 @@
 #include "measure/measure_operation.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "jitterscope/error.hpp"
@@ -30,9 +31,24 @@ PreparedWork prepare(Session& session, const Operation& operation, const Measure
   return {&operation, std::move(iterations), device.host_time() - start, std::move(workload)};
 }
 
-// What is to be said beside the times, and what can only be asked after them.
-void complete(Session& session, PreparedWork& work, const MeasureOptions& options, bool with_verification,
-              Result& result) {
+// Of works that differ in their type alone, the inputs of the finest are those that all stand for.
+PreparedOperation& finest_of(PreparedWork& work, std::span<PreparedWork> compared) {
+  PreparedOperation* finest = &work.workload.first();
+  for (PreparedWork& other : compared) {
+    PreparedOperation& candidate = other.workload.first();
+    if (!is_same_work(work.workload.first().operation(), candidate.operation())) continue;
+    if (verification_tolerance(candidate.operation().dtype()) <
+        verification_tolerance(finest->operation().dtype())) {
+      finest = &candidate;
+    }
+  }
+  return *finest;
+}
+
+// What is to be said beside the times, and what can only be asked after them. `compared` are the works of its
+// group.
+void complete(Session& session, PreparedWork& work, std::span<PreparedWork> compared,
+              const MeasureOptions& options, bool with_verification, Result& result) {
   PreparedOperation& prepared = work.workload.first();
   result.subject = *work.operation;
   result.iterations = std::move(work.iterations);
@@ -46,7 +62,7 @@ void complete(Session& session, PreparedWork& work, const MeasureOptions& option
   // After the times: no operand is read back before the first call.
   add_launch_details(session, work.workload, options, result);
   if (with_verification && !work.operation->operands().empty()) {
-    result.verification = verify(session.queue(), prepared);
+    result.verification = verify(session.queue(), prepared, finest_of(work, compared));
   }
 }
 
@@ -56,7 +72,7 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
                          bool with_verification) {
   PreparedWork work = prepare(session, operation, options);
   Result result = session.measure(work.workload, operation.text(), options);
-  complete(session, work, options, with_verification, result);
+  complete(session, work, {&work, 1}, options, with_verification, result);
   return result;
 }
 
@@ -154,8 +170,10 @@ std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std
       Outcome& outcome = outcomes[group.first_outcome + group.members[i]];
       outcome.result = std::move(results[next++]);
       const MeasureOptions& options = groups[entry.first][group.members[i]].options;
-      succeeds([&] { complete(session, group.works[i], options, with_verification, outcome.result); },
-               outcome);
+      const auto say_the_rest = [&] {
+        complete(session, group.works[i], group.works, options, with_verification, outcome.result);
+      };
+      succeeds(say_the_rest, outcome);
     }
   }
   return alone;

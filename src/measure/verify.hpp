@@ -17,4 +17,11 @@ double verification_tolerance(DataType);
 /// so. Spin has nothing to compare: throws UsageError.
 Verification verify(Queue& queue, PreparedOperation& prepared);
 
+/// The same where `inputs` is the same work in another data type: the reference is computed from its inputs,
+/// so that the error is also that of rounding them, and the coarser type's limit counts. An index may be that
+/// of a close second then, and is not compared.
+Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation& inputs);
+/// Whether they differ in nothing but the data type, and in which engine runs them.
+bool is_same_work(const Operation& operation, const Operation& other);
+
 }  // namespace jitterscope

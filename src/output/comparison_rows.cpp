@@ -1,5 +1,7 @@
 #include "output/comparison_rows.hpp"
 
+#include "output/comparison_cells.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,12 +46,6 @@ std::vector<AlternativeRow> alternative_rows(const ComparisonRecord& record,
   return sorted;
 }
 
-// A long name there would leave no room for the names of the rows.
-std::string against(const std::string& first) {
-  constexpr std::size_t kLongest = 16;
-  return first.size() <= kLongest ? "against " + first : "against the first";
-}
-
 Nanoseconds weight_of(const Comparison& comparison) {
   const Nanoseconds change = comparison.second.time.median - comparison.first.time.median;
   return Nanoseconds(std::abs(change.value()) * static_cast<double>(comparison.count));
@@ -57,31 +53,20 @@ Nanoseconds weight_of(const Comparison& comparison) {
 
 }  // namespace
 
-std::string cache_and_load(const Conditions& conditions) {
-  return fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load));
-}
-
-bool has_several_conditions(const ComparisonRecord& record) {
-  return std::ranges::any_of(record.comparisons, [&](const Comparison& comparison) {
-    return cache_and_load(comparison.first.conditions) !=
-           cache_and_load(record.comparisons.front().first.conditions);
-  });
-}
-
-std::string condition_of(const ComparisonRecord& record, const Comparison& comparison) {
-  return has_several_conditions(record) ? cache_and_load(comparison.first.conditions) : std::string();
-}
-
 std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                                std::size_t width) {
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
       times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
+      same_work{"same work", Align::right, {}}, errors{"error", Align::right, {}},
       cycles{"in cycles", Align::right, {}, 2}, clocks{"clock", Align::right, {}, 3},
       verdicts{"verdict", Align::left, {}};
   for (const AlternativeRow& row : alternative_rows(record, names)) {
     alternatives.cells.push_back(row.name);
     conditions.cells.push_back(row.conditions);
     times.cells.push_back(estimate_text(row.side->time));
+    same_work.cells.push_back(
+        same_work_text(record, *row.side, row.comparison ? row.comparison->alternative : 0));
+    errors.cells.push_back(error_text(*row.side));
     clocks.cells.push_back(row.side->clock ? clock_text(*row.side->clock) : std::string(kAbsent));
     changes.cells.push_back(row.comparison ? change_of(row.comparison->time) : "");
     const bool has_cycles = row.comparison && row.comparison->cycles;
@@ -91,9 +76,12 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
   if (alternatives.cells.empty()) return {};
   std::vector<TableColumn> columns = {alternatives};
   if (has_several_conditions(record)) columns.push_back(conditions);
-  columns.insert(columns.end(), {times, clocks, changes});
+  columns.push_back(times);
+  if (!record.works.empty()) columns.push_back(same_work);
+  columns.insert(columns.end(), {clocks, changes});
   const auto is_filled = [](const std::string& cell) { return !cell.empty(); };
   if (std::ranges::any_of(cycles.cells, is_filled)) columns.push_back(cycles);
+  if (has_errors(record)) columns.push_back(errors);
   columns.push_back(verdicts);
   return fitted_table(std::move(columns), width);
 }
@@ -104,33 +92,46 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   for (const Comparison& comparison : record.comparisons) {
     if (comparison.failure.empty()) rows.push_back(&comparison);
   }
-  std::ranges::stable_sort(rows, std::greater(), [](const Comparison* row) { return weight_of(*row); });
+  // What was typed stays in its order: a sweep is read from its smallest to its largest.
+  const bool are_layers = !record.totals.empty();
+  if (are_layers) {
+    std::ranges::stable_sort(rows, std::greater(), [](const Comparison* row) { return weight_of(*row); });
+  }
+  const std::vector<std::string> labels = row_labels(rows);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
-  TableColumn layers{"layer", Align::left, {}}, counts{"×", Align::right, {}, 1},
+  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 1},
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
       firsts{names[0], Align::right, {}, 2}, seconds{names.size() == 2 ? names[1] : "time", Align::right, {}},
+      same_work{"same work", Align::right, {}}, errors{"error", Align::right, {}, 3},
       changes{"against " + names[0], Align::right, {}}, verdicts{"verdict", Align::left, {}};
-  for (const Comparison* row : rows) {
-    const std::string name = row->layers.empty() ? to_string(row->first.subject) : row->layers.front();
-    layers.cells.push_back(one_line(name));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Comparison* row = rows[i];
+    layers.cells.push_back(one_line(labels[i]));
     counts.cells.push_back(std::to_string(row->count));
     conditions.cells.push_back(cache_and_load(row->first.conditions));
     alternatives.cells.push_back(names[row->alternative]);
     firsts.cells.push_back(time_text(row->first.time.median, row->first.time.precision()));
     seconds.cells.push_back(time_text(row->second.time.median, row->second.time.precision()));
+    same_work.cells.push_back(same_work_text(record, row->second, row->alternative));
+    errors.cells.push_back(error_text(row->second));
     changes.cells.push_back(change_of(row->time));
     verdicts.cells.emplace_back(to_string(row->verdict));
   }
-  std::vector<TableColumn> columns = {layers, counts};
+  std::vector<TableColumn> columns = {layers};
+  if (are_layers) columns.push_back(counts);
   if (has_several_conditions(record)) columns.push_back(conditions);
   if (names.size() > 2) columns.push_back(alternatives);
-  columns.insert(columns.end(), {firsts, seconds, changes, verdicts});
+  columns.insert(columns.end(), {firsts, seconds});
+  if (!record.works.empty()) columns.push_back(same_work);
+  columns.push_back(changes);
+  if (has_errors(record)) columns.push_back(errors);
+  columns.push_back(verdicts);
   std::string text = fitted_table(std::move(columns), page.width);
   if (rows.size() < all) {
-    text += wrapped(
-        fmt::format("{} of {} rows, what changes the total most first; all: --top all.", rows.size(), all),
-        page.width);
+    text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", rows.size(), all,
+                                are_layers ? ", what changes the total most first" : ""),
+                    page.width);
   }
   return text;
 }

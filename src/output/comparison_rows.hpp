@@ -1,4 +1,4 @@
-// The tables of a comparison, and how they name conditions.
+// The tables of a comparison.
 #pragma once
 
 #include <string>
@@ -9,17 +9,10 @@
 
 namespace jitterscope {
 
-/// "warm burst"
-std::string cache_and_load(const Conditions& conditions);
-/// Conditions are named where there are several.
-bool has_several_conditions(const ComparisonRecord& record);
-/// Empty where there is one.
-std::string condition_of(const ComparisonRecord& record, const Comparison& comparison);
-
 /// One item: a row for each alternative, by the names given.
 std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                                std::size_t width);
-/// A network: a row for each layer, what changes the total most first.
+/// Several items: a row for each and each alternative; of a network what changes the total most first.
 std::string layers_table(const ComparisonRecord& record, const std::vector<std::string>& names,
                          const Page& page);
 

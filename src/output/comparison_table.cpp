@@ -7,11 +7,13 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "output/comparison_cells.hpp"
 #include "output/comparison_rows.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/operation_label.hpp"
 #include "output/ratio_text.hpp"
+#include "output/study_rows.hpp"
 
 namespace jitterscope {
 namespace {
@@ -143,6 +145,33 @@ std::string headlines(const ComparisonRecord& record, const std::vector<std::str
   return text;
 }
 
+std::string study_answers(const ComparedStudy& study, std::size_t width) {
+  std::string text = wrapped(one_line(study.question), width) + '\n';
+  for (const std::string& answer : study.answers) text += wrapped(one_line(answer), width);
+  return text + '\n';
+}
+
+// What --verify found; errors stand in the table.
+std::vector<std::string> wrong_sentences(const ComparisonRecord& record,
+                                         const std::vector<std::string>& names) {
+  std::vector<std::string> sentences;
+  const auto add = [&](const ComparedSide& side, std::size_t alternative) {
+    if (!side.verification || side.verification->passed) return;
+    std::string sentence = fmt::format(
+        "WRONG RESULT of {}: {}, relative error {:.1e}, allowed {:.1e}{}.", names[alternative],
+        one_line(to_string(side.subject)), side.verification->relative_error, side.verification->tolerance,
+        side.verification->unwritten > 0
+            ? fmt::format(", {} elements not written", side.verification->unwritten)
+            : "");
+    if (std::ranges::find(sentences, sentence) == sentences.end()) sentences.push_back(std::move(sentence));
+  };
+  for (const Comparison& comparison : record.comparisons) {
+    add(comparison.first, 0);
+    add(comparison.second, comparison.alternative);
+  }
+  return sentences;
+}
+
 std::string differences_section(const ComparisonRecord& record, std::size_t width) {
   if (record.differences.empty()) return {};
   std::string text = "What differs between the records:\n\n";
@@ -184,8 +213,10 @@ std::string spread_sentence(const ComparisonRecord& record) {
                      percent_text(comparison.within), between);
 }
 
-std::string notes_section(const ComparisonRecord& record, const Page& page) {
-  std::vector<std::string> sentences = record.notes;
+std::string notes_section(const ComparisonRecord& record, const std::vector<std::string>& names,
+                          const Page& page) {
+  std::vector<std::string> sentences = wrong_sentences(record, names);
+  sentences.insert(sentences.end(), record.notes.begin(), record.notes.end());
   const bool is_measured = record.processes_asked > 0;
   const bool one_item =
       record.totals.empty() && record.comparisons.size() == 1 && record.comparisons.front().failure.empty();
@@ -202,6 +233,15 @@ std::string notes_section(const ComparisonRecord& record, const Page& page) {
   }
   for (const std::string& lost : record.lost_processes) sentences.push_back("Lost: " + one_line(lost) + '.');
   if (record.interrupted) sentences.emplace_back("Interrupted: this is the result so far.");
+  if (page.details && !record.works.empty()) {
+    sentences.emplace_back(
+        "same work: the time of a launch over how much more than the first's it does; ratios are those of it.");
+  }
+  if (page.details && has_errors(record)) {
+    sentences.emplace_back(
+        "error: of the result, L2 norm over that of a float64 reference, which is computed from the inputs of the "
+        "finest type where only types differ.");
+  }
   if (page.details) {
     sentences.push_back(fmt::format(
         "In brackets: 95 % intervals{}. faster, slower: the interval excludes no change{}; same: it lies within "
@@ -212,6 +252,15 @@ std::string notes_section(const ComparisonRecord& record, const Page& page) {
   std::string text;
   for (const std::string& sentence : sentences) text += wrapped(sentence, page.width);
   return text;
+}
+
+// Of a study an answer has no number for each arm: those of all together stand first.
+std::string rows(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
+  if (!has_several_items(record)) return alternatives_table(record, names, page.width);
+  if (!record.study) return layers_table(record, names, page);
+  const bool is_matrix = names.size() > 2 && !page.details;
+  const std::string items = is_matrix ? times_table(record, names, page) : layers_table(record, names, page);
+  return record.totals.empty() ? items : totals_table(record, names, page.width) + "\n" + items;
 }
 
 }  // namespace
@@ -228,14 +277,15 @@ bool has_several_items(const ComparisonRecord& record) {
 std::string comparison_table(const ComparisonRecord& record, const Page& page) {
   const bool several_items = has_several_items(record);
   const std::vector<std::string> names = alternative_names(record, several_items);
-  std::vector<std::string> sections = {
-      differences_section(record, page.width),
-      record.comparisons.empty() ? std::string("Nothing was compared.\n")
-                                 : headlines(record, names, page.width) + device_line(record, page.width),
-      legend(record, names),
-      several_items ? layers_table(record, names, page) : alternatives_table(record, names, page.width),
-      failures_section(record, names, page.width),
-      notes_section(record, page)};
+  const std::string answer =
+      record.study ? study_answers(*record.study, page.width) : headlines(record, names, page.width);
+  std::vector<std::string> sections = {differences_section(record, page.width),
+                                       record.comparisons.empty() ? std::string("Nothing was compared.\n")
+                                                                  : answer + device_line(record, page.width),
+                                       legend(record, names),
+                                       rows(record, names, page),
+                                       failures_section(record, names, page.width),
+                                       notes_section(record, names, page)};
   std::erase(sections, std::string());
   return joined(sections, "\n");
 }

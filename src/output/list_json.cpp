@@ -3,6 +3,7 @@
 #include "output/list_table.hpp"
 #include "record/describe_result.hpp"
 #include "record/values.hpp"
+#include "study/study.hpp"
 
 namespace jitterscope {
 namespace {
@@ -73,6 +74,14 @@ Json models_json(const std::vector<ModelListing>& models) {
   return array;
 }
 
+Json studies_json() {
+  Json array = Json::array();
+  for (const study::Study& study : study::all_studies()) {
+    array.push_back({{"id", study.id}, {"question", study.question}, {"concerns", study.concerns}});
+  }
+  return array;
+}
+
 Json plans_json(const std::vector<RecordedPlan>& plans) {
   Json array = Json::array();
   for (const RecordedPlan& plan : plans) {
@@ -92,6 +101,7 @@ std::string list_json(const Listing& listing) {
   if (listing.devices) document["devices"] = devices_json(*listing.devices);
   if (listing.providers) document["providers"] = providers_json(*listing.providers);
   if (listing.models) document["models"] = models_json(*listing.models);
+  if (listing.studies) document["studies"] = studies_json();
   if (listing.counters) {
     document["counters_of"] = listing.counters->subject;
     document["counters"] = counters_json(*listing.counters);

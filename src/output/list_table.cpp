@@ -9,6 +9,7 @@
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
+#include "study/study.hpp"
 
 namespace jitterscope {
 namespace {
@@ -120,6 +121,14 @@ std::string counters_text(const CounterListing& listing, bool all, std::size_t w
   return text + others;
 }
 
+std::string studies_text(std::size_t width) {
+  std::string text = heading("Studies");
+  for (const study::Study& study : study::all_studies()) {
+    text += item(study.id, fmt::format("{} Of {}.", study.question, study.concerns), width);
+  }
+  return text + "\n`jitterscope study NAME` runs one, of your own work or of an example.\n";
+}
+
 ProviderListing of_library(std::string name, std::string device, std::vector<std::string> operations,
                            std::span<const LibraryInfo> libraries, const std::string& device_problem) {
   ProviderListing listing{std::move(name), std::move(device), std::move(operations), "", device_problem};
@@ -151,13 +160,14 @@ std::vector<ProviderListing> list_providers(std::span<const LibraryInfo> cpu_lib
 }
 
 std::string list_text(const Listing& listing, std::size_t width) {
-  const bool alone = !listing.devices && !listing.providers && !listing.models;
+  const bool alone = !listing.devices && !listing.providers && !listing.models && !listing.studies;
   std::string text;
   const auto add = [&](const std::string& section) { text += (text.empty() ? "" : "\n") + section; };
   if (listing.operations) add(alone ? operations_text(width) : operations_overview(width));
   if (listing.devices) add(devices_text(*listing.devices, width));
   if (listing.providers) add(providers_text(*listing.providers, width));
   if (listing.models) add(models_text(*listing.models, width));
+  if (listing.studies) add(studies_text(width));
   if (listing.counters) add(counters_text(*listing.counters, listing.all_counters, width));
   return text;
 }

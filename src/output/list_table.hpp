@@ -38,7 +38,7 @@ struct ModelListing {
 
 /// What is listed; an absent section was not asked for.
 struct Listing {
-  bool operations = false;
+  bool operations = false, studies = false;
   std::optional<std::vector<DeviceListing>> devices;
   std::optional<std::vector<ModelListing>> models;
   std::optional<std::vector<ProviderListing>> providers;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace jitterscope {
 namespace {
 
@@ -31,6 +33,10 @@ std::string change_with_interval(const RatioEstimate& ratio) {
 }
 
 std::string change_of(const RatioEstimate& ratio) {
+  // A half-width beyond all of what is known reads as a number with an error, which it is not.
+  const bool is_unknown = ratio.high - ratio.low > 2.0;
+  if (is_unknown && !is_factor(ratio))
+    return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
   const int decimals = decimals_of(ratio);
   const double half = (ratio.high - ratio.low) / 2.0;
   if (is_factor(ratio)) return fmt::format("{:.{}f} ± {:.{}f} times", ratio.ratio, decimals, half, decimals);

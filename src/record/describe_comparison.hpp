@@ -16,6 +16,7 @@ void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
   fields("time", side.time);
   fields("clock_hertz", side.clock);
   fields("cycles", side.cycles);
+  fields("verification", side.verification);
 }
 
 template <class Fields>
@@ -77,10 +78,19 @@ void describe(Fields& fields, Described<Fields, ComparedBaseline>& baseline) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, ComparedStudy>& study) {
+  fields("id", study.id);
+  fields("question", study.question);
+  fields("answers", study.answers);
+}
+
+template <class Fields>
 void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& record) {
   fields("title", record.title);
   fields("baseline", record.baseline);
+  fields("study", record.study);
   fields("alternatives", record.alternatives);
+  fields("works", record.works);
   fields("margin", record.margin);
   fields("processes_asked", record.processes_asked);
   fields("differences", record.differences);

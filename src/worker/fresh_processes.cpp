@@ -45,10 +45,12 @@ std::uint64_t seed_of_process(std::uint64_t seed, std::int64_t process) {
   return Random(seed + seeds_apart).next() >> 11;
 }
 
-WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int64_t process) {
+// What is the same in every process, the first that gives a record finds out.
+WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int64_t process, bool is_first) {
   const std::uint64_t seed = seed_of_process(shared_options(plan).seed, process);
   WorkerPlan own{.device = device, .device_seed = seed, .parent = ::getpid(), .plan = plan};
-  own.plan.ceilings = plan.ceilings && process == 0;
+  own.plan.ceilings = plan.ceilings && is_first;
+  own.plan.verify = plan.verify && is_first;
   for (std::vector<Trial>& group : own.plan.groups) {
     for (Trial& trial : group) trial.options.seed = seed;
   }
@@ -77,7 +79,7 @@ ProcessRecords with_seed(std::uint64_t seed, ProcessRecords found) {
 // What one process is started as, and what it reads.
 struct ProcessStart {
   std::vector<std::string> command;
-  std::function<std::string(std::int64_t process)> plan;
+  std::function<std::string(std::int64_t process, bool is_first)> plan;
   std::optional<Nanoseconds> time_limit;
 };
 
@@ -107,7 +109,7 @@ class ProcessRunner {
     if (processes_.progress) processes_.progress("starting", number);
     const SubprocessLimits limits{.interrupted = processes_.interrupted,
                                   .time_limit = limit_,
-                                  .input = start_.plan(process),
+                                  .input = start_.plan(process, found_.records.empty()),
                                   .error_line = [&](std::string_view line) {
                                     if (processes_.progress) processes_.progress(std::string(line), number);
                                   }};
@@ -159,14 +161,16 @@ Nanoseconds time_limit_of(const Plan& plan) {
 
 ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
                                       const FreshProcesses& processes) {
-  const auto write = [&](std::int64_t process) { return write_plan(plan_of_process(device, plan, process)); };
+  const auto write = [&](std::int64_t process, bool is_first) {
+    return write_plan(plan_of_process(device, plan, process, is_first));
+  };
   const ProcessStart start{
       {processes.executable, "worker"}, write, processes.time_limit.value_or(time_limit_of(plan))};
   return with_seed(shared_options(plan).seed, ProcessRunner(start, processes).run());
 }
 
 ProcessRecords run_in_fresh_processes(const CallablePlan& plan, const FreshProcesses& processes) {
-  const auto write = [&](std::int64_t process) { return write_plan(plan_of_process(plan, process)); };
+  const auto write = [&](std::int64_t process, bool) { return write_plan(plan_of_process(plan, process)); };
   // Which looks for a name on PATH; the process stays the same.
   const ProcessStart start{
       {"/usr/bin/env", processes.executable, "-m", "jitterscope", "worker"}, write, processes.time_limit};

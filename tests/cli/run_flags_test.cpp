@@ -121,6 +121,13 @@ TEST(DryRun, SimulatedTimeIsNotPromisedAsWaiting) {
   EXPECT_THAT(run_tool("run resnet18 --device cpu --dry-run").output, HasSubstr("This takes"));
 }
 
+TEST(DryRun, CountsTheProcesses) {
+  const std::string plan = plan_of(" --save kept");
+  EXPECT_THAT(plan, HasSubstr("In each of 8 fresh processes."));
+  EXPECT_THAT(plan_of(" --processes 2"), HasSubstr("In each of 2 fresh processes."));
+  EXPECT_THAT(plan_of(""), Not(HasSubstr("fresh processes")));
+}
+
 TEST(DryRun, SaysWhereTheCpuStandsInForAGpu) {
   EXPECT_THAT(run_tool("run add:count=4 --device cpu --dry-run").output, Not(HasSubstr("No NVIDIA GPU")));
 }

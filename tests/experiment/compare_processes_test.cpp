@@ -60,6 +60,36 @@ TEST(CompareProcesses, AKnownEffectIsFoundWithItsInterval) {
   EXPECT_NEAR(comparison.cycles->high, comparison.time.high * 1.02, 1e-6);
 }
 
+TEST(CompareProcesses, RatiosAreOfTheSameWork) {
+  ComparisonRecord record = test::blank_comparison(2);
+  record.works = {2.0, 8.0};  // four times as much in three times the time
+  compare_processes(one_item(), processes_of(8, {20.0, 60.0}), record);
+  const Comparison comparison = only(record);
+  EXPECT_NEAR(comparison.time.ratio, 0.75, 0.001);
+  EXPECT_NEAR(comparison.cycles->ratio, 0.75, 0.001);
+  EXPECT_EQ(comparison.verdict, EffectVerdict::faster);
+  EXPECT_NEAR(comparison.second.time.median.value(), 60e3, 3e3);  // of a launch
+}
+
+TEST(CompareProcesses, ItemsThatAreNoWholeHaveNoTotal) {
+  ComparisonItems items{{RunEntry{}, RunEntry{}}, 2};
+  const std::vector<RunRecord> processes = processes_of(4, {20.0, 30.0, 40.0, 50.0});
+  EXPECT_EQ(compared(items, processes).totals.size(), 1u);
+  items.have_total = false;
+  EXPECT_THAT(compared(items, processes).totals, IsEmpty());
+}
+
+TEST(CompareProcesses, AResultThatIsWrongIsKnown) {
+  std::vector<RunRecord> processes = processes_of(3, {20.0, 30.0});
+  processes[0].entries[0].result.verification = Verification{.relative_error = 1e-7, .passed = true};
+  processes[0].entries[1].result.verification = Verification{.relative_error = 0.5, .passed = false};
+  const Comparison comparison = only(compared(one_item(), processes));
+  EXPECT_EQ(comparison.first.verification->relative_error, 1e-7);
+  EXPECT_TRUE(is_wrong(comparison));
+  processes[0].entries[1].result.verification.reset();
+  EXPECT_FALSE(is_wrong(only(compared(one_item(), processes))));
+}
+
 TEST(CompareProcesses, TheUnitIsTheProcess) {
   // Each process is sure of a ratio of its own, and they differ by 2 %.
   const Comparison comparison =

@@ -32,6 +32,39 @@ TEST(Verify, RightResultPasses) {
   }
 }
 
+// A scripted device rounds nothing.
+TEST(Verify, AnotherTypesErrorIsThatOfItsRoundedInputsToo) {
+  const std::unique_ptr<Device> device = open_device("virtual:quiet");
+  const std::unique_ptr<Queue> queue = device->make_queue();
+  const auto fine = device->prepare(kMatmul.with_dtype(DataType::f64), InputData());
+  const auto coarse = device->prepare(kMatmul.with_dtype(DataType::f16), InputData());
+  const double of_own_inputs = verify(*queue, *coarse).relative_error;
+  const Verification verification = verify(*queue, *coarse, *fine);
+  EXPECT_GT(verification.relative_error, 1.3 * of_own_inputs);
+  EXPECT_LT(verification.relative_error, 1e-3);
+  EXPECT_TRUE(verification.passed);
+  // The finer result is as good as the coarser inputs allow.
+  EXPECT_EQ(verify(*queue, *fine, *coarse).tolerance, verification_tolerance(DataType::f16));
+}
+
+TEST(Verify, IndicesOfRoundedInputsAreNotCompared) {
+  Script script;
+  Bench bench(script);
+  const Operation pool(
+      Pool2d{.n = 1, .c = 2, .h = 4, .w = 4, .window_h = 2, .window_w = 2, .stride_h = 2, .stride_w = 2});
+  const auto fine = bench.device.prepare(pool, InputData());
+  const auto coarse = bench.device.prepare(pool.with_dtype(DataType::bf16), InputData());
+  EXPECT_EQ(verify(*bench.queue, *coarse).checked, 16);
+  EXPECT_EQ(verify(*bench.queue, *coarse, *fine).checked, 8);
+}
+
+TEST(Verify, TheSameWorkDiffersInTypeAndEngineAlone) {
+  EXPECT_TRUE(is_same_work(kMatmul, kMatmul.with_dtype(DataType::f16)));
+  EXPECT_TRUE(is_same_work(kMatmul, Operation(Matmul{.m = 24, .n = 30, .k = 16, .engine = "algo1"})));
+  EXPECT_FALSE(is_same_work(kMatmul, Operation(Matmul{.m = 24, .n = 30, .k = 17})));
+  EXPECT_FALSE(is_same_work(kMatmul, Operation::parse("add:count=8")));
+}
+
 TEST(Verify, OneWrongElementFails) {
   const Verification verification =
       verify_with(kMatmul, [](std::vector<double>& output) { output[77] += 10.0; });

@@ -72,6 +72,60 @@ void expect_width(const ComparisonRecord& record, std::size_t width) {
   }
 }
 
+ComparisonRecord batch_study() {
+  ComparisonRecord record = comparison_record({"×1", "×8"});
+  record.study = ComparedStudy{"batch", "How large a batch pays?", {"**×8 is faster.**", "Take it."}};
+  record.works = {1.0, 8.0};
+  record.comparisons = {comparison_of("relu:count=8", "relu:count=64", 0.25, 0.001, EffectVerdict::faster)};
+  record.comparisons[0].second.time = time_of(40.0);
+  record.comparisons[0].first.verification = Verification{.relative_error = 3e-7, .passed = true};
+  record.comparisons[0].second.verification =
+      Verification{.relative_error = 0.25, .tolerance = 1e-5, .passed = false};
+  return record;
+}
+
+TEST(ComparisonTable, AStudyBeginsWithItsQuestionAndItsAnswers) {
+  const std::string table = comparison_table(batch_study(), {});
+  EXPECT_THAT(table,
+              testing::StartsWith("How large a batch pays?\n\n**×8 is faster.**\nTake it.\n\n8 fresh "));
+  EXPECT_THAT(table, HasSubstr("| same work |"));
+  EXPECT_THAT(table, HasSubstr(" 5.000 µs | "));  // 40 of eight times as much
+  EXPECT_THAT(table, HasSubstr(" 3.0e-07 |"));
+  EXPECT_THAT(table, HasSubstr("| 2.5e-01 WRONG |"));
+  EXPECT_THAT(
+      in_one_line(table),
+      HasSubstr("WRONG RESULT of ×8: relu:count=64,dtype=f32, relative error 2.5e-01, allowed 1.0e-05."));
+  EXPECT_THAT(one_line_table(batch_study(), {.details = true}),
+              HasSubstr("same work: the time of a launch over"));
+}
+
+TEST(ComparisonTable, AStudyOfANetworkHasAColumnForEachArm) {
+  ComparisonRecord record = comparison_record({"f32", "bf16", "f16"});
+  record.study = ComparedStudy{"precision", "Which?", {"f16."}};
+  for (const char* layer : {"conv1", "fc"}) {
+    for (std::size_t alternative = 1; alternative <= 2; ++alternative) {
+      record.comparisons.push_back(
+          comparison_of("relu:count=8", "relu:count=8,dtype=f16", 0.5, 0.001, EffectVerdict::faster));
+      record.comparisons.back().layers = {layer};
+      record.comparisons.back().alternative = alternative;
+    }
+  }
+  record.comparisons[2].first.time = time_of(90.0);
+  for (std::size_t alternative = 1; alternative <= 2; ++alternative) {
+    TotalComparison total{.alternative = alternative, .verdict = EffectVerdict::faster};
+    total.first = time_of(110.0);
+    total.second = time_of(55.0);
+    total.time = {0.5, 0.49, 0.51};
+    record.totals.push_back(total);
+  }
+  const std::string table = comparison_table(record, {});
+  EXPECT_THAT(table, HasSubstr("| all together |"));
+  EXPECT_THAT(table, HasSubstr("| f32          | 110.0 µs"));
+  // The longest layer first.
+  EXPECT_LT(table.find("| fc "), table.find("| conv1 "));
+  EXPECT_THAT(comparison_table(record, {.details = true}), HasSubstr("| verdict |"));
+}
+
 TEST(ComparisonTable, OnePairBeginsWithItsVerdict) {
   const std::string table = comparison_table(one_pair(), {});
   EXPECT_THAT(table,

@@ -107,6 +107,19 @@ TEST(FreshProcesses, EachHasAPlanOfItsOwn) {
   EXPECT_NE(stand_in.plan(1).device_seed, seeds[0]);
 }
 
+TEST(FreshProcesses, WhatIsTheSameInAllIsFoundOutOnce) {
+  const auto with_verification = [](const StandIn& stand_in) {
+    Plan plan = small_plan();
+    plan.verify = true;
+    run_in_fresh_processes("virtual:quiet", plan, {.executable = stand_in.program(), .count = 3});
+    return std::vector<bool>{stand_in.plan(1).plan.verify, stand_in.plan(2).plan.verify,
+                             stand_in.plan(3).plan.verify};
+  };
+  EXPECT_THAT(with_verification(StandIn("")), ElementsAre(true, false, false));
+  // The first one has given nothing: the next one finds it out.
+  EXPECT_THAT(with_verification(StandIn("1) kill -KILL $$ ;;")), ElementsAre(true, true, false));
+}
+
 TEST(FreshProcesses, APlanForPythonNamesItsCallables) {
   const StandIn stand_in("");
   MeasureOptions options;

@@ -19,9 +19,11 @@ __device__ __forceinline__ float normal(float, std::uint64_t seed, std::uint64_t
   const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
   return sqrtf(-2.0f * logf(u)) * cospif(2.0f * v);
 }
+// The same numbers as in f32, but for rounding: results in both types are compared.
 __device__ __forceinline__ double normal(double, std::uint64_t seed, std::uint64_t index) {
-  const double u = (static_cast<double>(hash(seed, 2 * index) >> 11) + 0.5) * 0x1p-53;
-  const double v = static_cast<double>(hash(seed, 2 * index + 1) >> 11) * 0x1p-53;
+  const std::uint64_t bits = hash(seed, index);
+  const double u = (static_cast<double>(bits >> 40) + 0.5) * 0x1p-24;
+  const double v = static_cast<double>(bits & 0xffffff) * 0x1p-24;
   return sqrt(-2.0 * log(u)) * cospi(2.0 * v);
 }
 

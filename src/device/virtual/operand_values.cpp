@@ -1,7 +1,9 @@
 #include "device/virtual/operand_values.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "base/random.hpp"
@@ -19,6 +21,12 @@ constexpr std::size_t kTableSize = 1 << 16, kRun = 1 << 12;
 // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
 std::uint64_t operand_seed(const InputData& data, std::size_t index) {
   return data.seed + 0xd1342543de82ef95u * (index + 1);
+}
+
+// What tensor units read of an f32: 10 bits behind the point, to nearest.
+double as_tf32(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return std::bit_cast<float>((bits + 0x1000u) & ~std::uint32_t{0x1fff});
 }
 
 // The data's kind says nothing of indices: which rows are named is random in any case.
@@ -73,6 +81,8 @@ std::vector<double> output_values(const Operation& operation, std::size_t output
       outputs.push_back(operand);
     } else {
       inputs.push_back(input_values(operand, inputs.size(), data));
+      if (operation.dtype() == DataType::tf32)
+        std::ranges::transform(inputs.back(), inputs.back().begin(), as_tf32);
     }
   }
   std::vector<double> values(static_cast<std::size_t>(outputs.at(output).count));

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/quantity_text.hpp"
-#include "output/comparison_rows.hpp"
+#include "output/comparison_cells.hpp"
 #include "output/ratio_text.hpp"
 #include "report/drawing.hpp"
 #include "report/plots/record_plots.hpp"

@@ -1,0 +1,225 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "base/quantity_text.hpp"
+#include "cli/commands.hpp"
+#include "cli/compared_processes.hpp"
+#include "cli/margin.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/page_flags.hpp"
+#include "cli/provider_choice.hpp"
+#include "cli/report_files.hpp"
+#include "device/can_run.hpp"
+#include "measure/environment.hpp"
+#include "operation/words.hpp"
+#include "output/comparison_table.hpp"
+#include "output/output_file.hpp"
+#include "output/standard_output.hpp"
+#include "record/record.hpp"
+#include "study/study.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+struct StudyFlags {
+  std::string name;
+  std::vector<std::string> targets;
+  MeasureFlags measure;
+  PageFlags page;
+  ReportFlags report;
+  std::string provider = "auto", only, json, margin = "1%";
+  std::int64_t processes = 5;
+  bool dry_run = false;
+};
+
+constexpr const char* kStudyExamples = R"(Examples:
+  jitterscope study precision
+  jitterscope study layout conv2d:n=32,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16
+  jitterscope study precision resnet18:batch=32,direction=fprop --processes 3
+  jitterscope study batch linear:n=1,in=4096,out=4096
+  jitterscope study pinned copy:bytes=1Mi,4Mi,kind=d2h --device virtual:h200
+  jitterscope list studies
+
+Exit codes: 0 done, 1 an arm computes something else than it should, 2 usage, or a study that cannot be asked of
+this work or device, 3 device or library missing, 5 no arm has a time, 130 interrupted.)";
+
+// A ratio over five processes is known about twice as well as one process knows its own.
+constexpr double kPairPrecision = 0.25;  // of the margin
+
+// The reason why an arm cannot run any of the work; empty where it can.
+std::string problem_of(const WorkList& work, const DeviceDescription& device) {
+  std::string problem;
+  for (const Layer& layer : work.model.layers) {
+    try {
+      check_can_run(layer.operation, device);
+      return {};
+    } catch (const UsageError& error) {
+      problem = error.what();
+    }
+  }
+  return problem;
+}
+
+class StudyCommand {
+ public:
+  StudyCommand(const StudyFlags& flags, Invocation& invocation)
+      : flags_(flags), invocation_(invocation), study_(study::find_study(flags.name)) {}
+
+  void run() {
+    constexpr std::int64_t kMost = 1000;
+    if (flags_.processes < 1 || flags_.processes > kMost) {
+      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+    }
+    record_.margin = read_margin(flags_.margin);
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
+    record_.environment = read_environment(invocation_.command_line);
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
+    record_.processes_asked = flags_.processes;
+    record_.study = ComparedStudy{study_.id, study_.question, {}};
+    device_ = open_device(flags_.measure.device, flags_.measure.seed);
+    record_.device = device_->describe();
+    std::unique_ptr<ClockLock> lock;
+    MeasureOptions options = own_options();
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device_->lock_clocks(flags_.measure.lock_clocks);
+      options.locked_clock = lock->frequency();
+    }
+    const ComparedWork work = plan(options);
+    if (flags_.dry_run) {
+      print_result(study_.question + "\n\n" + comparison_plan_text(work, record_));
+      return;
+    }
+    if (!lock) device_.reset();  // its memory is the workers' then
+    compare_in_processes(work, invocation_, record_);
+    record_.study->answers =
+        record_.comparisons.empty() ? std::vector<std::string>() : study_.answer(record_);
+    if (flags_.json != "-") {
+      print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
+    }
+    if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
+    invocation_.exit_code = exit_code();
+  }
+
+ private:
+  MeasureOptions own_options() const {
+    MeasureOptions options = flags_.measure.options();
+    if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
+    if (flags_.measure.loads.empty()) options.loads = {Load::burst};
+    if (!flags_.measure.asks_for_precision()) options.precision = record_.margin * kPairPrecision;
+    return options;
+  }
+
+  // What the study can be asked of; what else there is, a note names.
+  WorkList read_work() {
+    const std::vector<std::string> targets =
+        flags_.targets.empty() ? std::vector{study_.subject(record_.device)} : flags_.targets;
+    WorkList work = read_targets(targets, flags_.only);
+    record_.title = work.title;
+    std::vector<bool> keep;
+    for (const Layer& layer : work.model.layers) keep.push_back(study_.can_be_asked_of(layer.operation));
+    const auto kept = std::ranges::count(keep, true);
+    if (kept == 0) {
+      throw UsageError(fmt::format("the study {} cannot be asked of {}: it is about {}", study_.id,
+                                   printable(targets.front(), 100), study_.concerns));
+    }
+    if (kept < std::ssize(keep)) {
+      record_.notes.push_back(fmt::format("{} of {} operations are left out: the study is about {}.",
+                                          std::ssize(keep) - kept, std::ssize(keep), study_.concerns));
+    }
+    keep_layers(work, keep);
+    return work;
+  }
+
+  ComparedWork plan(const MeasureOptions& options) {
+    const WorkList work = read_work();
+    study::StudyContext context{*device_, record_.device, {}};
+    for (const Layer& layer : work.model.layers) context.operations.push_back(layer.operation);
+    std::vector<ComparedAlternative> alternatives;
+    for (const study::Arm& arm : study_.arms(context)) {
+      ComparedAlternative alternative = alternative_of(arm, work, options);
+      const std::string problem = problem_of(alternative.work, record_.device);
+      if (!problem.empty()) {
+        if (alternatives.empty()) throw UsageError(problem);
+        record_.notes.push_back(fmt::format("{} is left out: {}.", arm.name, problem));
+        continue;
+      }
+      record_.alternatives.push_back(arm.name);
+      record_.works.push_back(arm.work);
+      alternatives.push_back(std::move(alternative));
+    }
+    if (alternatives.size() < 2) throw UsageError("nothing is left to compare: " + record_.notes.back());
+    if (std::ranges::all_of(record_.works, [](double each) { return each == 1.0; })) record_.works.clear();
+    ComparedWork compared = pair_alternatives(alternatives, options, record_.device);
+    compared.plan.verify = true;
+    compared.items.have_total = work.is_model;
+    record_.notes.insert(record_.notes.end(), compared.notes.begin(), compared.notes.end());
+    return compared;
+  }
+
+  // Which library runs a layer is chosen for what the arm has made of it.
+  ComparedAlternative alternative_of(const study::Arm& arm, WorkList work,
+                                     const MeasureOptions& options) const {
+    MeasureOptions own = options;
+    for (Layer& layer : work.model.layers) {
+      Trial trial{layer.operation, options};
+      arm.apply(trial);
+      if (trial.operation != layer.operation) layer.aten.reset();
+      layer.operation = std::move(trial.operation);
+      own = std::move(trial.options);
+    }
+    choose_provider(work, parse_provider(flags_.provider), record_.device, true);
+    return {arm.name, std::move(work), std::move(own)};
+  }
+
+  ExitCode exit_code() const {
+    if (record_.interrupted) return ExitCode::interrupted;
+    const auto& all = record_.comparisons;
+    const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
+    if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
+    return std::ranges::any_of(all, is_wrong) ? ExitCode::check_failed : ExitCode::done;
+  }
+
+  const StudyFlags& flags_;
+  Invocation& invocation_;
+  const study::Study& study_;
+  std::unique_ptr<Device> device_;
+  ComparisonRecord record_;
+  std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
+};
+
+}  // namespace
+
+void add_study_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<StudyFlags>();
+  CLI::App* command =
+      app.add_subcommand("study", "try a remedy on your own work: layout, precision, batch and others");
+  command->add_option("name", flags->name, "which one; jitterscope list studies")->required();
+  command->add_option(
+      "targets", flags->targets,
+      "operations, a network or a file of layers, as `run` takes them (default: the study's own)");
+  flags->measure.add_to(*command);
+  command
+      ->add_option("--processes", flags->processes,
+                   "fresh processes in which the arms alternate; the unit of each interval")
+      ->capture_default_str();
+  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  command->add_option("--provider", flags->provider, "what runs a network's layers: auto, torch, builtin")
+      ->capture_default_str();
+  command->add_option("--only", flags->only,
+                      "ask of the layers in whose name or operation this regular expression is found");
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
+  flags->page.add_to(*command);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
+  command->footer(kStudyExamples);
+  command->callback([flags, &invocation] { StudyCommand(*flags, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli

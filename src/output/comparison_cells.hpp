@@ -1,0 +1,34 @@
+// What the tables of comparisons and studies have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/comparison.hpp"
+
+namespace jitterscope {
+
+/// "warm burst"
+std::string cache_and_load(const Conditions& conditions);
+/// Conditions are named where there are several.
+bool has_several_conditions(const ComparisonRecord& record);
+/// Empty where there is one.
+std::string condition_of(const ComparisonRecord& record, const Comparison& comparison);
+
+/// The heading above changes. A long name there would leave no room for the names of the rows.
+std::string against(const std::string& first);
+
+/// A layer's first name; operations that were typed by what sets them apart.
+std::vector<std::string> row_labels(const std::vector<const Comparison*>& rows);
+
+/// Of as much work as one launch of the first alternative does.
+std::string same_work_text(const ComparisonRecord& record, const ComparedSide& side, std::size_t alternative);
+
+/// Whether any result was compared with a float64 reference, and is not exactly that (a copy is).
+bool has_errors(const ComparisonRecord& record);
+/// "3.6e-04", "0.7 WRONG"
+std::string error_text(const ComparedSide& side);
+/// Of all that an alternative computed.
+std::string largest_error_text(const ComparisonRecord& record, std::size_t alternative);
+
+}  // namespace jitterscope

@@ -1,0 +1,140 @@
+#include "study/answers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+
+namespace jitterscope::study {
+namespace {
+
+using statistics::EffectVerdict;
+
+bool is_in_first_conditions(const ComparisonRecord& record, const Comparison& comparison) {
+  const Conditions& first = record.comparisons.front().first.conditions;
+  const Conditions& own = comparison.first.conditions;
+  return own.load == first.load && own.cache == first.cache;
+}
+
+void add_errors(const ComparisonRecord& record, ArmOutcome& outcome) {
+  for (const Comparison& comparison : record.comparisons) {
+    const auto& verification = comparison.second.verification;
+    if (comparison.alternative != outcome.alternative || !verification) continue;
+    outcome.error = std::max(outcome.error.value_or(0.0), verification->relative_error);
+    outcome.is_wrong = outcome.is_wrong || !verification->passed;
+  }
+}
+
+std::string percent_faster(double ratio) { return fmt::format("{:.1f}", (1.0 / ratio - 1.0) * 100.0); }
+std::string percent_slower(double ratio) { return fmt::format("{:.1f}", (ratio - 1.0) * 100.0); }
+
+std::string error_clause(const ArmOutcome& outcome) {
+  return outcome.error ? fmt::format(", with a relative error of {:.1e}", *outcome.error) : std::string();
+}
+
+double ratio_of_outcome(const ArmOutcome* outcome) { return outcome->time.ratio; }
+
+// Of one operation or a whole network one number says it, of several operations how many are faster.
+std::string fastest_sentence(const std::vector<const ArmOutcome*>& faster, std::size_t all,
+                             const std::string& first) {
+  const ArmOutcome& best = *std::ranges::min(faster, {}, ratio_of_outcome);
+  const std::string speed = speed_against(best.time, first);
+  if (all == 1) return fmt::format("**{} is {}**{}.", best.name, speed, error_clause(best));
+  const auto of_best = std::ranges::count(faster, best.alternative, &ArmOutcome::alternative);
+  return fmt::format("**{} is faster than {} for {} of {} operations**, at best {}{}.", best.name, first,
+                     of_best, all, speed, error_clause(best));
+}
+
+std::size_t compared_operations(const std::vector<ArmOutcome>& outcomes) {
+  return static_cast<std::size_t>(std::ranges::count(
+      outcomes, outcomes.empty() ? 0 : outcomes.front().alternative, &ArmOutcome::alternative));
+}
+
+}  // namespace
+
+std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record) {
+  std::vector<ArmOutcome> outcomes;
+  const auto add = [&](std::size_t alternative, const RatioEstimate& time, EffectVerdict verdict) {
+    outcomes.push_back({alternative, record.alternatives[alternative], time, verdict, {}, false});
+    add_errors(record, outcomes.back());
+  };
+  if (!record.totals.empty()) {
+    for (const TotalComparison& total : record.totals) {
+      const TotalComparison& first = record.totals.front();
+      if (total.load == first.load && total.cache == first.cache) {
+        add(total.alternative, total.time, total.verdict);
+      }
+    }
+    return outcomes;
+  }
+  for (const Comparison& comparison : record.comparisons) {
+    if (!comparison.failure.empty() || !is_in_first_conditions(record, comparison)) continue;
+    add(comparison.alternative, comparison.time, comparison.verdict);
+  }
+  return outcomes;
+}
+
+std::string speed_against(const RatioEstimate& time, const std::string& first) {
+  constexpr double kFactor = 2.0;
+  if (time.ratio <= 1.0 / kFactor) {
+    return fmt::format("{:.2f} times as fast as {} ({:.2f} to {:.2f})", 1.0 / time.ratio, first,
+                       1.0 / time.high, 1.0 / time.low);
+  }
+  if (time.ratio < 1.0) {
+    return fmt::format("{} % faster than {} ({} to {} %)", percent_faster(time.ratio), first,
+                       percent_faster(time.high), percent_faster(time.low));
+  }
+  if (time.ratio < kFactor) {
+    return fmt::format("{} % slower than {} ({} to {} %)", percent_slower(time.ratio), first,
+                       percent_slower(time.low), percent_slower(time.high));
+  }
+  return fmt::format("{:.2f} times slower than {} ({:.2f} to {:.2f})", time.ratio, first, time.low,
+                     time.high);
+}
+
+std::vector<std::string> wrong_results(const ComparisonRecord& record) {
+  std::vector<std::string> names, sentences;
+  for (const ArmOutcome& outcome : arm_outcomes(record)) {
+    if (outcome.is_wrong && std::ranges::find(names, outcome.name) == names.end()) {
+      names.push_back(outcome.name);
+      sentences.push_back(
+          fmt::format("{} computes something else{}: its time does not count.", outcome.name,
+                      outcome.error ? fmt::format(" (relative error {:.1e})", *outcome.error) : ""));
+    }
+  }
+  return sentences;
+}
+
+std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
+                                           std::string (*how)(const std::string& arm)) {
+  std::vector<std::string> sentences;
+  std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
+  const std::string& first = record.alternatives.front();
+  std::vector<const ArmOutcome*> faster;
+  bool any_undecided = false;
+  for (const ArmOutcome& outcome : outcomes) {
+    if (outcome.verdict == EffectVerdict::faster) faster.push_back(&outcome);
+    any_undecided = any_undecided || outcome.verdict == EffectVerdict::undecided;
+  }
+  if (!faster.empty()) {
+    sentences.push_back(fastest_sentence(faster, compared_operations(outcomes), first));
+    sentences.push_back(how(std::ranges::min(faster, {}, ratio_of_outcome)->name));
+  } else if (outcomes.empty()) {
+    sentences.push_back(fmt::format("Nothing was compared with {}.", first));
+  } else if (any_undecided) {
+    sentences.push_back(
+        fmt::format("**Nothing is shown to be faster than {}**, and not all is decided: more "
+                    "processes would tell (--processes).",
+                    first));
+  } else {
+    sentences.push_back(fmt::format("**Nothing is faster than {}** by more than {}: leave it as it is.",
+                                    first, percent_text(record.margin)));
+  }
+  for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  return sentences;
+}
+
+}  // namespace jitterscope::study

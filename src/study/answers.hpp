@@ -1,0 +1,37 @@
+// What a comparison of arms comes to, in sentences.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/comparison.hpp"
+
+namespace jitterscope::study {
+
+/// One arm against the first, over all that was compared: the total of a network, or one operation.
+struct ArmOutcome {
+  std::size_t alternative = 0;
+  std::string name;
+  RatioEstimate time;
+  statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
+  std::optional<double> error;  ///< the largest relative error of its results; nothing: not verified
+  bool is_wrong = false;        ///< a result is beyond what rounding explains
+};
+
+/// Of the first conditions that were compared. Of several operations that are no network there is one for
+/// each arm and operation. Arms without a time are left out.
+std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record);
+
+/// "2.13 times as fast as nchw (2.10 to 2.16)", "12.3 % faster than nchw (12.0 to 12.6 %)".
+std::string speed_against(const RatioEstimate& time, const std::string& first);
+
+/// Which arm is the fastest and how to get it, or that none is faster; and which computed something else.
+/// `how` says what to do for an arm, in one sentence.
+std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
+                                           std::string (*how)(const std::string& arm));
+
+/// Which arms computed something else than they should; mostly none.
+std::vector<std::string> wrong_results(const ComparisonRecord& record);
+
+}  // namespace jitterscope::study

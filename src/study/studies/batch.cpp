@@ -1,0 +1,145 @@
+// Batch. Varies how many samples one launch takes. Reports the time of a launch (latency) and the time for
+// each sample (its inverse is throughput), and where throughput stops growing. Can go wrong: a layer whose
+// weights outweigh its samples gains longer than the network.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/quantity_text.hpp"
+#include "device/can_run.hpp"
+#include "jitterscope/error.hpp"
+#include "study/answers.hpp"
+#include "study/studies/studies.hpp"
+
+namespace jitterscope::study::studies {
+namespace {
+
+// The number of samples that a launch takes; null where that is none of its parameters: a product of weights,
+// a step of an optimizer.
+std::int64_t* batch_of(Operation::Parameters& parameters) {
+  return std::visit(
+      [](auto& shape) -> std::int64_t* {
+        using Shape = std::decay_t<decltype(shape)>;
+        if constexpr (requires { shape.n; } && !std::is_same_v<Shape, Matmul>) return &shape.n;
+        if constexpr (std::is_same_v<Shape, Attention>) return &shape.batch;
+        if constexpr (std::is_same_v<Shape, Softmax> || std::is_same_v<Shape, LayerNorm>) return &shape.rows;
+        if constexpr (std::is_same_v<Shape, Matmul>) return &shape.m;
+        if constexpr (std::is_same_v<Shape, Elementwise> || std::is_same_v<Shape, Embedding>) {
+          return &shape.count;
+        }
+        return nullptr;
+      },
+      parameters);
+}
+
+bool has_batch(const Operation& operation) {
+  Operation::Parameters parameters = operation.parameters();
+  return batch_of(parameters) != nullptr;
+}
+
+Operation larger(const Operation& operation, std::int64_t factor) {
+  Operation::Parameters parameters = operation.parameters();
+  *batch_of(parameters) *= factor;
+  return {parameters};
+}
+
+Arm batch_arm(std::int64_t factor) {
+  return {"×" + std::to_string(factor),
+          [factor](Trial& trial) { trial.operation = larger(trial.operation, factor); },
+          static_cast<double>(factor)};
+}
+
+// All arms' operands lie in memory at once. More work than keeps all of the device busy shows nothing new.
+bool is_worth_while(const StudyContext& context, std::int64_t factor) {
+  constexpr double kShareOfMemory = 0.25;
+  const LargeWork& large = context.description.large_work;
+  const double most_flops = 2.0 * std::pow(static_cast<double>(large.product), 3);
+  const auto most_bytes = static_cast<double>(large.copy.value()) * 2.0;
+  return std::ranges::all_of(context.operations, [&](const Operation& operation) {
+    try {
+      const Operation scaled = larger(operation, factor);
+      check_can_run(scaled, context.description);
+      const auto bytes = static_cast<double>(scaled.bytes().value());
+      return scaled.flops() <= most_flops && bytes <= most_bytes &&
+             bytes <= kShareOfMemory * static_cast<double>(context.description.memory_free.value());
+    } catch (const UsageError&) {
+      return false;
+    }
+  });
+}
+
+std::vector<Arm> batch_arms(const StudyContext& context) {
+  constexpr std::int64_t kMost = 256;
+  std::vector<Arm> arms = {batch_arm(1)};
+  for (std::int64_t factor = 2; factor <= kMost && is_worth_while(context, factor); factor *= 2) {
+    arms.push_back(batch_arm(factor));
+  }
+  if (arms.size() < 2) {
+    throw UsageError(
+        "a launch of twice as many samples is more than this device can be asked to try: name a "
+        "smaller batch");
+  }
+  return arms;
+}
+
+std::string batch_subject(const DeviceDescription& device) {
+  return device.capabilities.is_host ? "conv2d:n=1,c=64,hw=28,k=64,rs=3,pad=1"
+                                     : "conv2d:n=1,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16,layout=nhwc";
+}
+
+// Beyond it a sample gains less than this.
+constexpr double kOfBest = 1.05;
+
+struct Knee {
+  const ArmOutcome* arm = nullptr;
+  bool is_last = false;  // throughput grows to the largest batch that was tried
+};
+
+Knee knee_of(const std::vector<ArmOutcome>& outcomes) {
+  const double best =
+      std::ranges::min(outcomes, {}, [](const ArmOutcome& outcome) { return outcome.time.ratio; }).time.ratio;
+  const auto knee = std::ranges::find_if(
+      outcomes, [&](const ArmOutcome& outcome) { return outcome.time.ratio <= best * kOfBest; });
+  return {&*knee, knee + 1 == outcomes.end()};
+}
+
+std::vector<std::string> batch_answer(const ComparisonRecord& record) {
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  std::vector<std::string> sentences;
+  const auto of_first =
+      outcomes.empty() ? 0
+                       : std::ranges::count(outcomes, outcomes.front().alternative, &ArmOutcome::alternative);
+  if (of_first > 1) {
+    sentences.emplace_back("Each operation has its own answer: the table has the time for the same work.");
+  } else if (outcomes.empty()) {
+    sentences.emplace_back("No larger batch has a time.");
+  } else if (const Knee knee = knee_of(outcomes); knee.arm->verdict != statistics::EffectVerdict::faster) {
+    sentences.emplace_back("**A larger batch makes no sample faster**: it only takes longer.");
+  } else {
+    const double work = work_of(record, knee.arm->alternative);
+    sentences.push_back(
+        fmt::format("**At {} the batch a sample is {}**; a launch takes {:.1f} times as long.",
+                    knee.arm->name, speed_against(knee.arm->time, "at ×1"), work * knee.arm->time.ratio));
+    sentences.emplace_back(knee.is_last
+                               ? "That is the largest batch tried: a larger one may gain more."
+                               : "A larger batch gains less than 5 % more, and has a longer latency.");
+  }
+  for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  return sentences;
+}
+
+}  // namespace
+
+Study batch() {
+  return {.id = "batch",
+          .question = "How large a batch pays?",
+          .concerns = "layers that take a batch",
+          .subject = batch_subject,
+          .can_be_asked_of = has_batch,
+          .arms = batch_arms,
+          .answer = batch_answer};
+}
+
+}  // namespace jitterscope::study::studies

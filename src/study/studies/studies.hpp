@@ -1,0 +1,14 @@
+// One file for each study; here is what they have in common.
+#pragma once
+
+#include "study/study.hpp"
+
+namespace jitterscope::study::studies {
+
+Study layout();
+Study precision();
+Study engine();
+Study batch();
+Study pinned();
+
+}  // namespace jitterscope::study::studies

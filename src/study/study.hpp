@@ -1,0 +1,49 @@
+// Remedies that are recommended for slow work, each as something to try: what it changes, and what each
+// outcome says.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiment/comparison.hpp"
+#include "measure/measure_operation.hpp"
+
+namespace jitterscope::study {
+
+/// One way to do the work.
+struct Arm {
+  std::string name;
+  /// Makes this arm's trial of one that is as the user asked for. Throws UsageError where the operation
+  /// cannot be run so.
+  std::function<void(Trial&)> apply;
+  double work = 1.0;  ///< how much of the first arm's work one launch does
+};
+
+/// What decides which arms there are.
+struct StudyContext {
+  Device& device;
+  DeviceDescription description;
+  std::vector<Operation> operations;  ///< that the study concerns; at least one
+};
+
+struct Study {
+  std::string id = {};        ///< layout, precision…
+  std::string question = {};  ///< one sentence
+  std::string concerns = {};  ///< the work that it can be asked of, in words
+  /// What it is asked of where the user names nothing: an operation or a sweep that the device can run.
+  std::string (*subject)(const DeviceDescription&) = nullptr;
+  bool (*can_be_asked_of)(const Operation&) = nullptr;
+  /// The first is the work as it is without the remedy; the others are compared with it. Throws UsageError
+  /// where there is no second one, with the reason.
+  std::vector<Arm> (*arms)(const StudyContext&) = nullptr;
+  /// Sentences for a person who asked the question, the most important first.
+  std::vector<std::string> (*answer)(const ComparisonRecord&) = nullptr;
+};
+
+/// In the order in which they are listed.
+const std::vector<Study>& all_studies();
+/// Throws UsageError that names the nearest.
+const Study& find_study(const std::string& id);
+
+}  // namespace jitterscope::study

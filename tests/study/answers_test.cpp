@@ -1,0 +1,108 @@
+// What a person is told of a study, by what was measured.
+#include "study/answers.hpp"
+
+#include <gmock/gmock.h>
+
+namespace jitterscope::study {
+namespace {
+
+using statistics::EffectVerdict;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::StartsWith;
+
+Comparison comparison_of(std::size_t alternative, double ratio, EffectVerdict verdict, double error = 1e-4,
+                         bool passed = true) {
+  Comparison comparison;
+  comparison.alternative = alternative;
+  comparison.first.subject = Operation(Matmul{.m = 8, .n = 8, .k = 8});
+  comparison.second = comparison.first;
+  comparison.time = {ratio, ratio * 0.99, ratio * 1.01};
+  comparison.verdict = verdict;
+  comparison.second.verification = Verification{.relative_error = error, .tolerance = 2e-3, .passed = passed};
+  return comparison;
+}
+
+ComparisonRecord record_of(std::vector<Comparison> comparisons) {
+  ComparisonRecord record;
+  record.alternatives = {"f32", "bf16", "f16"};
+  record.comparisons = std::move(comparisons);
+  return record;
+}
+
+std::string way(const std::string& arm) { return "Write " + arm + "."; }
+
+TEST(Answers, ASpeedIsAPercentageOrAFactor) {
+  EXPECT_EQ(speed_against({0.4, 0.39, 0.41}, "f32"), "2.50 times as fast as f32 (2.44 to 2.56)");
+  EXPECT_EQ(speed_against({0.8, 0.78, 0.82}, "f32"), "25.0 % faster than f32 (22.0 to 28.2 %)");
+  EXPECT_EQ(speed_against({1.2, 1.1, 1.3}, "f32"), "20.0 % slower than f32 (10.0 to 30.0 %)");
+  EXPECT_EQ(speed_against({3.0, 2.9, 3.1}, "f32"), "3.00 times slower than f32 (2.90 to 3.10)");
+}
+
+TEST(Answers, TheFastestComesFirstWithItsErrorAndHowToGetIt) {
+  const auto answers = answer_by_fastest(record_of({comparison_of(1, 0.5, EffectVerdict::faster, 3e-3),
+                                                    comparison_of(2, 0.4, EffectVerdict::faster, 4e-4)}),
+                                         way);
+  EXPECT_THAT(answers,
+              ElementsAre("**f16 is 2.50 times as fast as f32 (2.48 to 2.53)**, with a relative error of "
+                          "4.0e-04.",
+                          "Write f16."));
+}
+
+TEST(Answers, WhatComputesSomethingElseDoesNotWin) {
+  const auto answers =
+      answer_by_fastest(record_of({comparison_of(1, 0.5, EffectVerdict::faster),
+                                   comparison_of(2, 0.4, EffectVerdict::faster, 0.7, false)}),
+                        way);
+  ASSERT_THAT(answers, SizeIs(3));
+  EXPECT_THAT(answers[0], StartsWith("**bf16 is 2.00 times as fast"));
+  EXPECT_EQ(answers[2], "f16 computes something else (relative error 7.0e-01): its time does not count.");
+}
+
+TEST(Answers, NothingFasterAndNothingDecidedAreNotTheSame) {
+  EXPECT_THAT(answer_by_fastest(record_of({comparison_of(1, 1.0, EffectVerdict::same),
+                                           comparison_of(2, 1.3, EffectVerdict::slower)}),
+                                way),
+              ElementsAre(HasSubstr("leave it as it is")));
+  EXPECT_THAT(answer_by_fastest(record_of({comparison_of(1, 1.0, EffectVerdict::undecided),
+                                           comparison_of(2, 1.3, EffectVerdict::slower)}),
+                                way),
+              ElementsAre(HasSubstr("not all is decided")));
+}
+
+TEST(Answers, OfSeveralOperationsTheAnswerCountsThem) {
+  const auto answers = answer_by_fastest(
+      record_of({comparison_of(1, 0.9, EffectVerdict::faster), comparison_of(1, 0.5, EffectVerdict::faster),
+                 comparison_of(1, 1.1, EffectVerdict::slower)}),
+      way);
+  EXPECT_THAT(answers.front(),
+              StartsWith("**bf16 is faster than f32 for 2 of 3 operations**, at best 2.00 times"));
+}
+
+TEST(Answers, OfANetworkTheTotalDecides) {
+  ComparisonRecord record = record_of({comparison_of(1, 0.5, EffectVerdict::faster, 1e-3),
+                                       comparison_of(1, 2.0, EffectVerdict::slower, 2e-3)});
+  record.totals = {
+      TotalComparison{.alternative = 1, .time = {1.25, 1.24, 1.26}, .verdict = EffectVerdict::slower}};
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  ASSERT_THAT(outcomes, SizeIs(1));
+  EXPECT_EQ(outcomes[0].time.ratio, 1.25);
+  EXPECT_EQ(outcomes[0].error, 2e-3);  // the largest of all layers
+  EXPECT_THAT(answer_by_fastest(record, way), ElementsAre(StartsWith("**Nothing is faster")));
+}
+
+TEST(Answers, OtherConditionsDoNotCount) {
+  Comparison cold = comparison_of(1, 0.5, EffectVerdict::faster);
+  cold.first.conditions.cache = CacheState::cold;
+  EXPECT_THAT(arm_outcomes(record_of({comparison_of(1, 1.0, EffectVerdict::same), cold})), SizeIs(1));
+}
+
+TEST(Answers, NothingIsSaidOfWhatHasNoTime) {
+  Comparison failed = comparison_of(1, 0.5, EffectVerdict::faster);
+  failed.failure = "out of memory";
+  EXPECT_THAT(answer_by_fastest(record_of({failed}), way), ElementsAre("Nothing was compared with f32."));
+}
+
+}  // namespace
+}  // namespace jitterscope::study

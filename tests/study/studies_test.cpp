@@ -1,0 +1,134 @@
+// Which arms each study has, what they make of the work, and where a study cannot be asked.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+#include "jitterscope/error.hpp"
+#include "study/study.hpp"
+#include "support/scripted_device.hpp"
+
+namespace jitterscope::study {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+class Studies : public testing::Test {
+ protected:
+  std::vector<Arm> arms(const std::string& id, const std::string& operation) {
+    DeviceDescription description = device_->describe();
+    description.data_types = data_types_;
+    description.memory_free = memory_free_;
+    return find_study(id).arms({*device_, description, {Operation::parse(operation)}});
+  }
+  std::vector<std::string> names(const std::string& id, const std::string& operation) {
+    std::vector<std::string> names;
+    for (const Arm& arm : arms(id, operation)) names.push_back(arm.name);
+    return names;
+  }
+  std::string made(const std::string& id, const std::string& operation, std::size_t arm,
+                   const std::string& of) {
+    Trial trial{Operation::parse(of), {}};
+    arms(id, operation).at(arm).apply(trial);
+    return trial.operation.text();
+  }
+
+  std::unique_ptr<Device> device_ = open_device("virtual:h200");
+  std::vector<DataType> data_types_ = {DataType::f64, DataType::f32, DataType::tf32, DataType::f16,
+                                       DataType::bf16};
+  Bytes memory_free_ = Bytes(std::int64_t{100} << 30);
+};
+
+TEST_F(Studies, EachSaysWhatItAsksAndOfWhat) {
+  std::set<std::string> ids;
+  for (const Study& study : all_studies()) {
+    EXPECT_TRUE(ids.insert(study.id).second) << study.id;
+    EXPECT_THAT(study.question, testing::EndsWith("?")) << study.id;
+    EXPECT_FALSE(study.concerns.empty()) << study.id;
+    // Its own subject is one that it can be asked of, on a GPU and on a CPU.
+    for (const char* device : {"virtual:h200", "cpu"}) {
+      for (const Operation& operation : parse_sweep(study.subject(open_device(device)->describe()))) {
+        EXPECT_TRUE(study.can_be_asked_of(operation)) << study.id << ": " << operation.text();
+      }
+    }
+    EXPECT_FALSE(study.can_be_asked_of(Operation::parse("spin:ns=1000"))) << study.id;
+  }
+}
+
+TEST_F(Studies, AnUnknownNameIsAnsweredWithTheNearest) {
+  EXPECT_THAT([] { find_study("presicion"); },
+              ThrowsMessage<UsageError>(HasSubstr("did you mean 'precision'")));
+}
+
+TEST_F(Studies, LayoutBeginsWithTheOneThatTheWorkHas) {
+  EXPECT_THAT(names("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3"), ElementsAre("nchw", "nhwc"));
+  EXPECT_THAT(names("layout", "max_pool:n=1,c=8,hw=8,window=2,stride=2,layout=nhwc"),
+              ElementsAre("nhwc", "nchw"));
+  EXPECT_THAT(made("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3", 1, "batch_norm:n=2,c=8,hw=8"),
+              HasSubstr("layout=nhwc"));
+}
+
+TEST_F(Studies, PrecisionHasTheTypesOfTheDeviceAndBeginsWithTheWorks) {
+  EXPECT_THAT(names("precision", "matmul:m=8,n=8,k=8,dtype=f16"),
+              ElementsAre("f16", "f64", "f32", "tf32", "bf16"));
+  // Nothing is multiplied: TF32 would be f32 once more.
+  EXPECT_THAT(names("precision", "add:count=8"), ElementsAre("f32", "f64", "bf16", "f16"));
+  data_types_ = {DataType::f32};
+  EXPECT_THAT([&] { names("precision", "matmul:m=8,n=8,k=8"); },
+              ThrowsMessage<UsageError>(HasSubstr("no other data type")));
+}
+
+TEST_F(Studies, Tf32LeavesAloneWhatMultipliesNothing) {
+  const std::string product = "matmul:m=8,n=8,k=8,dtype=f16";
+  EXPECT_THAT(made("precision", product, 3, product), HasSubstr("dtype=tf32"));
+  EXPECT_THAT(made("precision", product, 3, "relu:count=8,dtype=f16"), HasSubstr("dtype=f32"));
+}
+
+TEST_F(Studies, BatchGrowsUntilMemoryOrTheDeviceIsFull) {
+  EXPECT_THAT(names("batch", "linear:n=1,in=1024,out=1024"),
+              ElementsAre("×1", "×2", "×4", "×8", "×16", "×32", "×64", "×128", "×256"));
+  EXPECT_EQ(arms("batch", "linear:n=1,in=1024,out=1024").back().work, 256.0);
+  EXPECT_EQ(made("batch", "linear:n=1,in=64,out=64", 3, "attention:batch=2,heads=2,queries=8,keys=8,dim=8"),
+            Operation(Attention{.batch = 16, .heads = 2, .queries = 8, .keys = 8, .dim = 8}).text());
+  memory_free_ = Bytes(1 << 20);
+  EXPECT_THAT(names("batch", "relu:count=4Ki"), ElementsAre("×1", "×2", "×4", "×8"));  // a quarter of it
+  EXPECT_THAT([&] { names("batch", "relu:count=1Gi"); },
+              ThrowsMessage<UsageError>(HasSubstr("smaller batch")));
+}
+
+TEST_F(Studies, AProductOfWeightsHasNoBatch) {
+  const Study& batch = find_study("batch");
+  EXPECT_FALSE(batch.can_be_asked_of(Operation::parse("adam:count=8")));
+  EXPECT_TRUE(batch.can_be_asked_of(Operation::parse("softmax:rows=8,columns=8")));
+}
+
+TEST_F(Studies, PinnedIsAboutTheHostsSideOfACopy) {
+  EXPECT_THAT(names("pinned", "copy:bytes=4Ki,kind=h2d"), ElementsAre("pageable", "pinned"));
+  EXPECT_THAT(made("pinned", "copy:bytes=4Ki,kind=d2h", 0, "copy:bytes=4Ki,kind=d2h"),
+              HasSubstr("memory=pageable"));
+  EXPECT_FALSE(find_study("pinned").can_be_asked_of(Operation::parse("copy:bytes=4Ki,kind=d2d")));
+  device_ = open_device("cpu");
+  EXPECT_THAT([&] { names("pinned", "copy:bytes=4Ki,kind=h2d"); },
+              ThrowsMessage<UsageError>(HasSubstr("no copy between host and device")));
+}
+
+TEST_F(Studies, EngineNeedsEnginesToChooseFrom) {
+  EXPECT_THAT([&] { names("engine", "matmul:m=8,n=8,k=8"); },
+              ThrowsMessage<UsageError>(HasSubstr("no engines to choose from")));
+  scripted::Script script;
+  script.engines = {{.tag = "one", .workspace = {}, .source = {}, .notes = {}},
+                    {.tag = "two", .workspace = {}, .source = {}, .notes = {}}};
+  device_ = std::make_unique<scripted::ScriptedDevice>(script);
+  EXPECT_THAT(names("engine", "matmul:m=8,n=8,k=8,engine=one"), ElementsAre("pytorch", "autotune", "best"));
+  EXPECT_THAT(made("engine", "matmul:m=8,n=8,k=8", 0, "matmul:m=8,n=8,k=8,engine=one"),
+              testing::Not(HasSubstr("engine=")));
+  EXPECT_THAT(made("engine", "matmul:m=8,n=8,k=8", 2, "matmul:m=8,n=8,k=8,engine=one"),
+              HasSubstr("engine=best"));
+}
+
+}  // namespace
+}  // namespace jitterscope::study
