@@ -12,7 +12,7 @@ double verification_tolerance(DataType);
 
 /// Poisons the outputs, launches once and compares each with a float64 reference computed from the operands
 /// as they are on the device; the error is that of the output nearest to its limit, and indices must be
-/// exact. Large outputs are compared at random elements (about 2e8 multiply-adds in all);
+/// exact. Large outputs are compared at random elements (about 4e7 multiply-adds in all);
 /// all of them are searched for poison. Where the reference is the same code, Verification::same_formula says
 /// so. Spin has nothing to compare: throws UsageError.
 Verification verify(Queue& queue, PreparedOperation& prepared);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/quantity_text.hpp"
 #include "output/comparison_cells.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
@@ -27,6 +28,11 @@ Nanoseconds time_of_all(const Comparison& comparison) {
   return comparison.first.time.median * static_cast<double>(comparison.count);
 }
 
+// Of few processes the ratios have an interval, and the sums none.
+std::string total_text(const TimeEstimate& sum) {
+  return has_interval(sum) ? estimate_text(sum) : time_text(sum.median);
+}
+
 }  // namespace
 
 std::string totals_table(const ComparisonRecord& record, const std::vector<std::string>& names,
@@ -38,7 +44,7 @@ std::string totals_table(const ComparisonRecord& record, const std::vector<std::
     const bool is_first = alternative == 0;
     alternatives.cells.push_back(names[alternative]);
     conditions.cells.push_back(fmt::format("{} {}", to_string(total.cache), to_string(total.load)));
-    times.cells.push_back(estimate_text(is_first ? total.first : total.second));
+    times.cells.push_back(total_text(is_first ? total.first : total.second));
     changes.cells.push_back(is_first ? "" : change_of(total.time));
     errors.cells.push_back(largest_error_text(record, alternative));
     verdicts.cells.emplace_back(is_first ? "" : to_string(total.verdict));

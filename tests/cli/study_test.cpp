@@ -82,7 +82,7 @@ TEST(StudyCommand, PinnedSaysFromWhichSizeOnItPays) {
               StartsWith("From which size on does pinned host memory pay?\n\n**Copies of 1 MiB"));
   EXPECT_THAT(on_one_line(outcome.output), HasSubstr("it pays from 64 KiB on"));
   EXPECT_LT(outcome.output.find("| copy bytes=65536"), outcome.output.find("| copy bytes=1048576"));
-  EXPECT_THAT(outcome.output, AllOf(HasSubstr("| pageable |"), Not(HasSubstr("error"))));
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("|  pageable |"), Not(HasSubstr("error"))));
 }
 
 TEST(StudyCommand, LayoutOfANetworkIsAskedOfTheLayersThatHaveOne) {

@@ -16,7 +16,7 @@
 namespace jitterscope {
 namespace {
 
-constexpr double kMultiplyAdds = 2e8;  // about a second on one core
+constexpr double kMultiplyAdds = 4e7;  // about a third of a second on one core
 constexpr double kWorthThreads = 1e6;
 
 /// Multiply-adds behind an element, at most.

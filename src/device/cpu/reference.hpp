@@ -37,7 +37,7 @@ class Reference {
 /// elements are computed at once.
 std::int64_t terms_per_element(const Operation&, std::size_t output = 0);
 
-/// The elements of an output that a check looks at, in about 2e8 multiply-adds: all where they can be
+/// The elements of an output that a check looks at, in about 4e7 multiply-adds: all where they can be
 /// afforded, else a random sample, the same each time.
 std::vector<std::int64_t> reference_sample(const Operation&, std::size_t output = 0);
 

@@ -234,7 +234,7 @@ TEST(LayerReference, LargeLayersAreSampledSmallOnesCheckedWhole) {
   EXPECT_EQ(std::ssize(reference_sample(small, 1)), 64);
   const Operation large = Operation::parse("attention:batch=8,heads=16,queries=2048,dim=64");
   EXPECT_LT(std::ssize(reference_sample(large)), 4000);
-  EXPECT_GT(std::ssize(reference_sample(large)), 700);
+  EXPECT_GE(std::ssize(reference_sample(large)), 256);
   for (const std::int64_t index : reference_sample(large, 1)) ASSERT_LT(index, 8 * 16 * 2048);
 }
 
