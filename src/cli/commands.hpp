@@ -26,6 +26,7 @@ void add_doctor_command(CLI::App& app, Invocation& invocation);
 void add_selftest_command(CLI::App& app, Invocation& invocation);
 void add_engines_command(CLI::App& app, Invocation& invocation);
 void add_study_command(CLI::App& app, Invocation& invocation);
+void add_advise_command(CLI::App& app, Invocation& invocation);
 void add_explain_command(CLI::App& app, Invocation& invocation);
 void add_verify_pytorch_command(CLI::App& app, Invocation& invocation);
 void add_show_command(CLI::App& app);

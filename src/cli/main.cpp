@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
   add_history_command(app);
   add_explain_command(app, invocation);
   add_study_command(app, invocation);
+  add_advise_command(app, invocation);
   add_methods_command(app, invocation);
   add_engines_command(app, invocation);
   add_verify_pytorch_command(app, invocation);

@@ -11,9 +11,8 @@
 #include "cli/margin.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/page_flags.hpp"
-#include "cli/provider_choice.hpp"
 #include "cli/report_files.hpp"
-#include "device/can_run.hpp"
+#include "cli/study_arms.hpp"
 #include "measure/environment.hpp"
 #include "operation/words.hpp"
 #include "output/comparison_table.hpp"
@@ -49,20 +48,6 @@ this work or device, 3 device or library missing, 5 no arm has a time, 130 inter
 
 // A ratio over five processes is known about twice as well as one process knows its own.
 constexpr double kPairPrecision = 0.25;  // of the margin
-
-// The reason why an arm cannot run any of the work; empty where it can.
-std::string problem_of(const WorkList& work, const DeviceDescription& device) {
-  std::string problem;
-  for (const Layer& layer : work.model.layers) {
-    try {
-      check_can_run(layer.operation, device);
-      return {};
-    } catch (const UsageError& error) {
-      problem = error.what();
-    }
-  }
-  return problem;
-}
 
 class StudyCommand {
  public:
@@ -142,7 +127,9 @@ class StudyCommand {
     for (const Layer& layer : work.model.layers) context.operations.push_back(layer.operation);
     std::vector<ComparedAlternative> alternatives;
     for (const study::Arm& arm : study_.arms(context)) {
-      ComparedAlternative alternative = alternative_of(arm, work, options);
+      const AppliedArm applied{&study_, arm};
+      ComparedAlternative alternative =
+          apply_arms(arm.name, {&applied, 1}, work, options, flags_.provider, record_.device);
       const std::string problem = problem_of(alternative.work, record_.device);
       if (!problem.empty()) {
         if (alternatives.empty()) throw UsageError(problem);
@@ -160,21 +147,6 @@ class StudyCommand {
     compared.items.have_total = work.is_model;
     record_.notes.insert(record_.notes.end(), compared.notes.begin(), compared.notes.end());
     return compared;
-  }
-
-  // Which library runs a layer is chosen for what the arm has made of it.
-  ComparedAlternative alternative_of(const study::Arm& arm, WorkList work,
-                                     const MeasureOptions& options) const {
-    MeasureOptions own = options;
-    for (Layer& layer : work.model.layers) {
-      Trial trial{layer.operation, options};
-      arm.apply(trial);
-      if (trial.operation != layer.operation) layer.aten.reset();
-      layer.operation = std::move(trial.operation);
-      own = std::move(trial.options);
-    }
-    choose_provider(work, parse_provider(flags_.provider), record_.device, true);
-    return {arm.name, std::move(work), std::move(own)};
   }
 
   ExitCode exit_code() const {

@@ -110,12 +110,17 @@ OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, 
   return one;
 }
 
+// An eager queue read by recordings would be none, and a graph read by events neither.
+bool is_read_freely(const StartedTrial& started) {
+  return started.trial->options.queue == QueueMode::saturated;
+}
+
 std::vector<OpenMeasurement> start_all(const std::vector<StartedTrial>& group, Load load,
                                        std::optional<Instrument> instrument, const Calibration& calibration) {
   std::vector<OpenMeasurement> measurements;
   for (const StartedTrial& started : group) {
     MeasureOptions options = started.trial->options;
-    if (instrument && !options.instrument) options.instrument = instrument;
+    if (instrument && !options.instrument && is_read_freely(started)) options.instrument = instrument;
     for (const CacheState cache : options.caches) {
       measurements.push_back(start(started, cache, load, options, calibration));
     }
@@ -123,21 +128,25 @@ std::vector<OpenMeasurement> start_all(const std::vector<StartedTrial>& group, L
   return measurements;
 }
 
-bool read_alike(const MeasuredGroup& group) {
-  const std::size_t states = group.measurements.size() / group.paired_operations;
-  for (std::size_t i = 0; i < group.measurements.size(); ++i) {
-    if (group.measurements[i].measurement.instrument != group.measurements[i % states].measurement.instrument)
-      return false;
+bool read_alike(const std::vector<StartedTrial>& group, const MeasuredGroup& measured) {
+  const std::size_t states = measured.measurements.size() / measured.paired_operations;
+  std::vector<std::optional<Instrument>> first(states);
+  for (std::size_t i = 0; i < measured.measurements.size(); ++i) {
+    if (!is_read_freely(group[i / states])) continue;
+    const Instrument own = measured.measurements[i].measurement.instrument;
+    if (first[i % states].value_or(own) != own) return false;
+    first[i % states] = own;
   }
   return true;
 }
 
 // The constants of two instruments do not cancel in a ratio: what is compared is read alike, by slopes where
-// one of them needs these and the others can be recorded.
+// one of them needs these and the others can be recorded. Queues that are unlike are not, as each allows one
+// instrument alone.
 MeasuredGroup start_group(const std::vector<StartedTrial>& group, Load load, const Calibration& calibration) {
   MeasuredGroup measured{start_all(group, load, std::nullopt, calibration), group.size()};
   for (const Instrument instrument : {Instrument::graph, Instrument::events}) {
-    if (read_alike(measured)) return measured;
+    if (read_alike(group, measured)) return measured;
     try {
       measured.measurements = start_all(group, load, instrument, calibration);
     } catch (const Error&) {

@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "output/advice_table.hpp"
 #include "output/comparison_table.hpp"
 #include "output/doctor_table.hpp"
 #include "output/engines_table.hpp"
@@ -33,6 +34,9 @@ struct RecordPrinter {
   std::string operator()(const EnginesRecord& record) const { return engines_table(record, shown.width); }
   std::string operator()(const ExplainRecord& record) const {
     return explanation_table(record, page_of(shown, record.accounts.size() > 1));
+  }
+  std::string operator()(const study::AdviceRecord& record) const {
+    return advice_table(record, page_of(shown, false));
   }
   std::string operator()(const PytorchRecord& record) const { return pytorch_table(record); }
   std::string operator()(const selftest::SelftestRecord& record) const {

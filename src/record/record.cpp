@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "record/describe_advice.hpp"
 #include "record/describe_comparison.hpp"
 #include "record/describe_doctor.hpp"
 #include "record/describe_engines.hpp"
@@ -38,6 +39,8 @@ constexpr std::string_view kCommand<EnginesRecord> = "engines";
 template <>
 constexpr std::string_view kCommand<ExplainRecord> = "explain";
 template <>
+constexpr std::string_view kCommand<study::AdviceRecord> = "advise";
+template <>
 constexpr std::string_view kCommand<PytorchRecord> = "verify-pytorch";
 template <>
 constexpr std::string_view kCommand<selftest::SelftestRecord> = "selftest";
@@ -49,8 +52,8 @@ std::string write_any(const Record& record) {
   return write_envelope(kCommand<Record>, record);
 }
 
-using OtherRecord = std::variant<ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord, PytorchRecord,
-                                 selftest::SelftestRecord, DoctorReport>;
+using OtherRecord = std::variant<ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
+                                 study::AdviceRecord, PytorchRecord, selftest::SelftestRecord, DoctorReport>;
 
 template <class... Records>
 AnyRecord read_as(std::variant<Records...>*, const std::string& command, const Json& document,
@@ -72,6 +75,7 @@ std::string write_record(const ComparisonRecord& record) { return write_any(reco
 std::string write_record(const MethodsRecord& record) { return write_any(record); }
 std::string write_record(const EnginesRecord& record) { return write_any(record); }
 std::string write_record(const ExplainRecord& record) { return write_any(record); }
+std::string write_record(const study::AdviceRecord& record) { return write_any(record); }
 std::string write_record(const PytorchRecord& record) { return write_any(record); }
 std::string write_record(const selftest::SelftestRecord& record) { return write_any(record); }
 std::string write_record(const DoctorReport& record) { return write_any(record); }

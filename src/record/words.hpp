@@ -8,6 +8,7 @@
 #include "explain/explanation.hpp"
 #include "jitterscope/measurement.hpp"
 #include "statistics/effect.hpp"
+#include "study/advice.hpp"
 
 namespace jitterscope {
 
@@ -66,6 +67,14 @@ constexpr auto enumerators(FactorVerdict) {
   return std::array{cause, cleared, unresolved, not_identifiable};
 }
 }  // namespace explain
+
+namespace study {
+constexpr auto enumerators(Goal) { return std::array{Goal::latency, Goal::throughput, Goal::memory}; }
+constexpr auto enumerators(Trying) {
+  using enum Trying;
+  return std::array{taken, beaten, no_gain, slower, too_inexact, wrong, failed};
+}
+}  // namespace study
 
 constexpr auto enumerators(CounterQuantity) {
   using enum CounterQuantity;

@@ -12,6 +12,9 @@ struct PlotsOf {
     return report::comparison_plots(record);
   }
   std::vector<Plot> operator()(const ExplainRecord& record) const { return report::explain_plots(record); }
+  std::vector<Plot> operator()(const study::AdviceRecord& record) const {
+    return report::advice_plots(record);
+  }
   std::vector<Plot> operator()(const EnginesRecord& record) const { return report::engines_plots(record); }
   std::vector<Plot> operator()(const MethodsRecord& record) const { return report::methods_plots(record); }
   // Words and tables alone.

@@ -31,7 +31,8 @@ std::string percent_faster(double ratio) { return fmt::format("{:.1f}", (1.0 / r
 std::string percent_slower(double ratio) { return fmt::format("{:.1f}", (ratio - 1.0) * 100.0); }
 
 std::string error_clause(const ArmOutcome& outcome) {
-  return outcome.error ? fmt::format(", with a relative error of {:.1e}", *outcome.error) : std::string();
+  const bool is_inexact = outcome.error.value_or(0.0) > 0.0;
+  return is_inexact ? fmt::format(", with a relative error of {:.1e}", *outcome.error) : std::string();
 }
 
 double ratio_of_outcome(const ArmOutcome* outcome) { return outcome->time.ratio; }
@@ -107,8 +108,14 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
   return sentences;
 }
 
+std::string remedy_sentence(const Remedy& remedy) {
+  std::string text = remedy.lines.empty() ? "" : "In PyTorch: " + joined(remedy.lines, "; ") + ".";
+  if (!text.empty() && !remedy.price.empty()) text += ' ';
+  return text + remedy.price;
+}
+
 std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
-                                           std::string (*how)(const std::string& arm)) {
+                                           Remedy (*remedy)(const std::string& arm)) {
   std::vector<std::string> sentences;
   std::vector<ArmOutcome> outcomes = arm_outcomes(record);
   std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
@@ -121,7 +128,8 @@ std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
   }
   if (!faster.empty()) {
     sentences.push_back(fastest_sentence(faster, compared_operations(outcomes), first));
-    sentences.push_back(how(std::ranges::min(faster, {}, ratio_of_outcome)->name));
+    sentences.push_back(remedy_sentence(remedy(std::ranges::min(faster, {}, ratio_of_outcome)->name)));
+    if (sentences.back().empty()) sentences.pop_back();
   } else if (outcomes.empty()) {
     sentences.push_back(fmt::format("Nothing was compared with {}.", first));
   } else if (any_undecided) {

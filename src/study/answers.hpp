@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiment/comparison.hpp"
+#include "study/study.hpp"
 
 namespace jitterscope::study {
 
@@ -26,10 +27,12 @@ std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record);
 /// "2.13 times as fast as nchw (2.10 to 2.16)", "12.3 % faster than nchw (12.0 to 12.6 %)".
 std::string speed_against(const RatioEstimate& time, const std::string& first);
 
+/// "In PyTorch: torch.backends.cudnn.benchmark = True." and the price.
+std::string remedy_sentence(const Remedy& remedy);
+
 /// Which arm is the fastest and how to get it, or that none is faster; and which computed something else.
-/// `how` says what to do for an arm, in one sentence.
 std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
-                                           std::string (*how)(const std::string& arm));
+                                           Remedy (*remedy)(const std::string& arm));
 
 /// Which arms computed something else than they should; mostly none.
 std::vector<std::string> wrong_results(const ComparisonRecord& record);

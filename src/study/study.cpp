@@ -13,7 +13,7 @@ namespace jitterscope::study {
 
 const std::vector<Study>& all_studies() {
   static const std::vector<Study> studies = {studies::layout(), studies::precision(), studies::engine(),
-                                             studies::batch(), studies::pinned()};
+                                             studies::batch(),  studies::graph(),     studies::pinned()};
   return studies;
 }
 

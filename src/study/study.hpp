@@ -27,16 +27,25 @@ struct StudyContext {
   std::vector<Operation> operations;  ///< that the study concerns; at least one
 };
 
+/// How a person gets an arm in a program, and what it costs there.
+struct Remedy {
+  std::vector<std::string> lines;  ///< of Python for PyTorch, with `model` and `batch`; empty: it cannot
+  std::string price;  ///< a sentence: what the times do not hold; empty where nothing is left out
+};
+
 struct Study {
-  std::string id = {};        ///< layout, precision…
-  std::string question = {};  ///< one sentence
-  std::string concerns = {};  ///< the work that it can be asked of, in words
+  std::string id = {};           ///< layout, precision…
+  std::string question = {};     ///< one sentence
+  std::string concerns = {};     ///< the work that it can be asked of, in words
+  bool changes_amount = false;   ///< arms do unlike amounts of work, and gain for each sample
+  bool saves_host_time = false;  ///< arms gain only where launches wait for the host
   /// What it is asked of where the user names nothing: an operation or a sweep that the device can run.
   std::string (*subject)(const DeviceDescription&) = nullptr;
   bool (*can_be_asked_of)(const Operation&) = nullptr;
   /// The first is the work as it is without the remedy; the others are compared with it. Throws UsageError
   /// where there is no second one, with the reason.
   std::vector<Arm> (*arms)(const StudyContext&) = nullptr;
+  Remedy (*remedy)(const std::string& arm) = nullptr;
   /// Sentences for a person who asked the question, the most important first.
   std::vector<std::string> (*answer)(const ComparisonRecord&) = nullptr;
 };

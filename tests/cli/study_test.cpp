@@ -125,10 +125,10 @@ TEST(StudyCommand, WhatCannotBeAskedIsSaid) {
 
 TEST(StudyCommand, TheListNamesAll) {
   const Outcome outcome = run_tool("list studies");
-  for (const char* id : {"layout", "precision", "engine", "batch", "pinned"}) {
+  for (const char* id : {"layout", "precision", "engine", "batch", "graph", "pinned"}) {
     EXPECT_THAT(outcome.output, HasSubstr("- **" + std::string(id) + "**: "));
   }
-  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 5u);
+  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 6u);
 }
 
 TEST(CompareCommandVerify, ErrorsStandBesideTimes) {

@@ -220,6 +220,19 @@ TEST(PairedGroups, AnInstrumentThatWasAskedForIsKept) {
   EXPECT_EQ(outcomes[1].result.measurements.at(0).instrument, Instrument::host);
 }
 
+TEST(PairedGroups, QueuesThatAreComparedStayWhatTheyAre) {
+  Laboratory laboratory(element_times());
+  MeasureOptions eager = warm_bursts(), graph = warm_bursts();
+  eager.queue = QueueMode::eager;
+  graph.queue = QueueMode::graph;
+  const auto outcomes = measure_groups(
+      laboratory, {{{sum_of(100), eager}, {sum_of(100), graph}, {sum_of(100), warm_bursts()}}});
+  const std::vector expected = {Instrument::events, Instrument::graph, Instrument::graph};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(outcomes[i].result.measurements.at(0).instrument, expected[i]) << i;
+  }
+}
+
 // An operation that counts how often it is moved, and that perhaps cannot be recorded.
 class WatchedWorkload final : public Workload {
  public:

@@ -31,7 +31,7 @@ ComparisonRecord record_of(std::vector<Comparison> comparisons) {
   return record;
 }
 
-std::string way(const std::string& arm) { return "Write " + arm + "."; }
+Remedy way(const std::string& arm) { return {{}, "Write " + arm + "."}; }
 
 TEST(Answers, ASpeedIsAPercentageOrAFactor) {
   EXPECT_EQ(speed_against({0.4, 0.39, 0.41}, "f32"), "2.50 times as fast as f32 (2.44 to 2.56)");

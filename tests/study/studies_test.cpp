@@ -130,5 +130,31 @@ TEST_F(Studies, EngineNeedsEnginesToChooseFrom) {
               HasSubstr("engine=best"));
 }
 
+// What an arm is to a program: lines of Python, but for what PyTorch cannot do.
+TEST_F(Studies, EachArmButTheFirstSaysWhatToWrite) {
+  for (const Study& study : all_studies()) {
+    const Operation operation = parse_sweep(study.subject(device_->describe())).front();
+    if (study.id == "engine") continue;  // a simulated GPU has none
+    const std::vector<std::string> all = names(study.id, operation.text());
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      EXPECT_FALSE(study.remedy(all[i]).lines.empty()) << study.id << ' ' << all[i];
+    }
+  }
+  EXPECT_THAT(find_study("engine").remedy("autotune").lines, SizeIs(1));
+  EXPECT_THAT(find_study("engine").remedy("best").lines, IsEmpty());
+}
+
+TEST_F(Studies, AGraphIsAboutLaunchesThatReturnEarly) {
+  EXPECT_THAT(names("graph", "relu:count=1Ki"), ElementsAre("eager", "graph"));
+  Trial trial{Operation::parse("relu:count=1Ki"), {}};
+  arms("graph", "relu:count=1Ki").at(1).apply(trial);
+  EXPECT_EQ(trial.options.queue, QueueMode::graph);
+  EXPECT_FALSE(
+      find_study("graph").can_be_asked_of(Operation::parse("copy:bytes=4Ki,kind=h2d,memory=pageable")));
+  DeviceDescription cpu = device_->describe();
+  cpu.capabilities.launches_return_early = false;
+  EXPECT_THROW(find_study("graph").arms({*device_, cpu, {Operation::parse("relu:count=1Ki")}}), UsageError);
+}
+
 }  // namespace
 }  // namespace jitterscope::study

@@ -6,11 +6,13 @@
 #include "experiment/comparison.hpp"
 #include "record/records.hpp"
 #include "report/plot.hpp"
+#include "study/advice.hpp"
 
 namespace jitterscope::report {
 
 std::vector<Plot> run_plots(const RunRecord& record);
 std::vector<Plot> comparison_plots(const ComparisonRecord& record);
+std::vector<Plot> advice_plots(const study::AdviceRecord& record);
 std::vector<Plot> explain_plots(const ExplainRecord& record);
 std::vector<Plot> engines_plots(const EnginesRecord& record);
 std::vector<Plot> methods_plots(const MethodsRecord& record);

@@ -105,6 +105,12 @@ Knee knee_of(const std::vector<ArmOutcome>& outcomes) {
   return {&*knee, knee + 1 == outcomes.end()};
 }
 
+// "×16" is sixteen times the batch.
+Remedy batch_remedy(const std::string& arm) {
+  return {{"batch_size *= " + arm.substr(std::string("×").size()) + "  # of the DataLoader"},
+          "A launch takes longer, and memory for the activations grows with the batch."};
+}
+
 std::vector<std::string> batch_answer(const ComparisonRecord& record) {
   const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
   std::vector<std::string> sentences;
@@ -136,9 +142,11 @@ Study batch() {
   return {.id = "batch",
           .question = "How large a batch pays?",
           .concerns = "layers that take a batch",
+          .changes_amount = true,
           .subject = batch_subject,
           .can_be_asked_of = has_batch,
           .arms = batch_arms,
+          .remedy = batch_remedy,
           .answer = batch_answer};
 }
 

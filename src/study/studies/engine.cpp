@@ -35,14 +35,18 @@ std::string engine_subject(const DeviceDescription&) {
   return "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16";
 }
 
-std::string engine_how(const std::string& arm) {
-  if (arm == "autotune") return "In PyTorch: torch.backends.cudnn.benchmark = True.";
-  return "PyTorch does not take this engine by itself: `jitterscope engines` names it, and cuDNN's own interface "
-         "takes it.";
+Remedy engine_remedy(const std::string& arm) {
+  if (arm == "autotune") {
+    return {{"torch.backends.cudnn.benchmark = True"},
+            "The first call of each shape then times ten engines, and takes seconds."};
+  }
+  return {{},
+          "PyTorch does not take this engine by itself: `jitterscope engines` names it, and cuDNN's own "
+          "interface takes it."};
 }
 
 std::vector<std::string> engine_answer(const ComparisonRecord& record) {
-  return answer_by_fastest(record, engine_how);
+  return answer_by_fastest(record, engine_remedy);
 }
 
 }  // namespace
@@ -54,6 +58,7 @@ Study engine() {
           .subject = engine_subject,
           .can_be_asked_of = has_engines,
           .arms = engine_arms,
+          .remedy = engine_remedy,
           .answer = engine_answer};
 }
 

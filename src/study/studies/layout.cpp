@@ -51,15 +51,15 @@ std::string layout_subject(const DeviceDescription& device) {
                                      : "conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16";
 }
 
-std::string layout_how(const std::string& arm) {
+Remedy layout_remedy(const std::string& arm) {
   const std::string format = arm == "nhwc" ? "torch.channels_last" : "torch.contiguous_format";
-  return "In PyTorch: model = model.to(memory_format=" + format +
-         "), and the same of each batch. Where a layer wants the other layout, converting costs a copy, which is "
-         "not in these times.";
+  return {
+      {"model = model.to(memory_format=" + format + ")", "batch = batch.to(memory_format=" + format + ")"},
+      "Where a layer wants the other layout, converting costs a copy, which is not in these times."};
 }
 
 std::vector<std::string> layout_answer(const ComparisonRecord& record) {
-  return answer_by_fastest(record, layout_how);
+  return answer_by_fastest(record, layout_remedy);
 }
 
 }  // namespace
@@ -71,6 +71,7 @@ Study layout() {
           .subject = layout_subject,
           .can_be_asked_of = has_layout,
           .arms = layout_arms,
+          .remedy = layout_remedy,
           .answer = layout_answer};
 }
 

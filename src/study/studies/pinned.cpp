@@ -53,17 +53,23 @@ std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record) {
   return sizes;
 }
 
+Remedy pinned_remedy(const std::string&) {
+  return {
+      {"loader = DataLoader(dataset, batch_size, pin_memory=True)",
+       "batch = batch.to(\"cuda\", non_blocking=True)"},
+      "Pinning takes longer than a copy and is not in these times: pin a buffer once and use it again, not each "
+      "batch anew."};
+}
+
 std::vector<std::string> pinned_answer(const ComparisonRecord& record) {
   const std::vector<const Comparison*> sizes = sizes_that_pay(record);
-  if (sizes.empty()) return answer_by_fastest(record, [](const std::string&) { return std::string(); });
+  if (sizes.empty()) return answer_by_fastest(record, pinned_remedy);
   const Comparison& largest = *sizes.back();
   std::vector<std::string> sentences = {
       fmt::format("**Copies of {} from pinned memory are {}**; it pays from {} on.",
                   bytes_text(Bytes(copy_of(largest).bytes)), speed_against(largest.time, "pageable"),
                   bytes_text(Bytes(copy_of(*sizes.front()).bytes)))};
-  sentences.emplace_back(
-      "In PyTorch: DataLoader(…, pin_memory=True) and batch.to(\"cuda\", non_blocking=True). Pinning takes longer "
-      "than a copy and is not in these times: pin a buffer once and use it again, not each batch anew.");
+  sentences.push_back(remedy_sentence(pinned_remedy("pinned")));
   for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
   return sentences;
 }
@@ -77,6 +83,7 @@ Study pinned() {
           .subject = pinned_subject,
           .can_be_asked_of = is_host_copy,
           .arms = pinned_arms,
+          .remedy = pinned_remedy,
           .answer = pinned_answer};
 }
 

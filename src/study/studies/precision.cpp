@@ -51,22 +51,28 @@ std::string precision_subject(const DeviceDescription& device) {
   return device.capabilities.is_host ? "linear:n=256,in=1024,out=1024" : "linear:n=4096,in=4096,out=4096";
 }
 
-std::string precision_how(const std::string& arm) {
+std::string torch_type(const std::string& arm) {
+  if (arm == "f64") return "torch.float64";
+  if (arm == "bf16") return "torch.bfloat16";
+  return arm == "f16" ? "torch.float16" : "torch.float32";
+}
+
+Remedy precision_remedy(const std::string& arm) {
   if (arm == "tf32") {
-    return "In PyTorch: torch.backends.cuda.matmul.allow_tf32 = True, and torch.backends.cudnn.allow_tf32 = True "
-           "for convolutions; tensors stay in float32.";
+    return {{"torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.cudnn.allow_tf32 = True"},
+            "Tensors stay in float32."};
   }
-  if (arm == "bf16" || arm == "f16") {
-    const std::string type = arm == "bf16" ? "bfloat16" : "float16";
-    return "In PyTorch: with torch.autocast(\"cuda\", dtype=torch." + type + "), or model.to(torch." + type +
-           ")" + (arm == "f16" ? "; training in float16 needs torch.amp.GradScaler." : ".") +
-           " Autocast converts where a layer's inputs are of another type, which is not in these times.";
-  }
-  return std::string("In PyTorch: model.to(") + (arm == "f64" ? "torch.float64)." : "torch.float32).");
+  const std::vector<std::string> lines = {"model = model.to(" + torch_type(arm) + ")",
+                                          "batch = batch.to(" + torch_type(arm) + ")"};
+  if (arm != "bf16" && arm != "f16") return {lines, ""};
+  return {lines,
+          std::string("torch.autocast does it layer by layer, and converts where a layer's inputs are of "
+                      "another type, which is not in these times.") +
+              (arm == "f16" ? " Training in float16 needs torch.amp.GradScaler." : "")};
 }
 
 std::vector<std::string> precision_answer(const ComparisonRecord& record) {
-  return answer_by_fastest(record, precision_how);
+  return answer_by_fastest(record, precision_remedy);
 }
 
 }  // namespace
@@ -78,6 +84,7 @@ Study precision() {
           .subject = precision_subject,
           .can_be_asked_of = has_precision,
           .arms = precision_arms,
+          .remedy = precision_remedy,
           .answer = precision_answer};
 }
 

@@ -9,6 +9,7 @@ Study layout();
 Study precision();
 Study engine();
 Study batch();
+Study graph();
 Study pinned();
 
 }  // namespace jitterscope::study::studies

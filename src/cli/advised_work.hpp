@@ -1,0 +1,61 @@
+// The steps of `advise`: what is measured, in which order, within a budget.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/study_arms.hpp"
+#include "study/advice.hpp"
+
+namespace jitterscope::cli {
+
+struct Invocation;
+
+struct AdviceRequest {
+  std::vector<std::string> targets;
+  std::string only, provider = "auto", device = "auto";
+  std::vector<std::string> allowed;  ///< studies; empty: all
+  MeasureOptions options;            ///< of bursts, in one cache state
+  std::int64_t processes = 3;
+  Nanoseconds budget = seconds(300);
+};
+
+class AdvisedWork {
+ public:
+  /// Reads the work. Fills device and title of the record, whose goal, margin and tolerance are there. Throws
+  /// UsageError where nothing of it can run on the device.
+  AdvisedWork(AdviceRequest request, const Invocation& invocation, study::AdviceRecord& record);
+
+  /// What would be tried, for --dry-run.
+  std::string plan_text();
+  /// Measures the work as it is, step after step what is left to try, and in the end the sum. Ctrl-C ends it
+  /// with what is known.
+  void advise();
+
+ private:
+  void observe();
+  std::vector<AppliedArm> arms_to_try(const WorkList& work);
+  bool step();
+  void measure_together();
+  std::optional<ComparisonRecord> compare(const std::vector<std::vector<AppliedArm>>& alternatives,
+                                          const WorkList& work, const std::vector<std::string>& names,
+                                          const MeasureOptions& options, bool verify);
+  WorkList tried_work() const;
+  double memory_of(const std::vector<AppliedArm>& arms, const WorkList& work) const;
+  Nanoseconds time_left() const;
+  void note_once(std::string note);
+  void say(const std::string& stage) const;
+  void recommend(const study::Study& study, const std::string& arm);
+
+  AdviceRequest request_;
+  const Invocation& invocation_;
+  study::AdviceRecord& record_;
+  WorkList work_;                  ///< as it is
+  std::vector<AppliedArm> taken_;  ///< in the order in which they were taken
+  Nanoseconds began_;
+  /// Of one trial in one process, as the last comparison took it.
+  Nanoseconds time_of_trial_;
+};
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,228 @@
+#include "study/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "study/answers.hpp"
+
+namespace jitterscope::study {
+namespace {
+
+using statistics::EffectVerdict;
+
+// The whole interval lies beyond the margin: that much is gained for sure.
+bool gains(const RatioEstimate& time, EffectVerdict verdict, double margin) {
+  return verdict == EffectVerdict::faster && time.high <= 1.0 - margin;
+}
+
+bool saves_memory(const TriedRemedy& remedy, double margin) {
+  return remedy.memory && *remedy.memory <= 1.0 - margin;
+}
+
+Trying outcome_of(const ArmOutcome& arm, const TriedRemedy& remedy, const AdviceLimits& limits) {
+  if (arm.is_wrong) return Trying::wrong;
+  if (arm.verdict == EffectVerdict::slower) return Trying::slower;
+  const bool is_gain = limits.goal == Goal::memory ? saves_memory(remedy, limits.margin)
+                                                   : gains(arm.time, arm.verdict, limits.margin);
+  if (!is_gain) return Trying::no_gain;
+  if (arm.error && *arm.error > limits.tolerance) return Trying::too_inexact;
+  return Trying::beaten;
+}
+
+// What the goal wants less of.
+double amount(const TriedRemedy& remedy, Goal goal) {
+  return goal == Goal::memory ? remedy.memory.value_or(1.0) : remedy.time.ratio;
+}
+
+void take_best(std::vector<TriedRemedy>& remedies, const AdviceLimits& limits) {
+  TriedRemedy* best = nullptr;
+  const auto is_better = [&](const TriedRemedy& one, const TriedRemedy& other) {
+    const double own = amount(one, limits.goal), others = amount(other, limits.goal);
+    const bool alike = own <= others * (1.0 + limits.margin) && others <= own * (1.0 + limits.margin);
+    return alike ? one.error.value_or(0.0) < other.error.value_or(0.0) : own < others;
+  };
+  for (TriedRemedy& remedy : remedies) {
+    if (remedy.outcome == Trying::beaten && (best == nullptr || is_better(remedy, *best))) best = &remedy;
+  }
+  if (best != nullptr) best->outcome = Trying::taken;
+}
+
+// Of all layers together, in the conditions that a step has; nothing where the comparison was cut short.
+std::optional<ArmOutcome> outcome_together(const std::optional<ComparisonRecord>& comparison) {
+  if (!comparison || comparison->comparisons.empty()) return std::nullopt;
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(*comparison);
+  if (outcomes.empty()) return std::nullopt;
+  return outcomes.front();
+}
+
+std::string what_was_taken(const AdviceRecord& record) {
+  std::vector<std::string> parts;
+  for (const Recommendation& taken : record.recommendations) {
+    parts.push_back(remedy_name(taken.study, taken.arm));
+  }
+  return joined(parts);
+}
+
+// From 1 to the next number of the type.
+double spacing_of(DataType type) {
+  switch (type) {
+    case DataType::f64: return 0x1p-52;
+    case DataType::f32: return 0x1p-23;
+    case DataType::tf32:
+    case DataType::f16: return 0x1p-10;
+    case DataType::bf16: return 0x1p-7;
+    case DataType::i64: break;
+  }
+  return 1.0;
+}
+
+// " (3100 ulp of f32)": of the type that the work had.
+std::string in_units_of_last_place(double error, const ComparisonRecord& together) {
+  const Operation* operation = operation_of(together.comparisons.front().first.subject);
+  if (operation == nullptr) return {};
+  const double units = error / spacing_of(operation->dtype());
+  return fmt::format(" ({:.{}f} ulp of {})", units, units < 10.0 ? 1 : 0, to_string(operation->dtype()));
+}
+
+std::string whole_sentence(const AdviceRecord& record) {
+  const auto together = outcome_together(record.together);
+  const std::string taken = what_was_taken(record);
+  if (!together) return fmt::format("**{} gains in its steps**; what all come to was not measured.", taken);
+  std::string text = fmt::format("**With {} it is {}**", taken, speed_against(together->time, "before"));
+  const bool is_network = !record.together->totals.empty();
+  text += is_network ? fmt::format(", measured together over {}",
+                                   counted(std::ssize(record.together->comparisons), "different layer"))
+                     : ", measured beside each other";
+  if (together->error && *together->error > 0.0) {
+    text += fmt::format("; largest relative error of a result {:.1e}{}", *together->error,
+                        in_units_of_last_place(*together->error, *record.together));
+  }
+  return text + '.';
+}
+
+std::string nothing_sentence(const AdviceRecord& record) {
+  std::size_t tried = 0;
+  for (const AdviceStep& step : record.steps) tried += step.remedies.size();
+  if (tried == 0) return "**No study applies to this work.**";
+  return fmt::format("**Nothing that was tried gains more than {}**: leave it as it is.",
+                     percent_text(record.margin));
+}
+
+}  // namespace
+
+std::string remedy_name(const std::string& study, const std::string& arm) {
+  return study == arm ? study : study + ' ' + arm;
+}
+
+std::string_view to_string(Goal goal) {
+  switch (goal) {
+    case Goal::latency: return "latency";
+    case Goal::throughput: return "throughput";
+    case Goal::memory: return "memory";
+  }
+  return "";
+}
+
+std::string_view to_string(Trying outcome) {
+  switch (outcome) {
+    case Trying::taken: return "taken";
+    case Trying::beaten: return "beaten";
+    case Trying::no_gain: return "no gain";
+    case Trying::slower: return "slower";
+    case Trying::too_inexact: return "too inexact";
+    case Trying::wrong: return "wrong";
+    case Trying::failed: return "failed";
+  }
+  return "";
+}
+
+std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::vector<Candidate>& candidates,
+                               const AdviceLimits& limits) {
+  const std::vector<ArmOutcome> outcomes =
+      comparison.comparisons.empty() ? std::vector<ArmOutcome>() : arm_outcomes(comparison);
+  std::vector<TriedRemedy> remedies;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    TriedRemedy remedy{.study = candidates[i].study, .arm = candidates[i].arm};
+    remedy.memory = candidates[i].memory;
+    const auto arm = std::ranges::find(outcomes, i + 1, &ArmOutcome::alternative);
+    if (arm == outcomes.end()) {
+      remedy.outcome = Trying::failed;
+      const auto failed = std::ranges::find_if(comparison.comparisons, [&](const Comparison& each) {
+        return each.alternative == i + 1 && !each.failure.empty();
+      });
+      remedy.failure = failed == comparison.comparisons.end() ? "no time" : failed->failure;
+    } else {
+      remedy.time = arm->time;
+      remedy.error = arm->error;
+      remedy.outcome = outcome_of(*arm, remedy, limits);
+    }
+    remedies.push_back(std::move(remedy));
+  }
+  std::ranges::stable_sort(remedies, [&](const TriedRemedy& one, const TriedRemedy& other) {
+    const bool has_failed = one.outcome == Trying::failed, other_has = other.outcome == Trying::failed;
+    if (has_failed != other_has) return other_has;
+    return amount(one, limits.goal) < amount(other, limits.goal);
+  });
+  take_best(remedies, limits);
+  return remedies;
+}
+
+void choose_layers(std::vector<AdvisedLayer>& layers, double share, std::size_t most) {
+  const auto total_of = [](const AdvisedLayer& layer) {
+    return layer.time.median.value() * static_cast<double>(layer.count);
+  };
+  double all = 0.0;
+  for (const AdvisedLayer& layer : layers) all += total_of(layer);
+  std::ranges::stable_sort(layers, std::greater(), total_of);
+  double held = 0.0;
+  std::size_t tried = 0;
+  for (AdvisedLayer& layer : layers) {
+    layer.share = all > 0.0 ? total_of(layer) / all : 0.0;
+    layer.is_tried = tried < most && held < share && layer.share > 0.0;
+    if (!layer.is_tried) continue;
+    held += layer.share;
+    ++tried;
+  }
+}
+
+std::optional<Nanoseconds> time_together(const ComparisonRecord& comparison, std::size_t alternative) {
+  const double work = work_of(comparison, alternative);
+  for (const TotalComparison& total : comparison.totals) {
+    if (alternative == 0) return total.first.median;
+    if (total.alternative == alternative) return total.second.median / work;
+  }
+  if (!comparison.totals.empty()) return std::nullopt;
+  for (const Comparison& each : comparison.comparisons) {
+    if (!each.failure.empty()) continue;
+    if (alternative == 0) return each.first.time.median;
+    if (each.alternative == alternative) return each.second.time.median / work;
+  }
+  return std::nullopt;
+}
+
+std::optional<RatioEstimate> ratio_together(const ComparisonRecord& comparison) {
+  if (comparison.comparisons.empty()) return std::nullopt;
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(comparison);
+  return outcomes.empty() ? std::nullopt : std::optional(outcomes.front().time);
+}
+
+std::size_t alternative_of(const AdviceStep& step, const TriedRemedy& remedy) {
+  const std::vector<std::string>& names = step.comparison.alternatives;
+  const auto found = std::ranges::find(names, remedy_name(remedy.study, remedy.arm));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::vector<std::string> conclusions_of(const AdviceRecord& record) {
+  if (record.recommendations.empty()) return {nothing_sentence(record)};
+  std::vector<std::string> sentences = {whole_sentence(record)};
+  if (const auto sustained = outcome_together(record.sustained)) {
+    sentences.push_back(fmt::format("Without pauses, where power limits the clock: {}.",
+                                    speed_against(sustained->time, "before")));
+  }
+  return sentences;
+}
+
+}  // namespace jitterscope::study

@@ -1,0 +1,172 @@
+// What is taken of what was tried, and what a person is told.
+#include "study/advice.hpp"
+
+#include <gmock/gmock.h>
+
+namespace jitterscope::study {
+namespace {
+
+using statistics::EffectVerdict;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+struct Found {
+  std::string study, arm;
+  double ratio;
+  double error = 1e-4;
+  bool passed = true;
+  std::optional<double> memory = {};
+};
+
+Comparison comparison_of(std::size_t alternative, const Found& found, double half_width) {
+  Comparison comparison;
+  comparison.alternative = alternative;
+  comparison.first.subject = Operation(Matmul{.m = 8, .n = 8, .k = 8});
+  comparison.first.time.median = microseconds(100);
+  comparison.second = comparison.first;
+  comparison.second.time.median = microseconds(100) * found.ratio;
+  comparison.time = {found.ratio, found.ratio - half_width, found.ratio + half_width};
+  comparison.verdict = comparison.time.high < 1.0  ? EffectVerdict::faster
+                       : comparison.time.low > 1.0 ? EffectVerdict::slower
+                                                   : EffectVerdict::same;
+  comparison.second.verification =
+      Verification{.relative_error = found.error, .tolerance = 2e-3, .passed = found.passed};
+  return comparison;
+}
+
+std::vector<TriedRemedy> judged(const std::vector<Found>& all, const AdviceLimits& limits = {},
+                                double half_width = 0.002) {
+  ComparisonRecord record;
+  record.alternatives = {"before"};
+  std::vector<Candidate> candidates;
+  for (const Found& found : all) {
+    record.alternatives.push_back(remedy_name(found.study, found.arm));
+    record.comparisons.push_back(comparison_of(record.alternatives.size() - 1, found, half_width));
+    candidates.push_back({found.study, found.arm, found.memory});
+  }
+  return judge(record, candidates, limits);
+}
+
+std::vector<std::string> outcomes_of(const std::vector<TriedRemedy>& remedies) {
+  std::vector<std::string> words;
+  for (const TriedRemedy& remedy : remedies) {
+    words.push_back(remedy.arm + ' ' + std::string(to_string(remedy.outcome)));
+  }
+  return words;
+}
+
+TEST(Advice, TheGreatestGainIsTaken) {
+  EXPECT_THAT(outcomes_of(judged({{"layout", "nhwc", 0.8},
+                                  {"precision", "f16", 0.4},
+                                  {"engine", "autotune", 1.1},
+                                  {"graph", "graph", 1.0}})),
+              ElementsAre("f16 taken", "nhwc beaten", "graph no gain", "autotune slower"));
+}
+
+TEST(Advice, OfGainsThatAreAlikeTheMoreExactIsTaken) {
+  EXPECT_THAT(outcomes_of(judged({{"precision", "bf16", 0.400, 3e-3}, {"precision", "f16", 0.402, 4e-4}})),
+              ElementsAre("bf16 beaten", "f16 taken"));
+}
+
+TEST(Advice, AGainThatMayBeWithinTheMarginIsNone) {
+  // 1.2 % in the middle, and perhaps 0.8 %.
+  EXPECT_THAT(outcomes_of(judged({{"layout", "nhwc", 0.988}}, {.margin = 0.01}, 0.004)),
+              ElementsAre("nhwc no gain"));
+  EXPECT_THAT(outcomes_of(judged({{"layout", "nhwc", 0.988}}, {.margin = 0.01}, 0.001)),
+              ElementsAre("nhwc taken"));
+}
+
+TEST(Advice, WhatIsInexactOrWrongIsNotTaken) {
+  EXPECT_THAT(outcomes_of(judged({{"precision", "bf16", 0.3, 3e-3},
+                                  {"layout", "nhwc", 0.2, 0.7, false},
+                                  {"precision", "tf32", 0.9, 3e-4}},
+                                 {.tolerance = 1e-3})),
+              ElementsAre("nhwc wrong", "bf16 too inexact", "tf32 taken"));
+}
+
+TEST(Advice, OfMemoryTheSmallestIsTakenThatIsNotSlower) {
+  const AdviceLimits limits{.goal = Goal::memory};
+  EXPECT_THAT(outcomes_of(judged({{"precision", "f64", 3.0, 0.0, true, 2.0},
+                                  {"precision", "f16", 0.9, 4e-4, true, 0.5},
+                                  {"layout", "nhwc", 0.2, 0.0, true, 1.0}},
+                                 limits)),
+              ElementsAre("f16 taken", "nhwc no gain", "f64 slower"));
+  EXPECT_THAT(outcomes_of(judged({{"precision", "f16", 1.5, 4e-4, true, 0.5}}, limits)),
+              ElementsAre("f16 slower"));
+}
+
+TEST(Advice, WhatHasNoTimeComesLastWithTheReason) {
+  ComparisonRecord record;
+  record.alternatives = {"before", "layout nhwc", "graph"};
+  record.comparisons = {comparison_of(1, {"layout", "nhwc", 1.0}, 0.002), Comparison{}};
+  record.comparisons[0].failure = "out of memory";
+  record.comparisons[1] = comparison_of(2, {"graph", "graph", 0.5}, 0.002);
+  const auto remedies = judge(record, {{"layout", "nhwc", {}}, {"graph", "graph", {}}}, {});
+  EXPECT_THAT(outcomes_of(remedies), ElementsAre("graph taken", "nhwc failed"));
+  EXPECT_EQ(remedies[1].failure, "out of memory");
+}
+
+AdvisedLayer layer_of(double microseconds_each, std::int64_t count) {
+  AdvisedLayer layer;
+  layer.count = count;
+  layer.subject = Operation(Matmul{.m = count});
+  layer.time.median = microseconds(microseconds_each);
+  return layer;
+}
+
+TEST(Advice, RemediesAreTriedWhereTheTimeIs) {
+  std::vector<AdvisedLayer> layers = {layer_of(1, 5), layer_of(10, 3), layer_of(60, 1), layer_of(5, 1)};
+  choose_layers(layers, 0.85, 10);
+  std::vector<double> shares;
+  std::vector<bool> tried;
+  for (const AdvisedLayer& layer : layers) {
+    shares.push_back(layer.share);
+    tried.push_back(layer.is_tried);
+  }
+  EXPECT_THAT(shares, ElementsAre(0.6, 0.3, 0.05, 0.05));
+  EXPECT_THAT(tried, ElementsAre(true, true, false, false));
+  choose_layers(layers, 0.85, 1);
+  EXPECT_FALSE(layers[1].is_tried);
+}
+
+AdviceRecord record_with(const Found& found) {
+  AdviceRecord record;
+  record.recommendations = {{found.study, found.arm, {}, ""}};
+  record.together.emplace();
+  record.together->alternatives = {"as it is", "with all that was taken"};
+  record.together->comparisons = {comparison_of(1, found, 0.002)};
+  return record;
+}
+
+TEST(Advice, TheAnswerIsTheSumThatWasMeasured) {
+  const auto sentences = conclusions_of(record_with({"precision", "f16", 0.4, 4e-4}));
+  ASSERT_THAT(sentences, SizeIs(1));
+  EXPECT_THAT(sentences[0],
+              AllOf(HasSubstr("**With precision f16 it is 2.50 times as fast as before (2.49 to 2.51)**"),
+                    HasSubstr("largest relative error of a result 4.0e-04 (3355 ulp of f32)")));
+}
+
+TEST(Advice, WhereNothingGainsItIsLeftAsItIs) {
+  AdviceRecord record;
+  EXPECT_THAT(conclusions_of(record), ElementsAre(HasSubstr("No study applies")));
+  record.steps.emplace_back().remedies = judged({{"layout", "nhwc", 1.0}});
+  EXPECT_THAT(conclusions_of(record), ElementsAre(HasSubstr("leave it as it is")));
+}
+
+TEST(Advice, TimesTogetherAreForTheSameWork) {
+  ComparisonRecord record = *record_with({"batch", "×4", 0.5}).together;
+  record.works = {1.0, 4.0};
+  EXPECT_EQ(*time_together(record, 0), microseconds(100));
+  EXPECT_EQ(*time_together(record, 1), microseconds(12.5));
+  EXPECT_FALSE(time_together(record, 2));
+}
+
+TEST(Advice, NamesAreSaidOnce) {
+  EXPECT_EQ(remedy_name("precision", "f16"), "precision f16");
+  EXPECT_EQ(remedy_name("graph", "graph"), "graph");
+}
+
+}  // namespace
+}  // namespace jitterscope::study
