@@ -107,6 +107,23 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
   return sentences;
 }
 
+std::vector<std::string> what_ran(const ComparisonRecord& record) {
+  std::vector<std::string> ran;
+  const auto add = [&](std::size_t alternative, const ComparedSide& side) {
+    if (!side.algorithm.empty())
+      ran.push_back(fmt::format("{}: {}", record.alternatives[alternative], side.algorithm));
+  };
+  std::size_t last = 0;
+  for (const Comparison& comparison : record.comparisons) {
+    if (!is_in_first_conditions(record, comparison)) continue;
+    if (comparison.alternative <= last) return {};
+    if (last == 0) add(0, comparison.first);
+    last = comparison.alternative;
+    add(last, comparison.second);
+  }
+  return ran.empty() ? ran : std::vector{joined(ran, "; ") + "."};
+}
+
 std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
                                            std::string (*how)(const std::string& arm)) {
   std::vector<std::string> sentences;

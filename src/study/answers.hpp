@@ -31,6 +31,10 @@ std::string speed_against(const RatioEstimate& time, const std::string& first);
 std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
                                            std::string (*how)(const std::string& arm));
 
+/// What ran in each arm, as "block=64: 32 registers, 75 % occupancy; …"; nothing where that is not known, or
+/// where there are several operations.
+std::vector<std::string> what_ran(const ComparisonRecord& record);
+
 /// Which arms computed something else than they should; mostly none.
 std::vector<std::string> wrong_results(const ComparisonRecord& record);
 

@@ -41,6 +41,7 @@ void CudaOperation::allocate(const InputData& data) {
     if (place.address != 0) {
       place.address += static_cast<CUdeviceptr>(shared->offset.value());
       place.is_filled = is_filled_by_owner(*shared);
+      place.is_guarded = false;  // of a part, the rest of the owner's lies there
     } else {
       needed += descriptions_[i].bytes() + guard_ + guard_;
     }

@@ -10,5 +10,7 @@ Study precision();
 Study engine();
 Study batch();
 Study pinned();
+Study compiler();
+Study occupancy();
 
 }  // namespace jitterscope::study::studies

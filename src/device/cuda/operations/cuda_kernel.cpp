@@ -92,6 +92,15 @@ ArgumentBytes number_bytes(const KernelArgument& argument) {
   return {};
 }
 
+const char* how_to_give(std::size_t bytes) {
+  switch (bytes) {
+    case 2: return "write it as f16:…";
+    case 4: return "write it as an int (5), u32:… or a float (2.5)";
+    case 8: return "write it as a buffer, i64:… or f64:…";
+    default: return "only parameters of 2, 4 and 8 bytes can be given: change the kernel's";
+  }
+}
+
 class KernelOperation : public CudaOperation {
  public:
   KernelOperation(const Context& shared, const Operation& operation, const InputData& data)
@@ -156,13 +165,8 @@ void KernelOperation::check_arguments() const {
   for (std::size_t offset = 0, size = 0;; ++parameters) {
     if (driver().cuFuncGetParamInfo(loaded_.function(), parameters, &offset, &size) != CUDA_SUCCESS) break;
     if (parameters >= arguments_.size() || size == arguments_[parameters].size) continue;
-    const KernelArgument& given = kernel_.arguments[parameters];
-    refuse(fmt::format("parameter {} takes {} bytes, and {} has {}; write it as {}", parameters + 1, size,
-                       given.name, arguments_[parameters].size,
-                       size == 2   ? "f16:…"
-                       : size == 4 ? "an int (5), u32:… or a float (2.5)"
-                       : size == 8 ? "a buffer, i64:… or f64:…"
-                                   : "numbers in a kernel of your own: this is a structure"));
+    refuse(fmt::format("parameter {} takes {} bytes, and {} has {}; {}", parameters + 1, size,
+                       kernel_.arguments[parameters].name, arguments_[parameters].size, how_to_give(size)));
   }
   if (parameters == arguments_.size()) return;
   refuse(fmt::format("it has {} parameters, and {} arguments are given; write one for each, in their order",
