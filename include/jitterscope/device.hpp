@@ -100,6 +100,9 @@ class PreparedOperation : public Workload {
   /// Its outputs come from the loops of the float64 reference, if in another type: comparing the two shows
   /// what rounding does and whether all was written, but not whether the formula is right.
   virtual bool runs_reference_loops() const { return false; }
+  /// Once launches are done: throws FailedError where they wrote what is none of the operands, as far as that
+  /// can be seen.
+  virtual void check_launches() {}
   /// Fills the outputs with NaN bit patterns, so that elements never written are found.
   virtual void poison_outputs() = 0;
   /// Operand `index` of operation().operands(), in its dense order, as double. Waits for the device.

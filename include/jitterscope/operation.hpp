@@ -1,6 +1,7 @@
 // Operations as values: what is timed, as one line of text that the tool prints and reads back.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,8 +13,8 @@
 namespace jitterscope {
 
 /// tf32: tensors of fp32 whose products may be rounded to TF32, as PyTorch's convolutions do by default.
-/// i64: indices; no operation computes in it.
-enum class DataType { f64, f32, tf32, f16, bf16, i64 };
+/// i64, i32: indices; no operation computes in them.
+enum class DataType { f64, f32, tf32, f16, bf16, i64, i32 };
 enum class Layout { nchw, nhwc };
 /// Of attention's queries, keys and values, densely, the slowest first: batch, heads, sequence, dim.
 enum class HeadLayout { bhsd, bshd, sbhd };
@@ -32,6 +33,7 @@ std::string_view to_string(Pass);
 std::string_view to_string(CopyKind);
 std::string_view to_string(HostMemory);
 Bytes element_size(DataType);
+bool holds_indices(DataType);
 
 /// A 2-D convolution. x: n·c·h·w, w: k·(c/groups)·r·s, y: n·k·out_h·out_w, all stored in `layout`.
 /// fprop computes y from x and w; dgrad computes dx from dy and w; wgrad computes dw from x and dy.
@@ -233,14 +235,44 @@ struct Aten {
   bool operator==(const Aten&) const = default;
 };
 
+/// An argument of a kernel: a buffer in the GPU's memory, or a number.
+struct KernelArgument {
+  /// inout: filled as an input is, and written.
+  enum class Kind { input, output, inout, number };
+  enum class NumberType { i32, u32, i64, f16, f32, f64 };
+  std::string name;
+  Kind kind = Kind::number;
+  DataType dtype = DataType::f32;  ///< of a buffer
+  std::int64_t count = 0;          ///< elements of a buffer
+  NumberType number_type = NumberType::i32;
+  std::int64_t integer = 0;  ///< of an i32, u32 or i64
+  double real = 0.0;         ///< of an f16, f32 or f64; rounded when the kernel is launched
+  bool operator==(const KernelArgument&) const = default;
+};
+/// A kernel of a CUDA source file, compiled by NVRTC for the GPU at hand. Its arguments stand in the order of
+/// its parameters. Indices are drawn below the count of the smallest buffer, so that they fit all of them. In
+/// text: cuda:FILE.cu:KERNEL,grid=4096,block=256,x=f32[1Mi],y=out:f32[1Mi],n=1Mi,a=2.5.
+struct CudaKernel {
+  std::string file;    ///< as typed, relative to the working directory; @NAME is one that the program carries
+  std::string kernel;  ///< as C++ names it: scale, ns::scale, scale<float>
+  std::array<std::int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  std::int64_t shared = 0;     ///< bytes of dynamic shared memory
+  std::int64_t registers = 0;  ///< most for each thread, as nvcc's -maxrregcount; 0: as the compiler chooses
+  bool fast_math = false;      ///< as nvcc's -use_fast_math
+  std::string reference = {};  ///< a kernel of the file with the same parameters whose outputs are right
+  std::vector<KernelArgument> arguments = {};
+  bool operator==(const CudaKernel&) const = default;
+};
+
 enum class OperandRole { input, output };
-/// One tensor of an operation, stored densely. Spin and Aten have none; copy has one input and one output.
+/// One tensor of an operation, stored densely. Spin and Aten have none; copy has one input and one output; a
+/// kernel's inout is an input, as it has to be filled, and what it holds after a launch is verified besides.
 struct Operand {
   std::string name;  ///< as the operation's comment above: x, w, y, dx, dw, dy, a, b, c, bias…
   OperandRole role = OperandRole::input;
   DataType dtype = DataType::f32;
   std::int64_t count = 0;        ///< elements
-  std::int64_t index_limit = 0;  ///< of i64: the indices are drawn from 0 to one less
+  std::int64_t index_limit = 0;  ///< of i64 and i32: the indices are drawn from 0 to one less
   bool non_negative = false;     ///< drawn values lose their sign: variances, squares, deviations
   std::int64_t fan_in = 0;       ///< of a weight: the products that each sum of forward's result adds
   Bytes bytes() const { return Bytes(count * element_size(dtype).value()); }
@@ -249,7 +281,7 @@ struct Operand {
 class Operation {
  public:
   using Parameters = std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax,
-                                  LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention, Aten>;
+                                  LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention, Aten, CudaKernel>;
 
   /// Checks the shape; throws UsageError that says which parameter is impossible and why.
   Operation(Parameters parameters);  // NOLINT(google-explicit-constructor): a shape is an operation

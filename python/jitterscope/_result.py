@@ -28,7 +28,7 @@ class Finding(NamedTuple):
         return f"{self.id}: {self.sentence} {self.remedy}".rstrip()
 
 
-class Kernel(NamedTuple):
+class KernelTime(NamedTuple):
     """One kernel of a launch; seconds."""
 
     name: str
@@ -286,9 +286,9 @@ class Time(Record):
         return bool(self._result.get("waits_for_device", False))
 
     @property
-    def kernels(self) -> list[Kernel]:
+    def kernels(self) -> list[KernelTime]:
         """Of one call, in their order; empty unless `kernels=True`."""
-        return [Kernel(each["name"], each["median_seconds"], each["minimum_seconds"], each["maximum_seconds"])
+        return [KernelTime(each["name"], each["median_seconds"], each["minimum_seconds"], each["maximum_seconds"])
                 for each in self._result.get("kernels", [])]
 
     @property

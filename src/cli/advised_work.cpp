@@ -34,7 +34,7 @@ bool is_allowed(const std::vector<std::string>& allowed, const study::Study& stu
   return allowed.empty() || std::ranges::find(allowed, study.id) != allowed.end();
 }
 
-// PyTorch has no such arm where there are no lines for it.
+// A remedy is one where there is something to write.
 bool can_be_written(const study::Study& study, const study::Arm& arm) {
   return !study.remedy(arm.name).lines.empty();
 }
@@ -291,7 +291,7 @@ void AdvisedWork::recommend(const study::Study& study, const std::string& arm) {
   };
   auto place = record_.recommendations.end();
   if (!study.saves_host_time) place = std::ranges::find_if(record_.recommendations, is_launching);
-  record_.recommendations.insert(place, {study.id, arm, remedy.lines, remedy.price});
+  record_.recommendations.insert(place, {study.id, arm, remedy.place, remedy.lines, remedy.price});
 }
 
 void AdvisedWork::measure_together() {

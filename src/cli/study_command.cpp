@@ -40,6 +40,7 @@ constexpr const char* kStudyExamples = R"(Examples:
   jitterscope study layout conv2d:n=32,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16
   jitterscope study precision resnet18:batch=32,direction=fprop --only layer4 --processes 3
   jitterscope study batch linear:n=1,in=4096,out=4096
+  jitterscope study occupancy 'cuda:@saxpy:saxpy,n=1Mi,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]'
   jitterscope study pinned copy:bytes=1Mi,4Mi,kind=d2h --device virtual:h200
   jitterscope list studies
 

@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "device/kernel_source.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/traffic.hpp"
 #include "operation/words.hpp"
@@ -29,14 +30,23 @@ Bytes least_memory(const Operation& operation) {
 
 bool has_type_of_its_own(const Operation::Parameters& parameters) {
   return !std::holds_alternative<Spin>(parameters) && !std::holds_alternative<Copy>(parameters) &&
-         !std::holds_alternative<Aten>(parameters);
+         !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters);
 }
 
 }  // namespace
 
 void check_can_run(const Operation& operation, const DeviceDescription& device) {
+  if (device.capabilities.is_host) refuse_kernel(operation, device.id);
+  if (const auto* kernel = std::get_if<CudaKernel>(&operation.parameters())) kernel_source(kernel->file);
   require_data_type(operation, device.id, device.data_types, device.further_types);
   require_memory(operation.text(), least_memory(operation), device.memory_free, device.id);
+}
+
+void refuse_kernel(const Operation& operation, std::string_view device_id) {
+  const auto* kernel = std::get_if<CudaKernel>(&operation.parameters());
+  if (kernel == nullptr) return;
+  throw UsageError(fmt::format("{} is a kernel for a GPU, and {} runs none; use --device cuda, or virtual",
+                               printable(kernel->kernel, kLongestText), device_id));
 }
 
 void require_data_type(const Operation& operation, std::string_view device_id,

@@ -8,9 +8,12 @@
 
 namespace jitterscope {
 
-/// Throws UsageError where preparing would: a data type that the device does not compute in, or operands that
-/// do not fit into its free memory.
+/// Throws UsageError where preparing would: a data type that the device does not compute in, operands that do
+/// not fit into its free memory, or a kernel without its source, or on a CPU.
 void check_can_run(const Operation& operation, const DeviceDescription& device);
+
+/// Throws UsageError for a kernel of the user's: of a device that runs none.
+void refuse_kernel(const Operation& operation, std::string_view device_id);
 
 /// The first half of it. `further_types` are for all but products.
 void require_data_type(const Operation& operation, std::string_view device_id,

@@ -61,7 +61,12 @@ void complete(Session& session, PreparedWork& work, std::span<PreparedWork> comp
   result.bytes = work.operation->bytes();
   // After the times: no operand is read back before the first call.
   add_launch_details(session, work.workload, options, result);
-  if (with_verification && !work.operation->operands().empty()) {
+  prepared.check_launches();
+  if (!with_verification || work.operation->operands().empty()) return;
+  if (std::holds_alternative<CudaKernel>(work.operation->parameters())) {
+    result.verification = verify_by_reference(session.device(), session.queue(), *work.operation,
+                                              {.kind = options.data, .seed = options.seed});
+  } else {
     result.verification = verify(session.queue(), prepared, finest_of(work, compared));
   }
 }

@@ -8,11 +8,13 @@
 #include "device/cpu/reference.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
+#include "operation/cuda_kernel.hpp"
 
 namespace jitterscope {
 
 double verification_tolerance(DataType dtype) {
   switch (dtype) {
+    case DataType::i32:
     case DataType::i64: return 0.0;
     case DataType::f64: return 1e-12;
     case DataType::f32: return 1e-5;
@@ -32,13 +34,13 @@ double used_up(const Verification& verification) {
 
 bool is_poison(DataType dtype, double value) {
   // All bits set is NaN in every floating point type, and minus one among indices.
-  return dtype == DataType::i64 ? !(value >= 0.0) : std::isnan(value);
+  return holds_indices(dtype) ? !(value >= 0.0) : std::isnan(value);
 }
 
 // Statistics are kept in f32 beside f16 tensors, and a logsumexp beside f64 ones: the coarser type counts.
 // Indices have to be exact.
 double tolerance_of(const Operation& operation, const Operand& output) {
-  if (output.dtype == DataType::i64) return 0.0;
+  if (holds_indices(output.dtype)) return 0.0;
   return std::max(verification_tolerance(operation.dtype()), verification_tolerance(output.dtype));
 }
 
@@ -105,7 +107,7 @@ Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation
   Reference reference(operation, std::move(values));
   std::optional<Verification> result;
   for (std::size_t i = first; i < operands.size(); ++i) {
-    if (!are_own && operands[i].dtype == DataType::i64) continue;
+    if (!are_own && holds_indices(operands[i].dtype)) continue;
     Verification one = compare(operation, i - first, operands[i], prepared.read_operand(i), reference);
     if (!are_own) allow_for(inputs.operation().dtype(), one);
     if (result) {
@@ -119,6 +121,72 @@ Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation
 }
 
 Verification verify(Queue& queue, PreparedOperation& prepared) { return verify(queue, prepared, prepared); }
+
+namespace {
+
+// What a kernel leaves in all buffers that it writes, in the order of its arguments.
+std::vector<std::vector<double>> written_by(Device& device, Queue& queue, const CudaKernel& kernel,
+                                            const InputData& data) {
+  const auto prepared = device.prepare(Operation(kernel), data);
+  queue.launch(*prepared);
+  queue.wait();
+  prepared->check_launches();
+  std::vector<std::vector<double>> written;
+  const std::vector<std::size_t> places = operand_places(kernel);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (is_written(kernel.arguments[i])) written.push_back(prepared->read_operand(places[i]));
+  }
+  return written;
+}
+
+// A kernel may leave elements alone: what the reference did not write either is as it should be.
+Verification compare_written(DataType dtype, const std::vector<double>& written,
+                             const std::vector<double>& expected) {
+  Verification result;
+  result.tolerance = verification_tolerance(dtype);
+  result.total = result.checked = std::ssize(written);
+  double difference = 0.0, norm = 0.0;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i] == expected[i] || (std::isnan(written[i]) && std::isnan(expected[i]))) {
+      norm += std::isnan(expected[i]) ? 0.0 : expected[i] * expected[i];
+      continue;
+    }
+    result.unwritten += std::isnan(written[i]) ? 1 : 0;
+    difference += (written[i] - expected[i]) * (written[i] - expected[i]);
+    norm += expected[i] * expected[i];
+  }
+  result.relative_error = std::sqrt(difference / (norm > 0.0 ? norm : 1.0));
+  result.passed = result.unwritten == 0 && result.relative_error <= result.tolerance;
+  return result;
+}
+
+}  // namespace
+
+std::optional<Verification> verify_by_reference(Device& device, Queue& queue, const Operation& operation,
+                                                const InputData& data) {
+  const auto& kernel = std::get<CudaKernel>(operation.parameters());
+  if (kernel.reference.empty() || device.describe().capabilities.is_simulated) return std::nullopt;
+  CudaKernel reference = kernel;
+  reference.kernel = std::exchange(reference.reference, {});
+  reference.fast_math = false;
+  reference.registers = 0;
+  // One after the other, so that memory holds the operands of one of them at a time.
+  const std::vector<std::vector<double>> written = written_by(device, queue, kernel, data);
+  const std::vector<std::vector<double>> expected = written_by(device, queue, reference, data);
+  std::optional<Verification> result;
+  std::size_t next = 0;
+  for (const KernelArgument& argument : kernel.arguments) {
+    if (!is_written(argument)) continue;
+    const Verification one = compare_written(argument.dtype, written[next], expected[next]);
+    ++next;
+    if (result) {
+      add_output(*result, one);
+    } else {
+      result = one;
+    }
+  }
+  return result;
+}
 
 bool is_same_work(const Operation& operation, const Operation& other) {
   return with_engine(operation.with_dtype(other.dtype()), engine_of(other)) == other;

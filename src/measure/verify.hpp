@@ -1,6 +1,8 @@
 // Whether an operation computes what it should.
 #pragma once
 
+#include <optional>
+
 #include "jitterscope/device.hpp"
 #include "jitterscope/measurement.hpp"
 
@@ -21,6 +23,13 @@ Verification verify(Queue& queue, PreparedOperation& prepared);
 /// so that the error is also that of rounding them, and the coarser type's limit counts. An index may be that
 /// of a close second then, and is not compared.
 Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation& inputs);
+
+/// Of a kernel of the user's: launches it, and the one that it names as its reference, once on fresh
+/// operands, and compares all that it writes, an inout as well; the reference is compiled without the options
+/// that change results. Nothing where none is named, or where kernels are only simulated.
+std::optional<Verification> verify_by_reference(Device& device, Queue& queue, const Operation& kernel,
+                                                const InputData& data);
+
 /// Whether they differ in nothing but the data type, and in which engine runs them.
 bool is_same_work(const Operation& operation, const Operation& other);
 

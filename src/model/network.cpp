@@ -124,6 +124,7 @@ DataTypes data_types_of(const ModelOptions& options) {
   if (!options.dtype) return {};
   switch (*options.dtype) {
     case DataType::tf32: return {DataType::tf32, DataType::tf32, DataType::f32};
+    case DataType::i32:
     case DataType::i64: throw UsageError("dtype=i64: no network computes in integers");
     default: return {*options.dtype, *options.dtype, *options.dtype};
   }

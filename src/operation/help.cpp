@@ -18,7 +18,7 @@ const std::vector<kinds::Kind>& kinds::all() {
     append(optimizer_steps());
     append({copy()});
     append(elementwise());
-    append({spin(), aten()});
+    append({spin(), cuda_kernel(), aten()});
     return result;
   }();
   return list;

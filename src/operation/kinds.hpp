@@ -35,6 +35,7 @@ Kind copy();
 std::vector<Kind> elementwise();
 Kind spin();
 Kind aten();
+Kind cuda_kernel();
 
 std::string_view name(const Conv2d&);
 std::string_view name(const Matmul&);
@@ -43,6 +44,7 @@ std::string_view name(const Copy&);
 std::string_view name(const Elementwise&);
 std::string_view name(const Spin&);
 std::string_view name(const Aten&);
+std::string_view name(const CudaKernel&);
 std::string_view name(const BatchNorm&);
 std::string_view name(const Pool2d&);
 std::string_view name(const Softmax&);
@@ -60,9 +62,11 @@ void check(const Copy&);
 void check(const Elementwise&);
 void check(const Spin&);
 void check(const Aten&);
+void check(const CudaKernel&);
 
 /// One of all that are equal, so that equal operations print equally.
 void normalize(Aten&);
+void normalize(CudaKernel&);
 void check(const BatchNorm&);
 void check(const Pool2d&);
 void check(const Softmax&);
@@ -95,6 +99,7 @@ double flops(const Copy&);
 double flops(const Elementwise&);
 double flops(const Spin&);
 double flops(const Aten&);
+double flops(const CudaKernel&);
 
 Bytes bytes(const Aten&);
 double flops(const BatchNorm&);
@@ -113,6 +118,7 @@ std::vector<Operand> operands(const Copy&);
 std::vector<Operand> operands(const Elementwise&);
 std::vector<Operand> operands(const Spin&);
 std::vector<Operand> operands(const Aten&);
+std::vector<Operand> operands(const CudaKernel&);
 std::vector<Operand> operands(const BatchNorm&);
 std::vector<Operand> operands(const Pool2d&);
 std::vector<Operand> operands(const Softmax&);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "operation/aten_text.hpp"
+#include "operation/cuda_kernel.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
 #include "operation/statistics_type.hpp"
@@ -19,10 +20,10 @@ concept HasDataType = requires(Shape shape) {
 };
 
 void check_computes_in(std::string_view kind, DataType dtype) {
-  if (dtype != DataType::i64) return;
+  if (!holds_indices(dtype)) return;
   throw UsageError(fmt::format(
-      "{}: dtype=i64 is impossible: i64 holds indices, no operation computes in it; give a type such as f32",
-      kind));
+      "{0}: dtype={1} is impossible: {1} holds indices, no operation computes in it; give a type such as f32",
+      kind, to_string(dtype)));
 }
 
 }  // namespace
@@ -33,6 +34,7 @@ Operation::Operation(Parameters parameters) : parameters_(std::move(parameters))
     copy->memory = HostMemory::pinned;
   }
   if (Aten* aten = std::get_if<Aten>(&parameters_)) kinds::normalize(*aten);
+  if (CudaKernel* kernel = std::get_if<CudaKernel>(&parameters_)) kinds::normalize(*kernel);
   std::visit(
       [](const auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) {
@@ -53,6 +55,8 @@ std::string Operation::text() const {
       [this]<class Shape>(const Shape& shape) {
         if constexpr (std::is_same_v<Shape, Aten>) {
           return aten_text(shape);
+        } else if constexpr (std::is_same_v<Shape, CudaKernel>) {
+          return cuda_kernel_text(shape);
         } else {
           ParameterWriter writer(kind());
           kinds::write(shape, writer);

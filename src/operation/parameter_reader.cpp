@@ -49,9 +49,11 @@ void ParameterReader::read(std::string_view name, std::int64_t& field) const {
 }
 
 void ParameterReader::read(std::string_view name, DataType& field) const {
-  if (const std::string* text = find(name); text != nullptr && *text == kIndexWord) {
-    field = DataType::i64;
-    return;
+  for (const Word<DataType>& word : index_words()) {
+    if (const std::string* text = find(name); text != nullptr && *text == word.text) {
+      field = word.value;
+      return;
+    }
   }
   read_word(name, field);
 }

@@ -45,7 +45,7 @@ class ParameterReader {
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
   void read(std::string_view name, std::int64_t& field) const;
-  /// i64 is read too, so that the shape can say why it is refused.
+  /// i64 and i32 are read too, so that the shape can say why it is refused.
   void read(std::string_view name, DataType& field) const;
   /// Of the parameter `engine`: `pytorch` is the empty field.
   void read_engine(std::string& field) const;

@@ -7,6 +7,7 @@
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/aten_text.hpp"
+#include "operation/cuda_kernel.hpp"
 
 namespace jitterscope {
 namespace {
@@ -73,17 +74,27 @@ OperationText split_operation(std::string_view text) {
   if (colon == std::string_view::npos) return operation;
   std::string_view rest = text.substr(colon + 1);
   if (trimmed(rest).empty()) return operation;
+  const bool is_kernel = operation.kind->help.kind == kCudaKind;
+  if (is_kernel) {
+    const std::size_t comma = kernel_piece_end(rest);
+    operation.kernel = trimmed(rest.substr(0, comma));
+    require_kernel_name(operation.kernel);
+    if (comma == rest.size()) return operation;
+    rest.remove_prefix(comma + 1);
+  }
   while (true) {
-    const std::size_t comma = rest.find(',');
+    const std::size_t comma = is_kernel ? kernel_piece_end(rest) : std::min(rest.find(','), rest.size());
     add_piece(operation, rest.substr(0, comma));
-    if (comma == std::string_view::npos) return operation;
+    if (comma == rest.size()) return operation;
     rest.remove_prefix(comma + 1);
   }
 }
 
 bool is_range(std::string_view value) { return value.find("..") != std::string_view::npos; }
 
-Operation make_operation(const kinds::Kind& kind, std::vector<NamedValue> values) {
+Operation make_operation(const OperationText& text, std::vector<NamedValue> values) {
+  const kinds::Kind& kind = *text.kind;
+  if (!text.kernel.empty()) return Operation(read_cuda_kernel(text.kernel, std::move(values)));
   std::vector<std::string> known;
   for (const ParameterHelp& parameter : kind.help.parameters) known.push_back(parameter.name);
   return kind.read(ParameterReader(kind.help.kind, kind.help.example, std::move(values), known));
@@ -102,7 +113,7 @@ Operation Operation::parse(std::string_view text) {
     }
     values.push_back({parameter.name, parameter.values.front()});
   }
-  return make_operation(*operation.kind, std::move(values));
+  return make_operation(operation, std::move(values));
 }
 
 }  // namespace jitterscope

@@ -15,18 +15,20 @@ struct ParameterValues {
 };
 struct OperationText {
   const kinds::Kind* kind = nullptr;
+  std::string kernel = {};  ///< FILE.cu:KERNEL, of cuda alone
   std::vector<ParameterValues> parameters;
 };
 
 /// For a word that is no kind: the nearest one, its parameters and an example, or all kinds.
 std::string kind_hint(std::string_view word);
 
-/// `KIND:name=value,name=value`; a piece without `=` continues the list of values before it.
-/// Throws UsageError for an unknown kind, or where there is no name.
+/// `KIND:name=value,name=value`, or `cuda:FILE.cu:KERNEL,name=value`; a piece without `=` continues the list
+/// of values before it. Throws UsageError for an unknown kind, or where there is no name.
 OperationText split_operation(std::string_view text);
 
 bool is_range(std::string_view value);
 
-Operation make_operation(const kinds::Kind& kind, std::vector<NamedValue> values);
+/// With these values in place of those of the text.
+Operation make_operation(const OperationText& text, std::vector<NamedValue> values);
 
 }  // namespace jitterscope

@@ -69,10 +69,11 @@ std::vector<std::string> expanded(const std::string& kind, const ParameterValues
   return values;
 }
 
-std::string text_of(const std::string& kind, const std::vector<NamedValue>& values) {
+std::string text_of(const OperationText& operation, const std::vector<NamedValue>& values) {
   std::vector<std::string> pieces;
+  if (!operation.kernel.empty()) pieces.push_back(operation.kernel);
   for (const NamedValue& entry : values) pieces.push_back(entry.name + "=" + entry.value);
-  return kind + ":" + joined(pieces, ",");
+  return operation.kind->help.kind + ":" + joined(pieces, ",");
 }
 
 }  // namespace
@@ -98,11 +99,11 @@ std::vector<Operation> parse_sweep(std::string_view text) {
       values[i] = {operation.parameters[i].name, lists[i][rest % lists[i].size()]};
     }
     try {
-      result.push_back(make_operation(*operation.kind, values));
+      result.push_back(make_operation(operation, values));
     } catch (const UsageError& error) {
       if (total == 1) throw;
       throw UsageError(
-          fmt::format("{} (in {} of the sweep)", error.what(), in_quotes(text_of(kind, values))));
+          fmt::format("{} (in {} of the sweep)", error.what(), in_quotes(text_of(operation, values))));
     }
   }
   return result;

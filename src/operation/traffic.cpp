@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operation/cuda_kernel.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -21,6 +23,13 @@ std::vector<Bytes> operand_traffic(const Operation& operation) {
   if (const auto* copy = std::get_if<Copy>(&operation.parameters())) {
     if (copy->kind == CopyKind::h2d) traffic.front() = Bytes(0);
     if (copy->kind == CopyKind::d2h) traffic.back() = Bytes(0);
+  }
+  if (const auto* kernel = std::get_if<CudaKernel>(&operation.parameters())) {
+    const std::vector<std::size_t> places = operand_places(*kernel);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const bool both_ways = kernel->arguments[i].kind == KernelArgument::Kind::inout;
+      if (both_ways) traffic[places[i]] = Bytes(2 * traffic[places[i]].value());
+    }
   }
   const auto* conv = std::get_if<Conv2d>(&operation.parameters());
   if (conv != nullptr && conv->direction != Direction::dgrad) traffic[0] = read_of_x(*conv);

@@ -11,6 +11,7 @@ constexpr Word<DataType> kDataTypes[] = {
     {"float32", DataType::f32}, {"float", DataType::f32},  {"fp16", DataType::f16},
     {"float16", DataType::f16}, {"half", DataType::f16},   {"bfloat16", DataType::bf16},
 };
+constexpr Word<DataType> kIndexTypes[] = {{"i64", DataType::i64}, {"i32", DataType::i32}};
 constexpr Word<Layout> kLayouts[] = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
 constexpr Word<HeadLayout> kHeadLayouts[] = {
     {"bhsd", HeadLayout::bhsd}, {"bshd", HeadLayout::bshd}, {"sbhd", HeadLayout::sbhd}};
@@ -25,6 +26,8 @@ constexpr Word<HostMemory> kHostMemories[] = {{"pinned", HostMemory::pinned},
 constexpr Word<bool> kFlags[] = {{"0", false}, {"1", true}, {"false", false}, {"true", true}};
 
 }  // namespace
+
+std::span<const Word<DataType>> index_words() { return kIndexTypes; }
 
 template <>
 std::span<const Word<DataType>> words_of<DataType>() {
@@ -60,7 +63,10 @@ std::span<const Word<bool>> words_of<bool>() {
 }
 
 std::string_view to_string(DataType value) {
-  return value == DataType::i64 ? kIndexWord : printed_word(value);
+  for (const Word<DataType>& word : kIndexTypes) {
+    if (word.value == value) return word.text;
+  }
+  return printed_word(value);
 }
 std::string_view to_string(Layout value) { return printed_word(value); }
 std::string_view to_string(HeadLayout value) { return printed_word(value); }
@@ -74,12 +80,15 @@ Bytes element_size(DataType type) {
     case DataType::f64:
     case DataType::i64: return Bytes(8);
     case DataType::f32:
+    case DataType::i32:
     case DataType::tf32: return Bytes(4);
     case DataType::f16:
     case DataType::bf16: return Bytes(2);
   }
   return Bytes(0);
 }
+
+bool holds_indices(DataType type) { return type == DataType::i64 || type == DataType::i32; }
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string result;

@@ -16,12 +16,12 @@ struct Word {
   Value value;
 };
 
-/// The data type that holds indices: no word to be offered, as no operation computes in it.
-inline constexpr std::string_view kIndexWord = "i64";
-
 /// The words of an enumeration. The first one of each value is the one that is printed.
 template <class Value>
 std::span<const Word<Value>> words_of();
+
+/// The data types that hold indices: no words to be offered, as no operation computes in them.
+std::span<const Word<DataType>> index_words();
 
 template <>
 std::span<const Word<DataType>> words_of<DataType>();

@@ -34,11 +34,16 @@ std::string memory_of(const TriedRemedy& remedy) {
 }
 
 std::string lines_section(const AdviceRecord& record) {
-  std::string text;
+  std::string text, place;
   for (const study::Recommendation& taken : record.recommendations) {
+    if (taken.lines.empty()) continue;
+    if (taken.place != place) {
+      place = taken.place;
+      text += fmt::format("{}{}:\n\n", text.empty() ? "" : "\n", one_line(place));
+    }
     for (const std::string& line : taken.lines) text += "    " + one_line(line) + '\n';
   }
-  return text.empty() ? text : "In PyTorch:\n\n" + text;
+  return text;
 }
 
 std::string facts_line(const AdviceRecord& record, std::size_t width) {
@@ -81,8 +86,11 @@ std::string time_of(const ComparisonRecord& comparison, std::size_t alternative)
 void add_sum(PathColumns& columns, const std::string& name, const std::optional<ComparisonRecord>& sum) {
   if (!sum) return;
   const auto ratio = study::ratio_together(*sum);
+  const std::string what = sum->totals.empty()
+                               ? name
+                               : fmt::format("{}, {}", name, counted(std::ssize(sum->comparisons), "layer"));
   if (!ratio) return;
-  columns.add(name, fmt::format("{} → {}", time_of(*sum, 0), time_of(*sum, 1)), change_of(*ratio), "", "");
+  columns.add(what, fmt::format("{} → {}", time_of(*sum, 0), time_of(*sum, 1)), change_of(*ratio), "", "");
 }
 
 std::string path_table(const AdviceRecord& record, std::size_t width) {

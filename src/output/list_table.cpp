@@ -155,6 +155,7 @@ std::vector<ProviderListing> list_providers(std::span<const LibraryInfo> cpu_lib
           of_library("torch", "cpu", {"aten"}, cpu_libraries, ""),
           of_library("cudnn", "cuda", {"conv2d"}, cuda_libraries, cuda_problem),
           of_library("cublaslt", "cuda", {"matmul", "linear"}, cuda_libraries, cuda_problem),
+          of_library("nvrtc", "cuda", {"cuda"}, cuda_libraries, cuda_problem),
           {"builtin", "cuda", own, "", cuda_problem},
           of_library("torch", "cuda", {"aten"}, cuda_libraries, cuda_problem)};
 }

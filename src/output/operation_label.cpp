@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/names.hpp"
+#include "operation/cuda_kernel.hpp"
 
 namespace jitterscope {
 namespace {
@@ -24,10 +25,13 @@ Parts split(std::string_view text) {
       is_pytorch_operator) {
     return {std::string(text), {}};
   }
-  Parts parts{std::string(text.substr(0, colon)), {}};
-  std::string_view rest = text.substr(colon + 1);
+  // A user's kernel is what is timed: it stands with its file, and commas within its brackets part nothing.
+  const bool is_kernel = text.substr(0, colon) == kCudaKind;
+  const std::size_t head = is_kernel ? kernel_piece_end(text) : colon;
+  Parts parts{std::string(text.substr(0, head)), {}};
+  std::string_view rest = text.substr(std::min(text.size(), head + 1));
   while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(','));
+    const std::string_view item = rest.substr(0, is_kernel ? kernel_piece_end(rest) : rest.find(','));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
     const std::size_t equals = std::min(item.find('='), item.size());
     parts.parameters.emplace_back(item.substr(0, equals), item.substr(std::min(item.size(), equals + 1)));

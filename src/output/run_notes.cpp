@@ -38,9 +38,14 @@ std::string same_formula_note(std::size_t count, std::size_t checked, std::size_
                  width);
 }
 
+bool is_kernel(const Subject& subject) {
+  const Operation* operation = operation_of(subject);
+  return operation != nullptr && std::holds_alternative<CudaKernel>(operation->parameters());
+}
+
 std::string verification_section(const RunPage& run) {
   const RunRecord& record = run.record;
-  std::size_t checked = 0, passed = 0, same_formula = 0;
+  std::size_t checked = 0, passed = 0, same_formula = 0, kernels = 0;
   double worst = 0.0;
   std::string failures;
   for (std::size_t row = 0; row < record.entries.size(); ++row) {
@@ -48,6 +53,7 @@ std::string verification_section(const RunPage& run) {
     if (!verification) continue;
     ++checked;
     same_formula += verification->same_formula ? 1 : 0;
+    kernels += is_kernel(record.entries[row].result.subject) ? 1 : 0;
     if (verification->passed) {
       ++passed;
       worst = std::max(worst, verification->relative_error);
@@ -60,8 +66,12 @@ std::string verification_section(const RunPage& run) {
   if (checked == 0) return {};
   const std::string error =
       passed > 0 ? fmt::format("; largest relative error {:.2g}", worst) : std::string();
+  // A kernel of one's own is compared with another one that it names.
+  const std::string against = kernels == 0         ? "a float64 reference"
+                              : kernels == checked ? "the reference kernel"
+                                                   : "a float64 reference, kernels against the one they name";
   const std::string summary =
-      wrapped(fmt::format("Verified against a float64 reference: {} of {} passed{}.", passed, checked, error),
+      wrapped(fmt::format("Verified against {}: {} of {} passed{}.", against, passed, checked, error),
               run.page.width);
   const std::string limits =
       same_formula > 0 ? same_formula_note(same_formula, checked, run.page.width) : std::string();

@@ -44,6 +44,7 @@ template <class Fields>
 void describe(Fields& fields, Described<Fields, study::Recommendation>& recommendation) {
   fields("study", recommendation.study);
   fields("arm", recommendation.arm);
+  fields("place", recommendation.place);
   fields("lines", recommendation.lines);
   fields("price", recommendation.price);
 }

@@ -8,6 +8,7 @@
 #include "base/names.hpp"
 #include "jitterscope/operation.hpp"
 #include "measure/achieved_rate.hpp"
+#include "operation/cuda_kernel.hpp"
 #include "record/numbers.hpp"
 #include "record/words.hpp"
 
@@ -100,12 +101,17 @@ Json parameters_json(const Subject& subject) {
   const OperationHelp* help = help_of(operation->kind());
   if (help == nullptr) return parameters;
   const std::string text = operation->text();
+  const bool is_kernel = help->kind == kCudaKind;  // cuda:FILE.cu:KERNEL,grid=…
   std::string_view rest = std::string_view(text).substr(help->kind.size() + 1);
   while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(','));
+    const std::string_view item = rest.substr(0, is_kernel ? kernel_piece_end(rest) : rest.find(','));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
     const std::size_t equals = item.find('=');
-    parameters[std::string(item.substr(0, equals))] = value_json(item.substr(equals + 1));
+    if (is_kernel && parameters.empty()) {
+      parameters["kernel"] = std::string(item);
+    } else {
+      parameters[std::string(item.substr(0, equals))] = value_json(item.substr(equals + 1));
+    }
   }
   for (const ParameterHelp& parameter : help->parameters) {
     const std::string& usual = parameter.default_value;

@@ -74,6 +74,7 @@ double spacing_of(DataType type) {
     case DataType::tf32:
     case DataType::f16: return 0x1p-10;
     case DataType::bf16: return 0x1p-7;
+    case DataType::i32:
     case DataType::i64: break;
   }
   return 1.0;

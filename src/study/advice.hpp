@@ -63,7 +63,8 @@ struct AdvisedLayer {
 /// A remedy that was taken, in words.
 struct Recommendation {
   std::string study, arm;
-  std::vector<std::string> lines;  ///< of Python
+  std::string place;  ///< where the lines belong: In PyTorch
+  std::vector<std::string> lines;
   std::string price;
 };
 

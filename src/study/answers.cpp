@@ -109,9 +109,26 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
 }
 
 std::string remedy_sentence(const Remedy& remedy) {
-  std::string text = remedy.lines.empty() ? "" : "In PyTorch: " + joined(remedy.lines, "; ") + ".";
+  std::string text = remedy.lines.empty() ? "" : remedy.place + ": " + joined(remedy.lines, "; ") + ".";
   if (!text.empty() && !remedy.price.empty()) text += ' ';
   return text + remedy.price;
+}
+
+std::vector<std::string> what_ran(const ComparisonRecord& record) {
+  std::vector<std::string> ran;
+  const auto add = [&](std::size_t alternative, const ComparedSide& side) {
+    if (!side.algorithm.empty())
+      ran.push_back(fmt::format("{}: {}", record.alternatives[alternative], side.algorithm));
+  };
+  std::size_t last = 0;
+  for (const Comparison& comparison : record.comparisons) {
+    if (!is_in_first_conditions(record, comparison)) continue;
+    if (comparison.alternative <= last) return {};
+    if (last == 0) add(0, comparison.first);
+    last = comparison.alternative;
+    add(last, comparison.second);
+  }
+  return ran.empty() ? ran : std::vector{joined(ran, "; ") + "."};
 }
 
 std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,

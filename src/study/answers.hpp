@@ -34,6 +34,10 @@ std::string remedy_sentence(const Remedy& remedy);
 std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
                                            Remedy (*remedy)(const std::string& arm));
 
+/// What ran in each arm, as "block=64: 32 registers, 75 % occupancy; …"; nothing where that is not known, or
+/// where there are several operations.
+std::vector<std::string> what_ran(const ComparisonRecord& record);
+
 /// Which arms computed something else than they should; mostly none.
 std::vector<std::string> wrong_results(const ComparisonRecord& record);
 

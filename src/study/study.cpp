@@ -12,8 +12,9 @@
 namespace jitterscope::study {
 
 const std::vector<Study>& all_studies() {
-  static const std::vector<Study> studies = {studies::layout(), studies::precision(), studies::engine(),
-                                             studies::batch(),  studies::graph(),     studies::pinned()};
+  static const std::vector<Study> studies = {studies::layout(),   studies::precision(), studies::engine(),
+                                             studies::batch(),    studies::graph(),     studies::pinned(),
+                                             studies::compiler(), studies::occupancy()};
   return studies;
 }
 

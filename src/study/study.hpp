@@ -29,8 +29,9 @@ struct StudyContext {
 
 /// How a person gets an arm in a program, and what it costs there.
 struct Remedy {
-  std::vector<std::string> lines;  ///< of Python for PyTorch, with `model` and `batch`; empty: it cannot
+  std::vector<std::string> lines;  ///< to write, with `model` and `batch` in PyTorch; empty: there are none
   std::string price;  ///< a sentence: what the times do not hold; empty where nothing is left out
+  std::string place = "In PyTorch";  ///< where the lines belong
 };
 
 struct Study {

@@ -46,6 +46,18 @@ TEST(StudyCommand, EachExampleOfItsHelpCanBeRun) {
   EXPECT_GE(examples, 5);
 }
 
+TEST(StudyCommand, AKernelOfOnesOwnIsStudied) {
+  const json found =
+      study_of("occupancy cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]" +
+               kOnVirtualGpu);
+  EXPECT_THAT(found.at("alternatives"),
+              ElementsAre("block=256", "block=64", "block=128", "block=512", "block=1024"));
+  EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(), HasSubstr("block=256"));
+  const Outcome host = run_tool("study compiler --device cpu");
+  EXPECT_EQ(host.exit_code, 2);
+  EXPECT_THAT(host.errors, HasSubstr("bodies<float> is a kernel for a GPU, and cpu runs none"));
+}
+
 TEST(StudyCommand, PrecisionSaysWhatIsFasterAndHowExact) {
   const json found = study_of("precision linear:n=256,in=512,out=512" + kOnVirtualGpu);
   EXPECT_EQ(found.at("study").at("id"), "precision");

@@ -38,6 +38,14 @@ TEST(Capabilities, ADescriptionRefusesWhatPreparingRefuses) {
             << name << ' ' << operation;
       }
     }
+    for (const char* kernel :
+         {"cuda:@saxpy:saxpy,grid=1,block=1", "cuda:@nothing:f,grid=1,block=1",
+          "cuda:not/there.cu:f,grid=1,block=1", "cuda:@saxpy:f,grid=1,block=1,x=f64[1Ti]"}) {
+      const bool can =
+          std::string_view(name) != "cpu" && std::string_view(kernel).ends_with("saxpy,grid=1,block=1");
+      EXPECT_EQ(refusal_by_description(*device, kernel), can ? "accepted" : "refused") << name << kernel;
+      EXPECT_EQ(refusal_by_preparing(*device, kernel), can ? "accepted" : "refused") << name << kernel;
+    }
     EXPECT_EQ(refusal_by_description(*device, "add:count=1Ti"), "refused") << name;
     EXPECT_EQ(refusal_by_preparing(*device, "add:count=1Ti"), "refused") << name;
   }

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <limits>
 
 #include "jitterscope/error.hpp"
+#include "measure/measure_operation.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {
@@ -156,6 +158,66 @@ TEST(Verify, TolerancesFollowThePrecision) {
   EXPECT_LT(verification_tolerance(DataType::f32), verification_tolerance(DataType::tf32));
   EXPECT_LT(verification_tolerance(DataType::tf32), verification_tolerance(DataType::f16));
   EXPECT_LT(verification_tolerance(DataType::f16), verification_tolerance(DataType::bf16));
+}
+
+const char* const kKernel =
+    "cuda:@saxpy:mine,grid=1,block=1,registers=32,fast_math=1,reference=right,x=f32[4],n=4,y=inout:f32[4],z=out:i32[4]";
+
+// mine and right leave these in z; in y the same.
+std::optional<Verification> verify_kernel(const std::vector<double>& mine, const std::vector<double>& right,
+                                          const std::string& text = kKernel) {
+  Script script;
+  script.kernel = [&](const CudaKernel& kernel, const Operand& operand) {
+    const bool is_reference = kernel.kernel == "right";
+    EXPECT_EQ(kernel.fast_math, !is_reference) << "options that change results are not the reference's";
+    EXPECT_EQ(kernel.registers, is_reference ? 0 : 32);
+    EXPECT_NE(operand.name, "x") << "only what is written is compared";
+    if (operand.name == "y") return std::vector<double>{1, 2, 3, 4};
+    return is_reference ? right : mine;
+  };
+  Bench bench(script);
+  return verify_by_reference(bench.device, *bench.queue, Operation::parse(text), InputData());
+}
+
+TEST(VerifyKernel, ComparesAllThatIsWrittenWithTheReference) {
+  const auto same = verify_kernel({1, 2, 3, 4}, {1, 2, 3, 4});
+  ASSERT_TRUE(same);
+  EXPECT_TRUE(same->passed);
+  EXPECT_EQ(same->checked, 8);
+  EXPECT_EQ(same->total, 8);
+  EXPECT_FALSE(same->same_formula);
+  const auto other = verify_kernel({1, 2, 3, 5}, {1, 2, 3, 4});
+  EXPECT_FALSE(other->passed) << "integers are exact";
+  EXPECT_NEAR(other->relative_error, 1 / std::sqrt(30.0), 1e-12);
+}
+
+TEST(VerifyKernel, WhatTheReferenceLeavesAloneMayBeLeftAlone) {
+  const double poison = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(verify_kernel({1, 2, 3, poison}, {1, 2, 3, poison})->passed);
+  const auto missing = verify_kernel({1, 2, poison, poison}, {1, 2, 3, poison});
+  EXPECT_FALSE(missing->passed);
+  EXPECT_EQ(missing->unwritten, 1);
+  EXPECT_FALSE(verify_kernel({1, 2, 3, 4}, {1, 2, 3, poison})->passed);
+}
+
+TEST(VerifyKernel, WithoutAReferenceOrAGpuThereIsNothingToVerify) {
+  EXPECT_FALSE(verify_kernel({}, {}, "cuda:@saxpy:f,grid=1,block=1,y=out:f32[4]"));
+  const auto device = open_device("virtual:quiet");
+  const auto queue = device->make_queue();
+  EXPECT_FALSE(verify_by_reference(*device, *queue, Operation::parse(kKernel), InputData()));
+}
+
+TEST(VerifyKernel, IsWhatMeasuringAKernelAsksFor) {
+  Script script;
+  Laboratory laboratory(script);
+  const MeasureOptions options = one_condition(CacheState::warm, Load::burst);
+  const Operation with = Operation::parse(kKernel);
+  const Operation without = Operation::parse("cuda:@saxpy:f,grid=1,block=1,y=out:f32[4]");
+  EXPECT_TRUE(measure_operation(laboratory.session, with, options, true).verification);
+  EXPECT_FALSE(measure_operation(laboratory.session, with, options, false).verification);
+  EXPECT_FALSE(measure_operation(laboratory.session, without, options, true).verification);
+  laboratory.device.script().writes_outside = true;
+  EXPECT_THROW(measure_operation(laboratory.session, without, options, false), FailedError);
 }
 
 }  // namespace

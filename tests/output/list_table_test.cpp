@@ -70,6 +70,7 @@ TEST(ListText, ProvidersSayWhyTheyAreMissing) {
 - **torch on cpu**: aten; found 2.11.0
 - **cudnn on cuda**: conv2d; found 9.19.0
 - **cublaslt on cuda**: matmul, linear; missing: not found
+- **nvrtc on cuda**: cuda; missing: this build does not have it
 - **builtin on cuda**: copy, fill, add, relu, spin; part of jitterscope
 - **torch on cuda**: aten; missing: not built
 )");

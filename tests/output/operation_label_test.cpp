@@ -37,6 +37,15 @@ TEST(OperationLabel, AParameterThatSomeLeaveAtItsDefaultStays) {
   EXPECT_EQ(label_operations(operations).labels, (std::vector<std::string>{"conv2d stride=2", "conv2d"}));
 }
 
+TEST(OperationLabel, AKernelStandsWithItsFile) {
+  const std::vector<std::string> operations = {"cuda:k.cu:f<int,2>,grid=1,block=64,reference=g<int,2>,n=3",
+                                               "cuda:k.cu:f<int,2>,grid=1,block=128,reference=g<int,2>,n=3"};
+  const OperationLabels names = label_operations(operations);
+  EXPECT_EQ(names.labels,
+            (std::vector<std::string>{"cuda:k.cu:f<int,2> block=64", "cuda:k.cu:f<int,2> block=128"}));
+  EXPECT_EQ(names.common, "grid=1,reference=g<int,2>,n=3");
+}
+
 TEST(OperationLabel, OneOperationKeepsAll) {
   const std::vector<std::string> operations = {"fill:count=1024,dtype=f32"};
   EXPECT_EQ(label_operations(operations).labels, (std::vector<std::string>{"fill f32 count=1024"}));

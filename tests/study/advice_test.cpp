@@ -133,7 +133,7 @@ TEST(Advice, RemediesAreTriedWhereTheTimeIs) {
 
 AdviceRecord record_with(const Found& found) {
   AdviceRecord record;
-  record.recommendations = {{found.study, found.arm, {}, ""}};
+  record.recommendations = {{found.study, found.arm, "In PyTorch", {}, ""}};
   record.together.emplace();
   record.together->alternatives = {"as it is", "with all that was taken"};
   record.together->comparisons = {comparison_of(1, found, 0.002)};

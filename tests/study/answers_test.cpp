@@ -98,6 +98,18 @@ TEST(Answers, OtherConditionsDoNotCount) {
   EXPECT_THAT(arm_outcomes(record_of({comparison_of(1, 1.0, EffectVerdict::same), cold})), SizeIs(1));
 }
 
+TEST(Answers, WhatRanInEachArmIsSaidOfOneOperation) {
+  ComparisonRecord record =
+      record_of({comparison_of(1, 0.5, EffectVerdict::faster), comparison_of(2, 0.9, EffectVerdict::faster)});
+  EXPECT_THAT(what_ran(record), testing::IsEmpty());
+  record.comparisons[0].first.algorithm = "32 registers";
+  record.comparisons[0].second.algorithm = "64 registers";
+  record.comparisons[1].first.algorithm = "32 registers";
+  EXPECT_THAT(what_ran(record), ElementsAre("f32: 32 registers; bf16: 64 registers."));
+  record.comparisons.push_back(record.comparisons[0]);
+  EXPECT_THAT(what_ran(record), testing::IsEmpty()) << "of another operation";
+}
+
 TEST(Answers, NothingIsSaidOfWhatHasNoTime) {
   Comparison failed = comparison_of(1, 0.5, EffectVerdict::faster);
   failed.failure = "out of memory";

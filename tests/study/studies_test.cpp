@@ -116,6 +116,52 @@ TEST_F(Studies, PinnedIsAboutTheHostsSideOfACopy) {
               ThrowsMessage<UsageError>(HasSubstr("no copy between host and device")));
 }
 
+TEST_F(Studies, CompilerHasTheOptionsThatTheKernelCanBeCompiledWith) {
+  const std::string kernel = "cuda:@saxpy:saxpy,grid=4,block=256";
+  EXPECT_THAT(names("compiler", kernel),
+              ElementsAre("as typed", "fast_math=1", "registers=32", "registers=64", "registers=128"));
+  EXPECT_THAT(names("compiler", kernel + ",fast_math=1,registers=64"),
+              ElementsAre("as typed", "fast_math=0", "registers=32", "registers=128"));
+  // 128 registers for each of 1024 threads are twice as many as there are.
+  EXPECT_THAT(names("compiler", "cuda:@saxpy:saxpy,grid=4,block=1024"),
+              ElementsAre("as typed", "fast_math=1", "registers=32", "registers=64"));
+  EXPECT_EQ(made("compiler", kernel, 0, kernel), kernel);
+  EXPECT_EQ(made("compiler", kernel, 1, kernel), kernel + ",fast_math=1");
+  EXPECT_EQ(made("compiler", kernel, 3, kernel), kernel + ",registers=64");
+  EXPECT_FALSE(find_study("compiler").can_be_asked_of(Operation::parse("add:count=8")));
+}
+
+TEST_F(Studies, CompilerSaysThatResultsWereNotCompared) {
+  ComparisonRecord record;
+  record.alternatives = {"as typed", "fast_math=1"};
+  Comparison comparison;
+  comparison.alternative = 1;
+  comparison.time = {0.5, 0.49, 0.51};
+  comparison.verdict = statistics::EffectVerdict::faster;
+  record.comparisons = {comparison};
+  EXPECT_THAT(find_study("compiler").answer(record),
+              ElementsAre(HasSubstr("fast_math=1 is 2.00 times as fast"), HasSubstr("-use_fast_math"),
+                          HasSubstr("reference=")));
+  record.comparisons[0].second.verification = Verification{.relative_error = 1e-6, .passed = true};
+  EXPECT_THAT(find_study("compiler").answer(record), SizeIs(2));
+}
+
+TEST_F(Studies, OccupancyKeepsTheNumberOfThreads) {
+  const std::string kernel = "cuda:@saxpy:saxpy,grid=12x2,block=256,n=3072";
+  EXPECT_THAT(names("occupancy", kernel),
+              ElementsAre("block=256", "block=64", "block=128", "block=512", "block=1024"));
+  EXPECT_EQ(made("occupancy", kernel, 0, kernel), kernel);
+  EXPECT_EQ(made("occupancy", kernel, 1, kernel), "cuda:@saxpy:saxpy,grid=48x2,block=64,n=3072");
+  EXPECT_EQ(made("occupancy", kernel, 4, kernel), "cuda:@saxpy:saxpy,grid=3x2,block=1024,n=3072");
+  EXPECT_THAT(names("occupancy", "cuda:@saxpy:saxpy,grid=3,block=128,registers=255"),
+              ElementsAre("block=128", "block=64"));
+  EXPECT_THAT([&] { names("occupancy", "cuda:@saxpy:saxpy,grid=7,block=32"); },
+              ThrowsMessage<UsageError>(HasSubstr("multiple of 64")));
+  const Study& occupancy = find_study("occupancy");
+  EXPECT_FALSE(occupancy.can_be_asked_of(Operation::parse("cuda:@saxpy:saxpy,grid=1,block=8x8")));
+  EXPECT_TRUE(occupancy.can_be_asked_of(Operation::parse("cuda:@saxpy:saxpy,grid=1x4,block=8")));
+}
+
 TEST_F(Studies, EngineNeedsEnginesToChooseFrom) {
   EXPECT_THAT([&] { names("engine", "matmul:m=8,n=8,k=8"); },
               ThrowsMessage<UsageError>(HasSubstr("no engines to choose from")));

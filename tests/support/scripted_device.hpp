@@ -78,6 +78,12 @@ struct Script {
   std::vector<std::string> missing_engines;  ///< of these, that prepare fails for
   /// Changes what an operation computed.
   std::function<void(std::vector<double>& output)> spoil = [](auto&) {};
+  /// What a kernel of the user's leaves in a buffer that it writes.
+  std::function<std::vector<double>(const CudaKernel&, const Operand&)> kernel = [](const auto&,
+                                                                                    const auto& operand) {
+    return std::vector<double>(static_cast<std::size_t>(operand.count));
+  };
+  bool writes_outside = false;  ///< of its operands
   std::optional<Failure> failure;
   Nanoseconds time_limit = seconds(1000);
 };

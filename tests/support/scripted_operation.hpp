@@ -4,6 +4,7 @@
 #include <limits>
 #include <variant>
 
+#include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "support/reference_output.hpp"
 #include "support/scripted_device.hpp"
@@ -39,10 +40,15 @@ class ScriptedOperation final : public PreparedOperation {
     poisoned_ = false;
   }
   void poison_outputs() override { poisoned_ = true; }
+  void check_launches() override {
+    if (state_.script.writes_outside) throw FailedError("wrote outside");
+  }
 
   std::vector<double> read_operand(std::size_t index) override {
     const std::vector<Operand> operands = operation_.operands();
     const auto count = static_cast<std::size_t>(operands[index].count);
+    const auto* kernel = std::get_if<CudaKernel>(&operation_.parameters());
+    if (kernel != nullptr && !poisoned_) return state_.script.kernel(*kernel, operands[index]);
     if (operands[index].role == OperandRole::input) return input(operands, index);
     std::vector<double> output(count, std::numeric_limits<double>::quiet_NaN());
     if (poisoned_) return output;

@@ -84,6 +84,9 @@ Operation in_double(const Operation& operation) {
   if (const Aten* aten = std::get_if<Aten>(&operation.parameters())) {
     throw UsageError(aten->name + " has no reference to verify with; leave out --verify");
   }
+  if (std::holds_alternative<CudaKernel>(operation.parameters())) {
+    throw UsageError("a kernel has nothing to verify with but the one that it names with reference=");
+  }
   if (std::holds_alternative<Spin>(operation.parameters())) {
     throw UsageError("spin has no output to verify; leave out --verify");
   }

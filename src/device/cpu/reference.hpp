@@ -18,7 +18,7 @@ class CpuOperation;
 /// whether or not a forward pass would have given them: that of softmax is y (dy - sum of dy y) for any y.
 class Reference {
  public:
-  /// `inputs` follow operands(), each in its dense order. Throws UsageError for spin and aten.
+  /// `inputs` follow operands(), each in its dense order. Throws UsageError for spin, aten and cuda.
   Reference(const Operation&, std::vector<std::vector<double>> inputs);
   ~Reference();
   /// `output` counts from 0; `index` follows its operand's dense order: that of its layout, so an nhwc

@@ -16,6 +16,7 @@
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nvml.hpp"
+#include "device/cuda/nvrtc.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/cuda/other_processes.hpp"
 #include "device/torch/plugin.hpp"
@@ -161,6 +162,7 @@ std::vector<LibraryInfo> CudaDevice::libraries() const {
           cublas_library(),
           cublaslt_library(),
           cupti_library(),
+          nvrtc_library(),
           torch::torch_library()};
 }
 
@@ -240,6 +242,9 @@ struct Preparer {
   }
   std::unique_ptr<PreparedOperation> operator()(const Attention&) {
     return prepare_attention(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const CudaKernel&) {
+    return prepare_cuda_kernel(context, operation, data);
   }
   std::unique_ptr<PreparedOperation> operator()(const Aten&) {
     return prepare_aten(context, operation, data);

@@ -1,14 +1,25 @@
 #include "device/cuda/cuda_operation.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/operand_data.hpp"
 #include "device/shared_operand.hpp"
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
+namespace {
 
-CudaOperation::CudaOperation(const Context& context, const Operation& operation, const InputData& data)
-    : context_(context), operation_(operation), descriptions_(operation.operands()) {
+constexpr unsigned char kGuardByte = 0xa5;
+
+}  // namespace
+
+CudaOperation::CudaOperation(const Context& context, const Operation& operation, const InputData& data,
+                             Bytes guard)
+    : context_(context), guard_(guard), operation_(operation), descriptions_(operation.operands()) {
   context_.make_current();
   allocate(data);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
@@ -30,8 +41,9 @@ void CudaOperation::allocate(const InputData& data) {
     if (place.address != 0) {
       place.address += static_cast<CUdeviceptr>(shared->offset.value());
       place.is_filled = is_filled_by_owner(*shared);
+      place.is_guarded = false;  // of a part, the rest of the owner's lies there
     } else {
-      needed += descriptions_[i].bytes();
+      needed += descriptions_[i].bytes() + guard_ + guard_;
     }
     places_.push_back(std::move(place));
   }
@@ -40,8 +52,35 @@ void CudaOperation::allocate(const InputData& data) {
   PhysicalPool* pages = data.placement ? &context_.pages() : nullptr;
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     if (places_[i].address != 0) continue;
-    places_[i].memory = std::make_shared<PlacedMemory>(pages, descriptions_[i].bytes());
-    places_[i].address = places_[i].memory->address();
+    const Bytes size = descriptions_[i].bytes();
+    places_[i].memory = std::make_shared<PlacedMemory>(pages, size + guard_ + guard_);
+    places_[i].address = places_[i].memory->address() + static_cast<CUdeviceptr>(guard_.value());
+    places_[i].is_guarded = guard_ > Bytes(0);
+    if (!places_[i].is_guarded) continue;
+    for (const CUdeviceptr zone : {address_before(i), address_behind(i)}) {
+      check(driver().cuMemsetD8Async(zone, kGuardByte, static_cast<std::size_t>(guard_.value()),
+                                     context_.stream()),
+            "marking the memory around an operand");
+    }
+  }
+}
+
+void CudaOperation::check_guards(std::string_view writer) const {
+  context_.make_current();
+  check(driver().cuCtxSynchronize(), fmt::format("waiting for {}", writer));
+  std::vector<unsigned char> zone(static_cast<std::size_t>(guard_.value()));
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i].is_guarded) continue;
+    for (const bool behind : {true, false}) {
+      check(driver().cuMemcpyDtoHAsync(zone.data(), behind ? address_behind(i) : address_before(i),
+                                       zone.size(), context_.stream()),
+            "reading the memory around an operand");
+      check(driver().cuStreamSynchronize(context_.stream()), "reading the memory around an operand");
+      if (std::ranges::all_of(zone, [](unsigned char byte) { return byte == kGuardByte; })) continue;
+      throw FailedError(fmt::format("{} wrote outside of {}, {} its {} elements; check what it indexes with",
+                                    writer, descriptions_[i].name, behind ? "behind" : "before",
+                                    descriptions_[i].count));
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "device/cuda/context.hpp"
@@ -24,8 +25,13 @@ class CudaOperation : public PreparedOperation {
 
  protected:
   /// Checks that operands fit into free memory (UsageError with both numbers), allocates them, fills the
-  /// inputs as `data` says and poisons the outputs. Leaves the context current.
-  CudaOperation(const Context& context, const Operation& operation, const InputData& data);
+  /// inputs as `data` says and poisons the outputs. Leaves the context current. Operands that are allocated
+  /// here have `guard` bytes of known content before and behind them.
+  CudaOperation(const Context& context, const Operation& operation, const InputData& data,
+                Bytes guard = Bytes(0));
+
+  /// Waits for the GPU. Throws FailedError that names the operand beside which `writer` wrote.
+  void check_guards(std::string_view writer) const;
 
   const Context& context() const { return context_; }
   /// Device address of operation().operands()[index].
@@ -39,11 +45,19 @@ class CudaOperation : public PreparedOperation {
   struct Place {
     std::shared_ptr<PlacedMemory> memory;
     CUdeviceptr address = 0;
-    bool is_filled = false;  ///< by the operation that owns it
+    bool is_filled = false;   ///< by the operation that owns it
+    bool is_guarded = false;  ///< the memory is its own, with guards around it
   };
   void allocate(const InputData& data);
+  CUdeviceptr address_before(std::size_t index) const {
+    return operand(index) - static_cast<CUdeviceptr>(guard_.value());
+  }
+  CUdeviceptr address_behind(std::size_t index) const {
+    return operand(index) + static_cast<CUdeviceptr>(descriptions_[index].bytes().value());
+  }
 
   const Context& context_;
+  Bytes guard_;
   Operation operation_;
   std::vector<Operand> descriptions_;
   std::vector<Place> places_;

@@ -35,6 +35,21 @@ std::string remedy_of(CUresult result) {
   }
 }
 
+// Of what a kernel did: it cannot be known here which one.
+std::string_view hint_of(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return "; a kernel reads or writes what it must not, and nothing more runs in this process: "
+             "compute-sanitizer says where";
+    case CUDA_ERROR_ASSERT: return "; an assertion in a kernel does not hold";
+    default: return "";
+  }
+}
+
 void initialize(const Driver& driver) {
   const CUresult result = driver.cuInit(0);
   if (result == CUDA_SUCCESS) return;
@@ -56,6 +71,7 @@ Driver load() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_in(driver.library, name));
     const std::string_view text = name;
     const bool may_lack = text == "cuFuncLoad" ||                                // see Kernels
+                          text == "cuFuncGetParamInfo" ||                        // see check_arguments
                           text == "cuFuncGetName" || text == "cuKernelGetName";  // see LaunchNames
     if (function == nullptr && !may_lack && missing.empty()) missing = name;
   };
@@ -90,8 +106,8 @@ void check(CUresult result, std::string_view what) {
   const char* words = nullptr;
   driver().cuGetErrorName(result, &name);
   driver().cuGetErrorString(result, &words);
-  throw FailedError(fmt::format("{}: {} ({})", what, name == nullptr ? "unknown CUDA error" : name,
-                                words == nullptr ? "no description" : words));
+  throw FailedError(fmt::format("{}: {} ({}){}", what, name == nullptr ? "unknown CUDA error" : name,
+                                words == nullptr ? "no description" : words, hint_of(result)));
 }
 
 }  // namespace jitterscope::cuda

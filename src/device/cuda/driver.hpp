@@ -28,7 +28,8 @@ void check(CUresult result, std::string_view what);
   X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree)             \
   X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyHtoDAsync)                      \
   X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async) X(cuModuleLoadData) X(cuModuleUnload)        \
-  X(cuModuleGetFunction) X(cuFuncLoad) X(cuFuncGetName) X(cuKernelGetName) X(cuLaunchKernel)                \
+  X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncGetParamInfo)                \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuFuncLoad) X(cuFuncGetName) X(cuKernelGetName) X(cuLaunchKernel)                \
   X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamGetCtx)                                                    \
   X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuEventCreate) X(cuEventDestroy)   \
   X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime) X(cuGraphInstantiate) X(cuGraphLaunch)       \

@@ -30,10 +30,13 @@ std::size_t storage_index(DataType dtype) {
     case DataType::tf32: return 1;
     case DataType::f16: return 2;
     case DataType::bf16: return 3;
+    case DataType::i32:
     case DataType::i64: break;
   }
   return 0;
 }
+
+std::size_t index_type(DataType dtype) { return dtype == DataType::i64 ? 0 : 1; }
 
 CUdeviceptr address_of(const MemoryRegion& region) { return reinterpret_cast<CUdeviceptr>(region.address); }
 std::size_t vectors_in(const MemoryRegion& region) {
@@ -57,9 +60,9 @@ Kernels::Kernels(const Context& context)
     evict_read_ = find("jitterscope_evict_read");
     touch_ = find("jitterscope_touch");
     fill_random_ = find_per_type("random");
-    random_indices_ = find("random_indices");
+    random_indices_ = {find("random_indices_i64"), find("random_indices_i32")};
     to_double_ = find_per_type("to_double");
-    indices_to_double_ = find("to_double_i64");
+    indices_to_double_ = {find("to_double_i64"), find("to_double_i32")};
   } catch (...) {
     driver().cuModuleUnload(module_);
     throw;
@@ -126,8 +129,8 @@ void Kernels::fill_random(CUstream stream, CUdeviceptr out, const Operand& opera
   if (operand.count == 0) return;
   const auto count = static_cast<std::size_t>(operand.count);
   const unsigned blocks = blocks_for(operand.count);
-  if (operand.dtype == DataType::i64) {
-    launch(random_indices_, blocks, kThreads, stream, out, count,
+  if (holds_indices(operand.dtype)) {
+    launch(random_indices_[index_type(operand.dtype)], blocks, kThreads, stream, out, count,
            static_cast<std::uint64_t>(operand.index_limit), data.seed);
   } else {
     launch(fill_random_[storage_index(operand.dtype)], blocks, kThreads, stream, out, count,
@@ -138,7 +141,8 @@ void Kernels::fill_random(CUstream stream, CUdeviceptr out, const Operand& opera
 void Kernels::to_double(CUstream stream, CUdeviceptr out, CUdeviceptr in, DataType dtype,
                         std::int64_t count) const {
   if (count == 0) return;
-  const CUfunction convert = dtype == DataType::i64 ? indices_to_double_ : to_double_[storage_index(dtype)];
+  const CUfunction convert =
+      holds_indices(dtype) ? indices_to_double_[index_type(dtype)] : to_double_[storage_index(dtype)];
   launch(convert, blocks_for(count), kThreads, stream, out, in, static_cast<std::size_t>(count));
 }
 

@@ -133,19 +133,22 @@ __device__ __forceinline__ void convert(double* out, const T* in, std::size_t co
 }  // namespace
 
 // The data's kind says nothing of indices: which rows are named is random in any case.
-extern "C" __global__ void random_indices(std::int64_t* out, std::size_t count, std::uint64_t limit,
-                                          std::uint64_t seed) {
-  for (std::size_t i = first_index(); i < count; i += index_step()) {
-    out[i] = static_cast<std::int64_t>(__umul64hi(hash(seed, i), limit));
-  }
-}
-
 // An index that was never written is -1, all bits set: read as NaN, as numbers are that were never written.
-extern "C" __global__ void to_double_i64(double* out, const std::int64_t* in, std::size_t count) {
-  for (std::size_t i = first_index(); i < count; i += index_step()) {
-    out[i] = in[i] == -1 ? nan("") : static_cast<double>(in[i]);
+#define JITTERSCOPE_INDEX_KERNELS(T, suffix)                                                         \
+  extern "C" __global__ void random_indices_##suffix(T* out, std::size_t count, std::uint64_t limit, \
+                                                     std::uint64_t seed) {                           \
+    for (std::size_t i = first_index(); i < count; i += index_step()) {                              \
+      out[i] = static_cast<T>(__umul64hi(hash(seed, i), limit));                                     \
+    }                                                                                                \
+  }                                                                                                  \
+  extern "C" __global__ void to_double_##suffix(double* out, const T* in, std::size_t count) {       \
+    for (std::size_t i = first_index(); i < count; i += index_step()) {                              \
+      out[i] = in[i] == -1 ? nan("") : static_cast<double>(in[i]);                                   \
+    }                                                                                                \
   }
-}
+
+JITTERSCOPE_INDEX_KERNELS(std::int64_t, i64)
+JITTERSCOPE_INDEX_KERNELS(std::int32_t, i32)
 
 #define JITTERSCOPE_KERNELS(T, suffix)                                                                \
   extern "C" __global__ void random_##suffix(T* out, std::size_t count, int kind, std::uint64_t seed, \

@@ -56,7 +56,7 @@ class Kernels {
   int blocks_per_processor_;
   CUmodule module_;
   CUfunction gate_, stamp_clock_, empty_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_;
-  CUfunction random_indices_, indices_to_double_;
+  std::array<CUfunction, 2> random_indices_{}, indices_to_double_{};  // of i64 and i32
   PerType fill_random_, to_double_;
 };
 

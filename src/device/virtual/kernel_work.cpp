@@ -18,6 +18,7 @@ constexpr double kSpinActivity = 0.05;
 double flops_per_cycle(const physics::Compute& compute, DataType dtype) {
   switch (dtype) {
     case DataType::f64: return compute.f64;
+    case DataType::i32:
     case DataType::i64:
     case DataType::f32: return compute.f32;
     case DataType::tf32: return compute.tf32;

@@ -45,6 +45,7 @@ double rounded_to(DataType dtype, double value) {
   const auto single = static_cast<float>(value);
   switch (dtype) {
     case DataType::f64:
+    case DataType::i32:
     case DataType::i64: return value;
     case DataType::f32:
     case DataType::tf32: return single;
@@ -55,7 +56,7 @@ double rounded_to(DataType dtype, double value) {
 }
 
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data) {
-  if (operand.dtype == DataType::i64) return index_values(operand, index, data);
+  if (holds_indices(operand.dtype)) return index_values(operand, index, data);
   Random random(data.seed);
   const double scale = scale_of(operand, data);
   std::vector<double> table(kTableSize);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "device/can_run.hpp"
+#include "device/kernel_source.hpp"
 #include "device/shared_operand.hpp"
 #include "device/virtual/kernel_work.hpp"
 #include "device/virtual/operand_values.hpp"
@@ -32,6 +33,8 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
       waits_(waits_for_host(operation)) {
   const physics::Identity& identity = timeline_.parameters().identity;
   require_data_type(operation_, identity.name, identity.data_types);
+  // What the kernel computes nobody knows here, but that it is there.
+  if (const auto* kernel = std::get_if<CudaKernel>(&operation_.parameters())) kernel_source(kernel->file);
   require_memory(operation_.text(), operand_memory(operation_), timeline_.memory_free(), identity.name);
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const auto shared = shared_buffer(i, data);

@@ -19,7 +19,7 @@ bool is_product(const Operation& operation) {
 bool has_precision(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   return !std::holds_alternative<Copy>(parameters) && !std::holds_alternative<Spin>(parameters) &&
-         !std::holds_alternative<Aten>(parameters);
+         !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters);
 }
 
 // TF32 is a way to multiply: what multiplies nothing stays in f32.
@@ -80,7 +80,7 @@ std::vector<std::string> precision_answer(const ComparisonRecord& record) {
 Study precision() {
   return {.id = "precision",
           .question = "Which data type is faster, and how exact is the result?",
-          .concerns = "everything but copies, spins and operators that only PyTorch has",
+          .concerns = "everything but copies, spins, your own kernels and operators that only PyTorch has",
           .subject = precision_subject,
           .can_be_asked_of = has_precision,
           .arms = precision_arms,

@@ -11,5 +11,7 @@ Study engine();
 Study batch();
 Study graph();
 Study pinned();
+Study compiler();
+Study occupancy();
 
 }  // namespace jitterscope::study::studies

@@ -11,6 +11,7 @@ namespace {
 double rounding(DataType dtype) {
   switch (dtype) {
     case DataType::i64:
+    case DataType::i32:
     case DataType::f64: return 0;
     case DataType::f32:
     case DataType::tf32: return 0x1p-24;

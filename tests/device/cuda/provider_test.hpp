@@ -72,6 +72,7 @@ inline double relative_error(const std::vector<double>& result, const std::vecto
 /// Rounding of inputs is not in these: the reference reads the inputs as they were rounded.
 inline double tolerance(DataType dtype) {
   switch (dtype) {
+    case DataType::i32:
     case DataType::i64: return 0.0;
     case DataType::f64: return 1e-12;
     case DataType::f32: return 1e-5;

@@ -47,6 +47,17 @@ TEST(VirtualKernelWork, OfElementwiseWorkIsMemoryOnly) {
   }
 }
 
+TEST(VirtualKernelWork, OfAUsersKernelIsItsBuffersOnceAndInoutsTwice) {
+  const physics::KernelWork work =
+      work_of("cuda:@saxpy:saxpy,grid=1,block=1,n=1000,y=inout:f32[n],z=out:f64[n],x=f16[n]");
+  EXPECT_EQ(work.compute, Cycles(0));
+  ASSERT_EQ(work.accesses.size(), 3u);
+  EXPECT_EQ(work.accesses[0].bytes, Bytes(8000));
+  EXPECT_EQ(work.accesses[1].bytes, Bytes(2000));
+  EXPECT_EQ(work.accesses[2].bytes, Bytes(8000));
+  EXPECT_TRUE(work.accesses[2].writes);
+}
+
 TEST(VirtualKernelWork, OfAttentionFollowsItsFlops) {
   const physics::KernelWork work =
       work_of("attention:batch=10,heads=5,queries=100,dim=50,dtype=bf16,pass=backward");

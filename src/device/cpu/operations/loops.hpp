@@ -21,6 +21,7 @@ std::unique_ptr<PreparedOperation> prepare_loops(const Operation& operation, con
     case DataType::f16: return std::make_unique<Loops<Half>>(operation, inputs);
     case DataType::bf16: return std::make_unique<Loops<BFloat16>>(operation, inputs);
     case DataType::i64:
+    case DataType::i32:
     case DataType::tf32: break;
   }
   throw std::logic_error("require_data_type let a type through that loops are not computed in");

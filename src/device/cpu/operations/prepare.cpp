@@ -18,6 +18,7 @@ std::unique_ptr<PreparedOperation> prepare_layer(const Operation& operation, con
     case DataType::bf16: return prepare_onednn(operation, inputs);
     case DataType::tf32:
     case DataType::i64:
+    case DataType::i32:
     case DataType::f16: break;
   }
   throw std::logic_error("require_data_type let a type through that products are not computed in");
@@ -55,6 +56,9 @@ class Preparer {
                                                           : prepare_attention_loops(operation_, inputs_);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation_, inputs_); }
+  std::unique_ptr<PreparedOperation> operator()(const CudaKernel&) {
+    throw std::logic_error("refuse_kernel let a kernel through");
+  }
   std::unique_ptr<PreparedOperation> operator()(const Aten&) {
     require_memory(operation_.bytes(), operation_.text());
     return torch::prepare_aten(operation_, inputs_.data(), {.device_type = "cpu"});
@@ -75,6 +79,7 @@ class Preparer {
 }  // namespace
 
 std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputTable& inputs) {
+  refuse_kernel(operation, "cpu");
   require_data_type(operation, "cpu", product_types(), further_types());
   require_memory(operand_memory(operation), operation.text());
   return std::visit(Preparer(operation, inputs), operation.parameters());

@@ -63,6 +63,7 @@ void with_format(DataType dtype, const Function& function) {
     case DataType::f16: return function(Half());
     case DataType::bf16: return function(BFloat16());
     case DataType::i64: return function(Native<std::int64_t>());
+    case DataType::i32: return function(Native<std::int32_t>());
   }
 }
 

@@ -12,6 +12,7 @@ constexpr std::int64_t kTensorAlignment = 32;
 cudnnDataType_t tensor_type(DataType dtype) {
   switch (dtype) {
     case DataType::i64: return CUDNN_DATA_INT64;
+    case DataType::i32: return CUDNN_DATA_INT32;
     case DataType::f64: return CUDNN_DATA_DOUBLE;
     case DataType::f32:
     case DataType::tf32: return CUDNN_DATA_FLOAT;  // TF32 is a filter on engines, not a type

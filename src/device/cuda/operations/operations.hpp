@@ -26,6 +26,8 @@ std::unique_ptr<PreparedOperation> prepare_batch_norm(const Context&, const Oper
 std::unique_ptr<PreparedOperation> prepare_attention(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_copy(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_spin(const Context&, const Operation&, const InputData&);
+/// A kernel of the user's, compiled by NVRTC.
+std::unique_ptr<PreparedOperation> prepare_cuda_kernel(const Context&, const Operation&, const InputData&);
 /// Any operator, by PyTorch.
 std::unique_ptr<PreparedOperation> prepare_aten(const Context&, const Operation&, const InputData&);
 

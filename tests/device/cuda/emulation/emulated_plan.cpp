@@ -57,6 +57,7 @@ auto with_type(DataType dtype, Function function) {
     case DataType::f16: return function(__half());
     case DataType::bf16: return function(__nv_bfloat16());
     case DataType::i64: return function(std::int64_t());
+    case DataType::i32: return function(std::int32_t());
     default: return function(float());
   }
 }

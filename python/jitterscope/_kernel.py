@@ -1,0 +1,82 @@
+"""Kernels of one's own, by their source."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from typing import Any, Optional, Union
+
+from ._command import Comparison, call, run
+from ._errors import UsageError
+from ._result import Record
+
+Sides = Union[int, str, "tuple[int, ...]"]
+Argument = Union[int, float, str]
+
+
+def _sides(name: str, value: Sides) -> str:
+    if isinstance(value, (tuple, list)):
+        if not 1 <= len(value) <= 3:
+            raise UsageError(f"{name} has one to three sides, as 256 or (32, 8)")
+        return "x".join(str(int(side)) for side in value)
+    return str(value)
+
+
+def _text(name: str, value: Argument) -> str:
+    """A number as a kernel takes it: an int is an int of C, a float a float."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real) and math.isfinite(value):
+        return repr(float(value))
+    raise UsageError(f"{name}={value!r}: a kernel takes numbers, and buffers as \"f32[1Mi]\" or \"out:f32[1Mi]\"")
+
+
+class Kernel:
+    """A kernel of a CUDA source file, compiled for the GPU at hand, with how it is launched.
+
+    >>> kernel = js.Kernel("mine.cu", "scale", n=1 << 20, a=2.5, x="f32[n]", y="out:f32[n]", block=256, grid="n/block")
+    >>> kernel.measure(device="cuda").median
+    >>> kernel.study("occupancy", device="cuda")
+
+    The other arguments are the kernel's, in the order of its parameters, under any names: buffers "f32[COUNT]",
+    "out:f32[COUNT]" and "inout:f32[COUNT]" of f64, f32, f16, bf16, i64 or i32, and numbers: an int, a float, or text with
+    a type, as "i64:5" and "f64:2.5". Sizes may be computed of integer arguments: "n*4", "n/block" (rounded up).
+
+    grid, block: blocks and threads in each, as numbers, tuples of up to three, or text. shared: bytes of dynamic shared
+    memory. registers: at most so many a thread. fast_math: as nvcc's -use_fast_math. reference: another kernel of the file
+    with the same parameters, which measure(verify=True) and studies compare results with.
+    """
+
+    def __init__(self, file: Union[str, os.PathLike[str]], kernel: str, /, *, grid: Sides, block: Sides,
+                 shared: Union[int, str] = 0, registers: int = 0, fast_math: bool = False,
+                 reference: Optional[str] = None, **arguments: Argument) -> None:
+        words = [f"cuda:{os.fspath(file)}:{kernel}", f"grid={_sides('grid', grid)}", f"block={_sides('block', block)}"]
+        if shared:
+            words.append(f"shared={shared}")
+        if registers:
+            words.append(f"registers={registers}")
+        if fast_math:
+            words.append("fast_math=1")
+        if reference is not None:
+            words.append(f"reference={reference}")
+        words += [f"{name}={_text(name, value)}" for name, value in arguments.items()]
+        self._operation = ",".join(words)
+
+    @property
+    def operation(self) -> str:
+        """What the command line takes: jitterscope run OPERATION."""
+        return self._operation
+
+    def measure(self, **options: Any) -> Record:
+        """As js.run: its flags as arguments. Gives a Time."""
+        return run(self._operation, **options)
+
+    def study(self, name: str, **options: Any) -> Comparison:
+        """Tries a remedy: "occupancy" (other sizes of blocks) or "compiler" (fast math, fewer registers)."""
+        return Comparison(call("study", [name, self._operation], options).record)
+
+    def __repr__(self) -> str:
+        return f"Kernel({self._operation!r})"

@@ -1,0 +1,238 @@
+#include "device/cuda/nvrtc.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <tuple>
+#include <vector>
+
+#include "base/names.hpp"
+#include "device/cuda/cuda_headers.hpp"
+#include "device/cuda/function_table.hpp"
+#include "jitterscope/error.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+// The library's stable binary interface, declared here: its header is a package of its own, which those who
+// have nvcc may lack.
+using NvrtcProgram = struct NvrtcProgramHandle*;
+constexpr int kNvrtcSuccess = 0, kNvrtcCompilation = 6;
+
+struct Nvrtc {
+  SharedLibrary library;
+  int (*version)(int*, int*) = nullptr;
+  const char* (*error_string)(int) = nullptr;
+  int (*number_of_architectures)(int*) = nullptr;
+  int (*architectures)(int*) = nullptr;
+  int (*create)(NvrtcProgram*, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
+  int (*destroy)(NvrtcProgram*) = nullptr;
+  int (*compile)(NvrtcProgram, int, const char* const*) = nullptr;
+  int (*log_size)(NvrtcProgram, std::size_t*) = nullptr;
+  int (*log)(NvrtcProgram, char*) = nullptr;
+  int (*cubin_size)(NvrtcProgram, std::size_t*) = nullptr;
+  int (*cubin)(NvrtcProgram, char*) = nullptr;
+  int (*ptx_size)(NvrtcProgram, std::size_t*) = nullptr;
+  int (*ptx)(NvrtcProgram, char*) = nullptr;
+  int (*add_name)(NvrtcProgram, const char*) = nullptr;
+  int (*lowered_name)(NvrtcProgram, const char*, const char**) = nullptr;
+};
+
+const char* look_up_nvrtc(Nvrtc& functions) {
+  const char* missing = nullptr;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(functions.library.find(name));
+    if (function == nullptr && missing == nullptr) missing = name;
+  };
+  find(functions.version, "nvrtcVersion");
+  find(functions.error_string, "nvrtcGetErrorString");
+  find(functions.number_of_architectures, "nvrtcGetNumSupportedArchs");
+  find(functions.architectures, "nvrtcGetSupportedArchs");
+  find(functions.create, "nvrtcCreateProgram");
+  find(functions.destroy, "nvrtcDestroyProgram");
+  find(functions.compile, "nvrtcCompileProgram");
+  find(functions.log_size, "nvrtcGetProgramLogSize");
+  find(functions.log, "nvrtcGetProgramLog");
+  find(functions.cubin_size, "nvrtcGetCUBINSize");
+  find(functions.cubin, "nvrtcGetCUBIN");
+  find(functions.ptx_size, "nvrtcGetPTXSize");
+  find(functions.ptx, "nvrtcGetPTX");
+  find(functions.add_name, "nvrtcAddNameExpression");
+  find(functions.lowered_name, "nvrtcGetLoweredName");
+  return missing;
+}
+
+const FunctionTable<Nvrtc>& opened_nvrtc() {
+  static const FunctionTable<Nvrtc> opened =
+      open_functions({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}, look_up_nvrtc);
+  return opened;
+}
+
+const Nvrtc& nvrtc() {
+  const auto& opened = opened_nvrtc();
+  if (opened.functions) return *opened.functions;
+  throw MissingError(
+      "kernels of your own need NVRTC, and " + opened.problem +
+      "; install it (pip install nvidia-cuda-nvrtc, or nvidia-cuda-nvrtc-cu12 for CUDA 12) or name "
+      "its folder in JITTERSCOPE_LIBRARY_PATH");
+}
+
+void check_nvrtc(int result, const char* what) {
+  if (result == kNvrtcSuccess) return;
+  throw FailedError(fmt::format("{}: {}", what, nvrtc().error_string(result)));
+}
+
+std::string version_of(const Nvrtc& library) {
+  int major = 0, minor = 0;
+  return library.version(&major, &minor) == kNvrtcSuccess ? fmt::format("{}.{}", major, minor) : "";
+}
+
+class Program {
+ public:
+  explicit Program(const CompileRequest& request) {
+    check_nvrtc(nvrtc().create(&handle_, request.source.c_str(), request.file.c_str(), 0, nullptr, nullptr),
+                "handing the source to NVRTC");
+  }
+  ~Program() { nvrtc().destroy(&handle_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  int compile(const std::string& kernel, const std::vector<std::string>& options) {
+    check_nvrtc(nvrtc().add_name(handle_, kernel.c_str()), "naming the kernel to NVRTC");
+    std::vector<const char*> pointers;
+    for (const std::string& option : options) pointers.push_back(option.c_str());
+    return nvrtc().compile(handle_, static_cast<int>(pointers.size()), pointers.data());
+  }
+  std::string log() const { return text_of(nvrtc().log_size, nvrtc().log); }
+  std::string image() const {
+    std::string machine_code = text_of(nvrtc().cubin_size, nvrtc().cubin);
+    return machine_code.empty() ? text_of(nvrtc().ptx_size, nvrtc().ptx) : machine_code;
+  }
+  std::string symbol_of(const std::string& kernel) const {
+    const char* name = nullptr;
+    check_nvrtc(nvrtc().lowered_name(handle_, kernel.c_str(), &name), "asking NVRTC for the kernel's symbol");
+    return name;
+  }
+
+ private:
+  std::string text_of(int (*size_of)(NvrtcProgram, std::size_t*), int (*write)(NvrtcProgram, char*)) const {
+    std::size_t size = 0;
+    check_nvrtc(size_of(handle_, &size), "asking NVRTC for what it has made");
+    std::string text(size, '\0');
+    if (size > 0) check_nvrtc(write(handle_, text.data()), "asking NVRTC for what it has made");
+    return text;
+  }
+
+  NvrtcProgram handle_ = nullptr;
+};
+
+// Machine code for the GPU; where the compiler does not know it, PTX of the newest before it, which the
+// driver compiles.
+std::string architecture_option(int architecture) {
+  int count = 0;
+  check_nvrtc(nvrtc().number_of_architectures(&count), "asking NVRTC for what it compiles for");
+  std::vector<int> known(static_cast<std::size_t>(count));
+  check_nvrtc(nvrtc().architectures(known.data()), "asking NVRTC for what it compiles for");
+  int older = 0;
+  for (const int each : known) {
+    if (each == architecture) return fmt::format("--gpu-architecture=sm_{}", architecture);
+    if (each < architecture) older = std::max(older, each);
+  }
+  if (older > 0) return fmt::format("--gpu-architecture=compute_{}", older);
+  throw MissingError(fmt::format(
+      "NVRTC {} does not compile for compute capability {}.{}; name the folder of an older libnvrtc in "
+      "JITTERSCOPE_LIBRARY_PATH",
+      version_of(nvrtc()), architecture / 10, architecture % 10));
+}
+
+std::vector<std::string> options_of(const CompileRequest& request) {
+  std::vector<std::string> options = {architecture_option(request.architecture)};
+  const std::filesystem::path folder = std::filesystem::path(request.file).parent_path();
+  options.push_back("--include-path=" + (folder.empty() ? std::string(".") : folder.string()));
+  for (const std::string& headers : cuda_header_folders(nvrtc().library.path()))
+    options.push_back("--include-path=" + headers);
+  if (request.registers > 0) options.push_back(fmt::format("--maxrregcount={}", request.registers));
+  if (request.fast_math) options.emplace_back("--use_fast_math");
+  return options;
+}
+
+// The words before the parameters of each `__global__ void NAME(`.
+std::vector<std::string> kernels_in(const std::string& source) {
+  constexpr std::string_view kMark = "__global__", kBounds = "__launch_bounds__";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  std::vector<std::string> names;
+  for (std::size_t at = source.find(kMark); at != std::string::npos; at = source.find(kMark, at + 1)) {
+    std::size_t bracket = source.find('(', at);
+    const std::size_t bounds = source.find(kBounds, at);
+    if (bounds < bracket) bracket = source.find('(', source.find(')', bracket));
+    if (bracket == std::string::npos) break;
+    const std::size_t end = source.find_last_of(kLetters, bracket);
+    const std::size_t begin = source.find_last_not_of(kLetters, end) + 1;
+    const std::string name = source.substr(begin, end - begin + 1);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+// Errors only, each with its place; what the compiler shows of the source below them is left out.
+[[noreturn]] void fail_compilation(const CompileRequest& request, const std::string& log) {
+  constexpr std::size_t kShown = 5, kLongest = 300;
+  constexpr std::string_view kOfTheName = "__nv_name_map";  // where it reads which kernel is asked for
+  std::vector<std::string> errors;
+  bool of_the_name = false;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("error") == std::string::npos) continue;
+    if (line.find(" detected in the compilation of ") != std::string::npos) continue;
+    of_the_name = of_the_name || line.starts_with(kOfTheName);
+    if (!line.starts_with(kOfTheName)) errors.push_back(printable(line, kLongest));
+  }
+  const std::vector<std::string> kernels = kernels_in(request.source);
+  if (errors.empty() && of_the_name) {
+    throw UsageError(
+        kernels.empty()
+            ? fmt::format("{} has no kernel: no function in it is __global__", request.file)
+            : fmt::format("{} has no kernel {}; it has {} (a template needs its arguments, as {}<float>)",
+                          request.file, request.kernel, joined(kernels), kernels.front()));
+  }
+  if (errors.empty()) errors.push_back(printable(log, kLongest));
+  const std::size_t more = errors.size() - std::min(errors.size(), kShown);
+  errors.resize(errors.size() - more);
+  throw UsageError(fmt::format("{} does not compile: {}{}", request.file, fmt::join(errors, "; "),
+                               more > 0 ? fmt::format("; and {} more errors", more) : ""));
+}
+
+}  // namespace
+
+bool CompileRequest::operator<(const CompileRequest& other) const {
+  const auto fields = [](const CompileRequest& request) {
+    return std::tie(request.source, request.file, request.kernel, request.architecture, request.registers,
+                    request.fast_math);
+  };
+  return fields(*this) < fields(other);
+}
+
+CompiledKernel compile_kernel(const CompileRequest& request) {
+  Program program(request);
+  const int result = program.compile(request.kernel, options_of(request));
+  if (result == kNvrtcCompilation) fail_compilation(request, program.log());
+  if (result != kNvrtcSuccess) {
+    throw FailedError(fmt::format("compiling {}: {} ({})", request.file, nvrtc().error_string(result),
+                                  printable(program.log(), 300)));
+  }
+  return {program.image(), program.symbol_of(request.kernel)};
+}
+
+LibraryInfo nvrtc_library() {
+  const auto& opened = opened_nvrtc();
+  LibraryInfo info{.name = "nvrtc", .version = "", .path = opened.path, .problem = opened.problem};
+  if (opened.functions) info.version = version_of(*opened.functions);
+  return info;
+}
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,218 @@
+// Kernels of the user's: compiled by NVRTC, launched as asked for, with memory around each buffer that shows
+// whether they write beside it.
+#include "operation/cuda_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "base/quantity_text.hpp"
+#include "device/cpu/number_formats.hpp"
+#include "device/cuda/cuda_operation.hpp"
+#include "device/cuda/driver.hpp"
+#include "device/cuda/nvrtc.hpp"
+#include "device/cuda/operations/operations.hpp"
+#include "device/kernel_source.hpp"
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+// A page of 4 KiB on either side keeps the alignment that memory has for all that a kernel may load at once.
+constexpr Bytes kGuard(4096);
+
+// Compiling takes a third of a second, and fresh data prepares the same kernel thousands of times.
+const CompiledKernel& compiled(const CompileRequest& request) {
+  static std::mutex mutex;
+  static std::map<CompileRequest, CompiledKernel> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(request);
+  return found != known.end() ? found->second : known.emplace(request, compile_kernel(request)).first->second;
+}
+
+/// A kernel in the GPU's memory, loaded completely: at its first launch it would wait for an open gate.
+class LoadedKernel {
+ public:
+  explicit LoadedKernel(const CompiledKernel& kernel, const std::string& name) {
+    check(driver().cuModuleLoadData(&module_, kernel.image.data()), "loading " + name);
+    try {
+      check(driver().cuModuleGetFunction(&function_, module_, kernel.symbol.c_str()), "finding " + name);
+      if (driver().cuFuncLoad != nullptr) check(driver().cuFuncLoad(function_), "loading " + name);
+    } catch (...) {
+      driver().cuModuleUnload(module_);
+      throw;
+    }
+  }
+  ~LoadedKernel() {
+    driver().cuCtxSynchronize();  // what still runs of it ends first
+    driver().cuModuleUnload(module_);
+  }
+  LoadedKernel(const LoadedKernel&) = delete;
+  LoadedKernel& operator=(const LoadedKernel&) = delete;
+
+  CUfunction function() const { return function_; }
+  int attribute(CUfunction_attribute which) const {
+    int value = 0;
+    check(driver().cuFuncGetAttribute(&value, which, function_), "asking the driver about a kernel");
+    return value;
+  }
+
+ private:
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+/// A number or an address as a launch takes it.
+struct ArgumentBytes {
+  alignas(8) std::byte bytes[8] = {};
+  std::size_t size = 0;
+
+  template <class Value>
+  static ArgumentBytes of(Value value) {
+    ArgumentBytes result;
+    std::memcpy(result.bytes, &value, sizeof value);
+    result.size = sizeof value;
+    return result;
+  }
+};
+
+ArgumentBytes number_bytes(const KernelArgument& argument) {
+  using enum KernelArgument::NumberType;
+  switch (argument.number_type) {
+    case i32: return ArgumentBytes::of(static_cast<std::int32_t>(argument.integer));
+    case u32: return ArgumentBytes::of(static_cast<std::uint32_t>(argument.integer));
+    case i64: return ArgumentBytes::of(argument.integer);
+    case f16: return ArgumentBytes::of(cpu::Half::write(static_cast<float>(argument.real)));
+    case f32: return ArgumentBytes::of(static_cast<float>(argument.real));
+    case f64: return ArgumentBytes::of(argument.real);
+  }
+  return {};
+}
+
+const char* how_to_give(std::size_t bytes) {
+  switch (bytes) {
+    case 2: return "write it as f16:…";
+    case 4: return "write it as an int (5), u32:… or a float (2.5)";
+    case 8: return "write it as a buffer, i64:… or f64:…";
+    default: return "only parameters of 2, 4 and 8 bytes can be given: change the kernel's";
+  }
+}
+
+class KernelOperation : public CudaOperation {
+ public:
+  KernelOperation(const Context& shared, const Operation& operation, const InputData& data)
+      : CudaOperation(shared, operation, data, kGuard),
+        kernel_(std::get<CudaKernel>(operation.parameters())),
+        loaded_(
+            compiled({.source = kernel_source(kernel_.file),
+                      .file = kernel_.file,
+                      .kernel = kernel_.kernel,
+                      .architecture = 10 * shared.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                                      shared.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+                      .registers = kernel_.registers,
+                      .fast_math = kernel_.fast_math}),
+            kernel_.kernel) {
+    const std::vector<std::size_t> places = operand_places(kernel_);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const KernelArgument& argument = kernel_.arguments[i];
+      arguments_.push_back(is_buffer(argument) ? ArgumentBytes::of(operand(places[i]))
+                                               : number_bytes(argument));
+    }
+    for (ArgumentBytes& argument : arguments_) pointers_.push_back(argument.bytes);
+    check_arguments();
+    check_launch();
+  }
+  ~KernelOperation() override { context().make_current(); }
+  KernelOperation(const KernelOperation&) = delete;
+  KernelOperation& operator=(const KernelOperation&) = delete;
+
+  std::string provider() const override { return "nvrtc"; }
+  std::string algorithm() const override { return algorithm_; }
+  void run(NativeQueue queue) override {
+    const auto side = [](const std::array<std::int64_t, 3>& sides, std::size_t i) {
+      return static_cast<unsigned>(sides[i]);
+    };
+    const auto &grid = kernel_.grid, &block = kernel_.block;
+    check(driver().cuLaunchKernel(loaded_.function(), side(grid, 0), side(grid, 1), side(grid, 2),
+                                  side(block, 0), side(block, 1), side(block, 2),
+                                  static_cast<unsigned>(kernel_.shared), static_cast<CUstream>(queue),
+                                  pointers_.data(), nullptr),
+          "launching " + kernel_.kernel);
+  }
+  void check_launches() override { check_guards(kernel_.kernel); }
+
+ private:
+  [[noreturn]] void refuse(const std::string& problem) const {
+    throw UsageError(fmt::format("{}: {}", kernel_.kernel, problem));
+  }
+  void check_arguments() const;
+  void check_launch();
+
+  CudaKernel kernel_;
+  LoadedKernel loaded_;
+  std::vector<ArgumentBytes> arguments_;
+  std::vector<void*> pointers_;  // to them
+  std::string algorithm_;
+};
+
+// Drivers before 550 (CUDA 12.4) do not tell, and read what is not there.
+void KernelOperation::check_arguments() const {
+  if (driver().cuFuncGetParamInfo == nullptr) return;
+  std::size_t parameters = 0;
+  for (std::size_t offset = 0, size = 0;; ++parameters) {
+    if (driver().cuFuncGetParamInfo(loaded_.function(), parameters, &offset, &size) != CUDA_SUCCESS) break;
+    if (parameters >= arguments_.size() || size == arguments_[parameters].size) continue;
+    refuse(fmt::format("parameter {} takes {} bytes, and {} has {}; {}", parameters + 1, size,
+                       kernel_.arguments[parameters].name, arguments_[parameters].size, how_to_give(size)));
+  }
+  if (parameters == arguments_.size()) return;
+  refuse(fmt::format("it has {} parameters, and {} arguments are given; write one for each, in their order",
+                     parameters, arguments_.size()));
+}
+
+void KernelOperation::check_launch() {
+  const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+  const int registers = loaded_.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
+  const int most_threads = loaded_.attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  if (threads > most_threads) {
+    refuse(fmt::format(
+        "a block of {} threads cannot be launched: with {} registers for each at most {} can; take "
+        "smaller blocks, or registers={}",
+        threads, registers, most_threads, 65536 / threads / 8 * 8));
+  }
+  const int fixed = loaded_.attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  const int most_shared = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  if (kernel_.shared + fixed > most_shared) {
+    refuse(fmt::format(
+        "shared={} is too large: a block has at most {} of shared memory here, of which the kernel "
+        "takes {} by itself",
+        kernel_.shared, bytes_text(Bytes(most_shared)), bytes_text(Bytes(fixed))));
+  }
+  const auto shared = static_cast<int>(kernel_.shared);
+  check(driver().cuFuncSetAttribute(loaded_.function(), CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                    shared),
+        "asking for shared memory");
+  int blocks = 0;
+  check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, loaded_.function(), static_cast<int>(threads), static_cast<std::size_t>(shared)),
+        "asking how many blocks run at once");
+  const int all = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  // Warps are whole: 33 threads take the room of 64.
+  const double occupancy = static_cast<double>(blocks) * static_cast<double>((threads + 31) / 32 * 32) / all;
+  const int spilled = loaded_.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  algorithm_ = fmt::format("{} registers, {:.0f} % occupancy", registers, 100.0 * occupancy);
+  if (fixed + shared > 0) algorithm_ += fmt::format(", {} shared", bytes_text(Bytes(fixed + shared)));
+  if (spilled > 0) algorithm_ += fmt::format(", {} B local memory a thread", spilled);
+}
+
+}  // namespace
+
+std::unique_ptr<PreparedOperation> prepare_cuda_kernel(const Context& context, const Operation& operation,
+                                                       const InputData& data) {
+  return std::make_unique<KernelOperation>(context, operation, data);
+}
+
+}  // namespace jitterscope::cuda

@@ -1,0 +1,46 @@
+// Kernels of a user's own: their text, and which of their arguments are operands.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope {
+
+struct NamedValue;
+
+/// The word before the first colon.
+inline constexpr std::string_view kCudaKind = "cuda";
+
+/// Where the first piece of a kernel's text ends: at a comma, but none within brackets, as scale<float,4> is
+/// one name.
+std::size_t kernel_piece_end(std::string_view text);
+
+/// Throws UsageError where it is not FILE.cu:KERNEL.
+void require_kernel_name(std::string_view text);
+/// `kernel` is FILE.cu:KERNEL; `values` are all the rest in the order written. Throws UsageError.
+CudaKernel read_cuda_kernel(std::string_view kernel, std::vector<NamedValue> values);
+std::string cuda_kernel_text(const CudaKernel& kernel);
+/// Words that are no arguments: grid, block…
+const std::vector<ParameterHelp>& cuda_kernel_parameters();
+inline constexpr const char* kCudaKernelExample =
+    "cuda:@saxpy:saxpy,grid=4096,block=256,n=1Mi,a=2.5,x=f32[1Mi],y=inout:f32[1Mi]";
+
+inline bool is_buffer(const KernelArgument& argument) {
+  return argument.kind != KernelArgument::Kind::number;
+}
+inline bool is_written(const KernelArgument& argument) {
+  return argument.kind == KernelArgument::Kind::output || argument.kind == KernelArgument::Kind::inout;
+}
+inline constexpr std::size_t kNoOperand = std::numeric_limits<std::size_t>::max();
+/// Of each argument, where its buffer stands among operands(), or kNoOperand of a number.
+std::vector<std::size_t> operand_places(const CudaKernel& kernel);
+
+/// Bytes that a number takes in a launch: 2, 4 or 8.
+std::size_t number_size(KernelArgument::NumberType type);
+inline bool is_integer(KernelArgument::NumberType type) { return type <= KernelArgument::NumberType::i64; }
+
+}  // namespace jitterscope

@@ -1,0 +1,84 @@
+// Occupancy. Varies how many threads of a kernel of the user's make a block, with as many threads in all.
+// Reports time. Can go wrong: a kernel whose threads work together in a block, or that is written for one
+// size of it, computes something else in another; a reference shows that.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "jitterscope/error.hpp"
+#include "study/answers.hpp"
+#include "study/studies/studies.hpp"
+
+namespace jitterscope::study::studies {
+namespace {
+
+bool has_blocks_in_a_row(const Operation& operation) {
+  const auto* kernel = std::get_if<CudaKernel>(&operation.parameters());
+  return kernel != nullptr && kernel->block[1] == 1 && kernel->block[2] == 1;
+}
+
+std::int64_t threads_along(const CudaKernel& kernel) { return kernel.grid[0] * kernel.block[0]; }
+
+Arm occupancy_arm(std::int64_t threads) {
+  return {fmt::format("block={}", threads), [threads](Trial& trial) {
+            CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
+            kernel.grid[0] = threads_along(kernel) / threads;
+            kernel.block[0] = threads;
+            trial.operation = Operation(std::move(kernel));
+          }};
+}
+
+// More threads than asked for could write beside a buffer, so blocks have to part them evenly.
+bool parts_evenly(const StudyContext& context, std::int64_t threads) {
+  constexpr std::int64_t kRegistersOfAProcessor = 65536;
+  return std::ranges::all_of(context.operations, [&](const Operation& operation) {
+    const auto& kernel = std::get<CudaKernel>(operation.parameters());
+    return threads_along(kernel) % threads == 0 && kernel.registers * threads <= kRegistersOfAProcessor;
+  });
+}
+
+std::vector<Arm> occupancy_arms(const StudyContext& context) {
+  const std::int64_t own = std::get<CudaKernel>(context.operations.front().parameters()).block[0];
+  std::vector<Arm> arms;
+  if (!parts_evenly(context, own)) {
+    throw UsageError("the kernels have unlike blocks, which cannot be made alike: ask of one of them");
+  }
+  arms.push_back(occupancy_arm(own));
+  for (const std::int64_t threads : {64, 128, 256, 512, 1024}) {
+    if (threads != own && parts_evenly(context, threads)) arms.push_back(occupancy_arm(threads));
+  }
+  if (arms.size() < 2) {
+    throw UsageError(
+        "no other block size parts the threads evenly: take a grid so that grid times block is a multiple of 64");
+  }
+  return arms;
+}
+
+std::string occupancy_subject(const DeviceDescription&) {
+  return "cuda:@saxpy:saxpy,reference=saxpy_reference,n=16Mi,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]";
+}
+
+Remedy occupancy_remedy(const std::string& arm) {
+  return {std::vector{arm}, "As many blocks as make the same number of threads.", "At the launch"};
+}
+
+std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
+  std::vector<std::string> sentences = answer_by_fastest(record, occupancy_remedy);
+  for (std::string& sentence : what_ran(record)) sentences.push_back(std::move(sentence));
+  return sentences;
+}
+
+}  // namespace
+
+Study occupancy() {
+  return {.id = "occupancy",
+          .question = "Which size of blocks makes a kernel fastest?",
+          .concerns = "kernels of your own (cuda:FILE.cu:KERNEL) whose blocks have one side",
+          .subject = occupancy_subject,
+          .can_be_asked_of = has_blocks_in_a_row,
+          .arms = occupancy_arms,
+          .remedy = occupancy_remedy,
+          .answer = occupancy_answer};
+}
+
+}  // namespace jitterscope::study::studies
