@@ -178,7 +178,11 @@ void normalize(CudaKernel& kernel) {
       own.count = argument.count;
     } else {
       own.number_type = argument.number_type;
-      (is_integer(own.number_type) ? own.integer = argument.integer : own.real = argument.real);
+      if (is_integer(own.number_type)) {
+        own.integer = argument.integer;
+      } else {
+        own.real = argument.real;
+      }
     }
     argument = std::move(own);
   }

@@ -22,7 +22,7 @@ std::size_t kernel_piece_end(std::string_view text);
 /// Throws UsageError where it is not FILE.cu:KERNEL.
 void require_kernel_name(std::string_view text);
 /// `kernel` is FILE.cu:KERNEL; `values` are all the rest in the order written. Throws UsageError.
-CudaKernel read_cuda_kernel(std::string_view kernel, std::vector<NamedValue> values);
+CudaKernel read_cuda_kernel(std::string_view kernel, const std::vector<NamedValue>& values);
 std::string cuda_kernel_text(const CudaKernel& kernel);
 /// Words that are no arguments: grid, block…
 const std::vector<ParameterHelp>& cuda_kernel_parameters();

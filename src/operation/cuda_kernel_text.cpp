@@ -243,7 +243,7 @@ void require_kernel_name(std::string_view text) {
       in_quotes(text)));
 }
 
-CudaKernel read_cuda_kernel(std::string_view kernel_name, std::vector<NamedValue> values) {
+CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<NamedValue>& values) {
   CudaKernel kernel;
   require_kernel_name(kernel_name);
   const std::size_t colon = kernel_name.find(':');

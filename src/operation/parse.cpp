@@ -94,7 +94,7 @@ bool is_range(std::string_view value) { return value.find("..") != std::string_v
 
 Operation make_operation(const OperationText& text, std::vector<NamedValue> values) {
   const kinds::Kind& kind = *text.kind;
-  if (!text.kernel.empty()) return Operation(read_cuda_kernel(text.kernel, std::move(values)));
+  if (!text.kernel.empty()) return Operation(read_cuda_kernel(text.kernel, values));
   std::vector<std::string> known;
   for (const ParameterHelp& parameter : kind.help.parameters) known.push_back(parameter.name);
   return kind.read(ParameterReader(kind.help.kind, kind.help.example, std::move(values), known));

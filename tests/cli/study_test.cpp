@@ -137,10 +137,11 @@ TEST(StudyCommand, WhatCannotBeAskedIsSaid) {
 
 TEST(StudyCommand, TheListNamesAll) {
   const Outcome outcome = run_tool("list studies");
-  for (const char* id : {"layout", "precision", "engine", "batch", "graph", "pinned"}) {
+  for (const char* id :
+       {"layout", "precision", "engine", "batch", "graph", "pinned", "compiler", "occupancy"}) {
     EXPECT_THAT(outcome.output, HasSubstr("- **" + std::string(id) + "**: "));
   }
-  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 6u);
+  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 8u);
 }
 
 TEST(CompareCommandVerify, ErrorsStandBesideTimes) {

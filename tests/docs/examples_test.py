@@ -24,7 +24,7 @@ STAND_INS = {
     "my-gpu.toml": "presets/quiet.toml",
 }
 DONE, MISSING = 0, 3  # exit codes
-DRY = {"run", "compare", "study", "gate", "explain", "methods", "doctor", "selftest"}
+DRY = {"run", "compare", "study", "advise", "gate", "explain", "methods", "doctor", "selftest"}
 RECORDS = ["result.json", "resnet18.json", "monday.json", "tuesday.json", "before.json", "after.json", "why.json", "relu.json", "add.json"]
 
 
@@ -36,7 +36,7 @@ def cheap(words):
     """The same command so that it measures nothing: a simulated GPU, a plan in place of a measurement."""
     words = [PROGRAM, *words[1:]]
     command = words[1]
-    if command in {"run", "compare", "study", "explain", "methods", "doctor"}:
+    if command in {"run", "compare", "study", "advise", "explain", "methods", "doctor"}:
         if "--device" in words:
             value = words.index("--device") + 1
             if words[value].startswith("cuda"):

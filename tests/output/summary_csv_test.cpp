@@ -23,12 +23,15 @@ TEST(Parameters, AreNumbersOrWordsWithTheUsualValuesOfWhatIsLeftOut) {
                             "engine": "pytorch"})"));
 }
 
-TEST(Parameters, WhatHasNoNamesHasNone) {
+TEST(Parameters, AKernelOfOnesOwnIsOneBesideItsArguments) {
   const Json kernel = parameters_json(Operation::parse("cuda:k.cu:f<int,2>,grid=4x2,block=64,x=f32[8],n=8"));
   EXPECT_EQ(kernel.at("kernel"), "k.cu:f<int,2>");
   EXPECT_EQ(kernel.at("grid"), "4x2");
   EXPECT_EQ(kernel.at("n"), 8);
   EXPECT_EQ(kernel.at("fast_math"), 0);
+}
+
+TEST(Parameters, WhatHasNoNamesHasNone) {
   EXPECT_EQ(parameters_json(Operation::parse("aten::add.Tensor(f32[8,16],f32[8,16],alpha=2)")),
             Json::object());
   EXPECT_EQ(parameters_json(Callable{"my kernel: a=1"}), Json::object());

@@ -116,6 +116,12 @@ TEST_F(NvrtcTest, AGpuThatTheCompilerDoesNotKnowGetsPtxOfTheNewestBefore) {
   EXPECT_THAT(compiling(asked), ThrowsMessage<MissingError>(HasSubstr("compute capability 1.0")));
 }
 
+TEST_F(NvrtcTest, WhatTheProgramCarriesAreTheExamples) {
+  for (const std::string name : {"saxpy", "bodies"}) {
+    EXPECT_EQ(kernel_source("@" + name), kernel_source(JITTERSCOPE_EXAMPLES "/kernels/" + name + ".cu"));
+  }
+}
+
 TEST_F(NvrtcTest, WhatTheProgramCarriesCompiles) {
   for (const auto& [file, kernel] :
        std::vector<std::pair<const char*, const char*>>{{"@saxpy", "saxpy"},
