@@ -35,7 +35,8 @@ def main():
     function = callable_on(arguments.device)
 
     def measure():
-        js.measure(function, device=arguments.device, precision=0.9, minimum_rounds=1, time_limit=0.001, launches_per_round=1)
+        js.measure(function, device=arguments.device, precision=0.9, minimum_rounds=1, time_limit=0.001, launches_per_round=1,
+                   idle=(0, 0.001))
 
     for _ in range(20):
         measure()

@@ -6,10 +6,11 @@
     time.median, time.interval      # seconds
 
 js.measure times a callable; js.benchmark marks one with parameters; js.compare says which of several is faster, in
-fresh processes; js.Kernel is a CUDA kernel by its source; js.run and js.explain do what the command line does. All times
+fresh processes; js.advise tries what would make a model faster; js.Kernel is a CUDA kernel by its source; js.run and js.explain do what the command line does. All times
 are in seconds, all clocks in hertz.
 """
 
+from ._advise import advise
 from ._benchmark import Benchmark, benchmark
 from ._command import Comparison, compare, explain, run
 from ._device import Stream, stream
@@ -20,5 +21,5 @@ from ._measure import describe, devices, measure
 from ._result import Finding, KernelTime, Measurement, Plot, Record, Time, Times
 
 __all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel", "KernelTime", "Measurement",
-           "MissingError", "Plot", "Record", "Stream", "Time", "Times", "UsageError", "benchmark",
+           "MissingError", "Plot", "Record", "Stream", "Time", "Times", "UsageError", "advise", "benchmark",
            "compare", "describe", "devices", "explain", "measure", "run", "stream", "version"]

@@ -50,6 +50,7 @@ def library() -> ctypes.CDLL:
                                    pointer, text]),
         "show": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
         "plots": (ctypes.c_int, [ctypes.c_char_p, text]),
+        "advise": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(opened, "jitterscope_" + name)
@@ -85,6 +86,13 @@ def show(record: str, **page: Any) -> str:
     """What the command line prints of a record; page: width, details, top, findings."""
     known = {key: value for key, value in page.items() if value is not None}
     return text_of(lambda out: library().jitterscope_show(record.encode(), json.dumps(known).encode(), out))
+
+
+def advise(measured: str, request: str) -> dict[str, Any]:
+    """What remedies gave, from the record of a measurement: the record of advice with one more step."""
+    found: dict[str, Any] = json.loads(text_of(lambda out: library().jitterscope_advise(measured.encode(),
+                                                                                       request.encode(), out)))
+    return found
 
 
 def plots(record: str) -> list[dict[str, Any]]:

@@ -201,7 +201,7 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
             cache: Words = "warm", load: Words = "burst", queue: str = "saturated", instrument: Optional[str] = None,
             precision: float = 0.005, time_limit: float = 1.5, sustained_time_limit: float = 10.0,
             minimum_rounds: int = 10, launches_per_round: Optional[int] = None,
-            reference_clock: Optional[float] = None, kernels: bool = False,
+            idle: tuple[float, float] = (0.01, 0.07), reference_clock: Optional[float] = None, kernels: bool = False,
             counters: Union[bool, Iterable[str]] = False, seed: int = 1, progress: Optional[Progress] = None) -> Time:
     """How long one call of `function` takes on a device, with an interval and the conditions that it holds for.
 
@@ -223,6 +223,7 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
     precision    stop at this half-width of the 95 % interval, relative: 0.005 is 0.5 %.
     time_limit, sustained_time_limit   seconds; stop then, whatever the precision.
     minimum_rounds, launches_per_round, seed   as of the command line.
+    idle         seconds: the shortest and the longest pause before a round, drawn at random.
     reference_clock   hertz: also give the time at this clock.
     kernels      also trace the kernels of one call: `time.kernels`.
     counters     also read hardware counters of one call: True, or their names.
@@ -235,7 +236,7 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
         raise UsageError(f"measure takes something to call, as lambda: f(x), and not {type(function).__name__}")
     asked = options_json(cache=cache, load=load, queue=queue, instrument=instrument, precision=precision,
                          time_limit=time_limit, sustained_time_limit=sustained_time_limit,
-                         minimum_rounds=minimum_rounds, launches_per_round=launches_per_round,
+                         minimum_rounds=minimum_rounds, launches_per_round=launches_per_round, idle=idle,
                          reference_clock=reference_clock, kernels=kernels,
                          counters=counters if isinstance(counters, bool) else list(counters), seed=seed)
     named = name_of(function) if name is None else name

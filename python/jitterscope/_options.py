@@ -38,7 +38,8 @@ def _number(name: str, value: Any, least: float, most: float) -> float:
 def options_json(*, cache: Words = "warm", load: Words = "burst", queue: str = "saturated",
                  instrument: Optional[str] = None, precision: float = 0.005, time_limit: float = 1.5,
                  sustained_time_limit: float = 10.0, minimum_rounds: int = 10,
-                 launches_per_round: Optional[int] = None, reference_clock: Optional[float] = None,
+                 launches_per_round: Optional[int] = None, idle: tuple[float, float] = (0.01, 0.07),
+                 reference_clock: Optional[float] = None,
                  kernels: bool = False, counters: Union[bool, list[str]] = False, seed: int = 1) -> dict[str, Any]:
     """As "options" of jitterscope_measure; seconds and hertz."""
     options: dict[str, Any] = {
@@ -52,6 +53,10 @@ def options_json(*, cache: Words = "warm", load: Words = "burst", queue: str = "
         "kernels": bool(kernels),
         "seed": int(_number("seed", seed, 0, 2**53)),
     }
+    shortest, longest = (_number("idle", each, 0, 10) for each in idle)
+    if shortest > longest:
+        raise UsageError(f"idle: the shortest and the longest pause, as (0.01, 0.07), not {idle!r}")
+    options["shortest_idle_seconds"], options["longest_idle_seconds"] = shortest, longest
     if instrument is not None:
         options["instrument"] = _word("instrument", instrument, INSTRUMENTS)
     if launches_per_round is not None:

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "c_api/advise.hpp"
 #include "c_api/calls.hpp"
 #include "c_api/open_session.hpp"
 #include "jitterscope/error.hpp"
@@ -170,6 +171,14 @@ int jitterscope_measure(jitterscope_device* device, const char* request,
     *record =
         c_api::copied(c_api::require(device, "device")
                           .session.measure(request, works, c_api::listeners_of(progress, progress_context)));
+  });
+}
+
+int jitterscope_advise(const char* measured, const char* request, char** record) {
+  return c_api::guarded([&] {
+    c_api::require(measured, "measured");
+    c_api::require(request, "request");
+    c_api::require(record, "record") = c_api::copied(c_api::advise(measured, request));
   });
 }
 
