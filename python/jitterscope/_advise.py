@@ -64,8 +64,8 @@ def relative_error(results: list[Any], reference: list[Any]) -> Optional[float]:
     return math.sqrt(difference / norm) if norm > 0 else math.sqrt(difference)
 
 
-def _asked(remedy: Remedy, built: Built, now: Built) -> dict[str, Any]:
-    error = relative_error(built.results, now.results)
+def _asked(remedy: Remedy, built: Built, now: Built, first: Built) -> dict[str, Any]:
+    error = relative_error(built.results, first.results)
     is_wrong = error is not None and not math.isfinite(error)
     asked: dict[str, Any] = {"study": remedy.study, "arm": remedy.arm, "place": "In PyTorch", "lines": remedy.lines,
                              "price": remedy.price, "work": remedy.work, "is_wrong": is_wrong}
@@ -83,10 +83,10 @@ class _Steps:
         self.device, self.request, self.options = device, request, options
         self.record: Optional[dict[str, Any]] = None
 
-    def add(self, stage: str, builds: list[Built], remedies: list[dict[str, Any]], **options: Any) -> None:
+    def add(self, stage: str, builds: list[Built], remedies: list[dict[str, Any]]) -> None:
         names = ["before"] + [f"{each['study']} {each['arm']}" for each in remedies]
         measured = measure_record([(name, built.call) for name, built in zip(names, builds)], self.device,
-                                  {**self.options, **options})
+                                  self.options)
         asked = {**self.request, "stage": stage, "remedies": remedies}
         if self.record is not None:
             asked["advice"] = self.record
@@ -130,7 +130,7 @@ def advise_work(work: Work, device: Device, *, title: str, goal: str, margin: fl
         if not tried:
             break
         before = steps.taken()
-        asked = [_asked(remedy, built, now) for remedy, built in zip(tried, builds[1:])]
+        asked = [_asked(remedy, built, now, first) for remedy, built in zip(tried, builds[1:])]
         last = next((each for each in taken if each.comes_last), None)
         for each, remedy in zip(asked, tried):
             if last is not None and not remedy.comes_last:
@@ -146,9 +146,8 @@ def advise_work(work: Work, device: Device, *, title: str, goal: str, margin: fl
         builds.clear()
     if taken:
         whole = Remedy("all", "together", [], work=math.prod(each.work for each in taken))
-        asked = [_asked(whole, now, first)]
+        asked = [_asked(whole, now, first, first)]
         steps.add("together", [first, now], asked)
-        steps.add("sustained", [first, now], asked, loads=["sustained"], sustained_time_limit_seconds=2 * time_limit)
     if steps.record is None:
         raise UsageError("nothing can be tried on this: " + "; ".join(f"{each['study']}: {each['reason']}"
                                                                       for each in untried))

@@ -181,7 +181,8 @@ class TorchWork:
         with torch.cuda.graph(graph):
             launch()
 
-        def replay() -> None:
+        # The graph reads the model and the inputs where they are: they live as long as it does.
+        def replay(_alive: Callable[[], Any] = launch) -> None:
             graph.replay()
 
         return replay

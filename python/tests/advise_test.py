@@ -20,8 +20,8 @@ def busy(seconds):
 class Sleeper:
     """Work of 400 us, of which each remedy takes a part away."""
 
-    gains = {"a": 0.5, "b": 0.8, "last": 0.7, "none": 1.0, "inexact": 0.1, "wrong": 0.1}
-    results = {"inexact": [1.0, 1.5], "wrong": [1.0]}
+    gains = {"a": 0.5, "b": 0.8, "last": 0.7, "none": 1.0, "inexact": 0.1, "wrong": 0.1, "drift": 0.5}
+    results = {"drift": [1.0, 2.5], "inexact": [1.0, 1.5], "wrong": [1.0]}
 
     def __init__(self, *names):
         self.names = names
@@ -60,7 +60,11 @@ class Steps(unittest.TestCase):
         self.assertAlmostEqual(ratio, 0.4, delta=0.05)
         self.assertIn("With a, b it is 2.", str(found))
         self.assertIn("do a", str(found))
-        self.assertIn("sustained", found.record)
+
+    def test_errors_are_against_the_work_as_it_was(self):
+        found = advised("drift", "b", tolerance=0.5)
+        errors = {each["study"]: each["relative_error"] for each in found.record["steps"][1]["remedies"]}
+        self.assertGreater(errors["b"], 0.1)  # what the step before left is off already
 
     def test_launching_is_written_last(self):
         self.assertEqual(taken(advised("last", "b")), ["b", "last"])

@@ -24,11 +24,13 @@ constexpr double kShareOfTime = 0.9;
 // Of the budget, for the first step: it has the most arms, and the others and the sum come after it.
 constexpr double kShareOfFirstStep = 0.45;
 // A trial of a comparison, before one was made: it shares its idles, but is prepared and verified as well.
-constexpr double kTrialOverRun = 0.7;
+constexpr double kTrialOverRun = 1.0;
 
 std::size_t trials_of_work(const WorkList& work, std::size_t alternatives) {
   return work.model.layers.size() * alternatives;
 }
+
+constexpr double kLarger = 1.01;
 
 bool is_allowed(const std::vector<std::string>& allowed, const study::Study& study) {
   return allowed.empty() || std::ranges::find(allowed, study.id) != allowed.end();
@@ -242,6 +244,8 @@ bool AdvisedWork::step() {
   for (const AppliedArm& arm : arms_to_try(now)) {
     std::vector<AppliedArm> arms = taken_;
     arms.push_back(arm);
+    // Wider types only take longer, the widest by far.
+    if (memory_of(arms, work) > memory * kLarger) continue;
     const std::string problem = problem_of(
         apply_arms("", arms, work, request_.options, request_.provider, record_.device).work, record_.device);
     if (!problem.empty()) {
