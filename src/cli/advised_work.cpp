@@ -95,7 +95,10 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
     try {
       const std::vector<study::Arm> arms = study.arms(context);
       for (std::size_t i = 1; i < arms.size(); ++i) {
-        if (can_be_written(study, arms[i])) found.push_back({&study, arms[i]});
+        AppliedArm arm{&study, arms[i]};
+        // Wider types only take longer, the widest by far.
+        const bool is_larger = memory_of({arm}, work) > memory_of({}, work) * kLarger;
+        if (can_be_written(study, arm.arm) && !is_larger) found.push_back(std::move(arm));
       }
     } catch (const UsageError& error) {
       leave_out(error.what());
@@ -244,8 +247,6 @@ bool AdvisedWork::step() {
   for (const AppliedArm& arm : arms_to_try(now)) {
     std::vector<AppliedArm> arms = taken_;
     arms.push_back(arm);
-    // Wider types only take longer, the widest by far.
-    if (memory_of(arms, work) > memory * kLarger) continue;
     const std::string problem = problem_of(
         apply_arms("", arms, work, request_.options, request_.provider, record_.device).work, record_.device);
     if (!problem.empty()) {

@@ -105,11 +105,23 @@ std::string whole_sentence(const AdviceRecord& record) {
 }
 
 std::string nothing_sentence(const AdviceRecord& record) {
+  if (record.interrupted) return "**Not known yet**: it was interrupted before a remedy was seen to gain.";
   std::size_t tried = 0;
   for (const AdviceStep& step : record.steps) tried += step.remedies.size();
   if (tried == 0) return "**No study applies to this work.**";
   return fmt::format("**Nothing that was tried gains more than {}**: leave it as it is.",
                      percent_text(record.margin));
+}
+
+// Of what was refused for its error alone the one that gains most, as a user may allow it.
+std::optional<std::string> inexact_sentence(const AdviceRecord& record) {
+  if (record.steps.empty()) return std::nullopt;
+  const std::vector<TriedRemedy>& last = record.steps.back().remedies;
+  const auto inexact = std::ranges::find(last, Trying::too_inexact, &TriedRemedy::outcome);
+  if (inexact == last.end()) return std::nullopt;
+  return fmt::format("{} is {}, and its error of {:.1e} is above the {} that is allowed (--tolerance).",
+                     remedy_name(inexact->study, inexact->arm), speed_against(inexact->time, "before"),
+                     inexact->error.value_or(0.0), percent_text(record.tolerance));
 }
 
 }  // namespace
@@ -217,12 +229,17 @@ std::size_t alternative_of(const AdviceStep& step, const TriedRemedy& remedy) {
 }
 
 std::vector<std::string> conclusions_of(const AdviceRecord& record) {
-  if (record.recommendations.empty()) return {nothing_sentence(record)};
-  std::vector<std::string> sentences = {whole_sentence(record)};
+  std::vector<std::string> sentences;
+  if (record.recommendations.empty()) {
+    sentences.push_back(nothing_sentence(record));
+  } else {
+    sentences.push_back(whole_sentence(record));
+  }
   if (const auto sustained = outcome_together(record.sustained)) {
     sentences.push_back(fmt::format("Without pauses, where power limits the clock: {}.",
                                     speed_against(sustained->time, "before")));
   }
+  if (auto inexact = inexact_sentence(record)) sentences.push_back(std::move(*inexact));
   return sentences;
 }
 

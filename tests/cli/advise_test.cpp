@@ -116,6 +116,11 @@ TEST(AdviseCommand, OfANetworkTheLayersThatHoldTheTimeAreTried) {
   EXPECT_GE(tried, 0.9);
 }
 
+TEST(AdviseCommand, TypesThatMakeTheOperandsLargerAreNotTried) {
+  const std::string plan = run_tool("advise relu:count=1Mi --device virtual:h200 --dry-run").output;
+  EXPECT_THAT(plan, AllOf(HasSubstr("tried: precision f16\n"), Not(HasSubstr("f64"))));
+}
+
 TEST(AdviseCommand, RunsOnThisCpu) {
   const json found = advice_on(
       "conv2d:n=1,c=16,hw=14,k=16,rs=3,pad=1 --device cpu --allow layout --processes 2" + kShortAdvice);

@@ -155,6 +155,23 @@ TEST(Advice, WhereNothingGainsItIsLeftAsItIs) {
   EXPECT_THAT(conclusions_of(record), ElementsAre(HasSubstr("leave it as it is")));
 }
 
+TEST(Advice, WhatTheToleranceRefusedIsNamed) {
+  AdviceRecord record;
+  record.tolerance = 1e-4;
+  record.steps.emplace_back().remedies =
+      judged({{"precision", "f16", 0.4, 4e-4}}, {.tolerance = record.tolerance});
+  EXPECT_THAT(conclusions_of(record),
+              ElementsAre(HasSubstr("leave it as it is"),
+                          "precision f16 is 2.50 times as fast as before (2.49 to 2.51), and its error of "
+                          "4.0e-04 is above the 0.01 % that is allowed (--tolerance)."));
+}
+
+TEST(Advice, WhatWasInterruptedIsNotKnown) {
+  AdviceRecord record;
+  record.interrupted = true;
+  EXPECT_THAT(conclusions_of(record), ElementsAre(HasSubstr("interrupted before")));
+}
+
 TEST(Advice, TimesTogetherAreForTheSameWork) {
   ComparisonRecord record = *record_with({"batch", "×4", 0.5}).together;
   record.works = {1.0, 4.0};
