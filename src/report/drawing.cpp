@@ -86,6 +86,23 @@ void number_names(Json& view, std::size_t number) {
 
 }  // namespace
 
+std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, const Json& color,
+                                const Json& tips) {
+  const Json change = {{"field", "change"}, {"type", "quantitative"}};
+  Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
+            {"mark", {{"type", "rule"}, {"color", kGrey}}},
+            {"encoding", {{"x", change}}}};
+  Json intervals{{"name", "intervals"},
+                 {"data", data_of(rows)},
+                 {"mark", {{"type", "rule"}, {"size", 3}}},
+                 {"encoding", {{"y", y}, {"x", x}, {"x2", {{"field", "high"}}}, {"color", color}}}};
+  Json points{{"name", "effects"},
+              {"data", data_of(rows)},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
+              {"encoding", {{"y", y}, {"x", change}, {"color", color}, {"tooltip", tips}}}};
+  return {zero, intervals, points};
+}
+
 Json single_plot(Json view) {
   Json spec = frame();
   if (!view.contains("width")) spec["width"] = kPlotWidth;

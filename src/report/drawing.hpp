@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "jitterscope/units.hpp"
 #include "report/plot.hpp"
@@ -52,6 +53,11 @@ Json category(std::string_view field, std::string_view title, Json more = Json::
 Json not_from_zero();
 /// Tooltips show these fields under these titles.
 Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>> fields_and_titles);
+
+/// Of rows with `low`, `high` and `change`: their intervals and a point in each, over a line at no change.
+/// `x` is the axis, as quantity("low", …).
+std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, const Json& color,
+                                const Json& tips);
 
 /// The frame of a specification: one view, or several below each other, whose names get the view's number:
 /// rounds_1, rounds_2.

@@ -102,37 +102,21 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
                       {"range", {kGreen, kBlue, kGrey, kRed, kOrange, kRed}}}}});
   const Json scale = parsed(R"({"scale": {"type": "symlog", "constant": 10},
     "axis": {"values": [-95, -80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000, 5000]}})");
-  Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
-            {"mark", {{"type", "rule"}, {"color", kGrey}}},
-            {"encoding", {{"x", {{"field", "change"}, {"type", "quantitative"}}}}}};
-  Json intervals{{"name", "intervals"},
-                 {"data", data_of(rows)},
-                 {"mark", {{"type", "rule"}, {"size", 3}}},
-                 {"encoding",
-                  {{"y", y},
-                   {"x", quantity("low", "change of the time, %", scale)},
-                   {"x2", {{"field", "high"}}},
-                   {"color", color}}}};
-  Json points{{"name", "remedies"},
-              {"data", data_of(rows)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 55}}},
-              {"encoding",
-               {{"y", y},
-                {"x", {{"field", "change"}, {"type", "quantitative"}}},
-                {"color", color},
-                {"tooltip", tooltip({{"row", "step: remedy"},
-                                     {"change", "change, %"},
-                                     {"low", "from"},
-                                     {"high", "to"},
-                                     {"error", "relative error"},
-                                     {"outcome", "outcome"}})}}}};
+  const std::vector<Json> layers =
+      effect_layers(rows, y, quantity("low", "change of the time, %", scale), color,
+                    tooltip({{"row", "step: remedy"},
+                             {"change", "change, %"},
+                             {"low", "from"},
+                             {"high", "to"},
+                             {"error", "relative error"},
+                             {"outcome", "outcome"}}));
   return Plot{
       .id = "remedies",
       .title = "What each remedy gave: " + record.title,
       .caption =
           "The time with each remedy against the work as its step began, with 95 % intervals; left of zero "
           "is faster.",
-      .spec = single_plot(Json{{"height", {{"step", 20}}}, {"layer", {zero, intervals, points}}}),
+      .spec = single_plot(Json{{"height", {{"step", 20}}}, {"layer", layers}}),
       .table = {steps, remedies, changes, errors, outcomes}};
 }
 

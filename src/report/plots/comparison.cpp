@@ -102,25 +102,13 @@ std::vector<Plot> comparison_plots(const ComparisonRecord& record) {
              {{"y", y},
               {"x", {{"field", "change"}, {"type", "quantitative"}}},
               {"tooltip", tooltip({{"process", "process"}, {"change", "change, %"}})}}}};
-  Json intervals{{"name", "intervals"},
-                 {"data", data_of(effects)},
-                 {"mark", {{"type", "rule"}, {"size", 3}}},
-                 {"encoding",
-                  {{"y", y},
-                   {"x", quantity("low", "time against the first, %")},
-                   {"x2", {{"field", "high"}}},
-                   {"color", color}}}};
-  Json points{{"name", "effects"},
-              {"data", data_of(effects)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 80}}},
-              {"encoding",
-               {{"y", y},
-                {"x", {{"field", "change"}, {"type", "quantitative"}}},
-                {"color", color},
-                {"tooltip", tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}})}}}};
+  const std::vector<Json> drawn =
+      effect_layers(effects, y, quantity("low", "time against the first, %"), color,
+                    tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}}));
   const std::string first = record.alternatives.empty() ? record.title : record.alternatives.front();
-  Json layers = Json::array({band, intervals, points});
-  if (!processes.empty()) layers.insert(layers.begin() + 1, dots);
+  Json layers = Json::array({band});
+  if (!processes.empty()) layers.push_back(dots);
+  for (const Json& layer : drawn) layers.push_back(layer);
   return {Plot{.id = "effects",
                .title = "Against " + first,
                .caption = fmt::format(

@@ -51,39 +51,22 @@ std::optional<Plot> causes_plot(const Explanation& study) {
                                    {"scale",
                                     {{"domain", {"cause", "cleared", "unresolved", "not identifiable"}},
                                      {"range", {kRed, kGreen, kGrey, kGrey}}}}});
-  Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
-            {"mark", {{"type", "rule"}, {"color", kGrey}}},
-            {"encoding", {{"x", {{"field", "change"}, {"type", "quantitative"}}}}}};
-  Json intervals{
-      {"name", "intervals"},
-      {"data", data_of(rows)},
-      {"mark", {{"type", "rule"}, {"size", 3}}},
-      {"encoding",
-       {{"y", y},
-        {"x", quantity("low", "what it does to the time of the plain loop, %", effect_scale(rows))},
-        {"x2", {{"field", "high"}}},
-        {"color", color}}}};
-  Json points{{"name", "effects"},
-              {"data", data_of(rows)},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 55}}},
-              {"encoding",
-               {{"y", y},
-                {"x", {{"field", "change"}, {"type", "quantitative"}}},
-                {"color", color},
-                {"tooltip", tooltip({{"cause", "cause"},
-                                     {"dose", "dose"},
-                                     {"change", "change, %"},
-                                     {"low", "from"},
-                                     {"high", "to"},
-                                     {"verdict", "verdict"},
-                                     {"remedy", "what to do"}})}}}};
+  const Json x = quantity("low", "what it does to the time of the plain loop, %", effect_scale(rows));
+  const std::vector<Json> layers = effect_layers(rows, y, x, color,
+                                                 tooltip({{"cause", "cause"},
+                                                          {"dose", "dose"},
+                                                          {"change", "change, %"},
+                                                          {"low", "from"},
+                                                          {"high", "to"},
+                                                          {"verdict", "verdict"},
+                                                          {"remedy", "what to do"}}));
   return Plot{
       .id = "causes",
       .title = "What each cause does: " + study.operation,
       .caption =
           "Each dose was switched on beside the plain loop, in pairs. Bars are 95 % intervals. A cause grows with its "
           "dose; a cleared one does nothing within 0.5 %.",
-      .spec = single_plot(Json{{"height", {{"step", 18}}}, {"layer", {zero, intervals, points}}}),
+      .spec = single_plot(Json{{"height", {{"step", 18}}}, {"layer", layers}}),
       .table = {causes, doses, changes, verdicts}};
 }
 
