@@ -27,6 +27,8 @@ PAGES = {
     "network": f"run resnet18:batch=32 {QUICK} --load burst --in-sequence",
     "comparison": f"compare add:count=8Mi --vary cache=warm,cold {QUICK} --processes 3",
     "causes": "explain matmul:m=2048,n=2048,k=2048,dtype=f16 --device virtual:h200 --quick",
+    "study": f"study precision linear:n=256,in=1024,out=1024 {QUICK} --processes 3",
+    "advice": f"advise relu:count=4Mi {QUICK}",
     "methods": "methods relu:count=4Mi --device virtual:h200 --repetitions 3",
 }
 # Each row is a mark of its own there; an area or a line is one of them all.
