@@ -45,11 +45,11 @@ Json channel(std::string_view type, std::string_view field, std::string_view tit
 
 }  // namespace
 
-Json quantity(std::string_view field, std::string_view title, Json more) {
+Json quantity(std::string_view field, std::string_view title, const Json& more) {
   return channel("quantitative", field, title, more);
 }
 
-Json category(std::string_view field, std::string_view title, Json more) {
+Json category(std::string_view field, std::string_view title, const Json& more) {
   return channel("nominal", field, title, more);
 }
 
@@ -103,7 +103,7 @@ std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, 
   return {zero, intervals, points};
 }
 
-Json single_plot(Json view) {
+Json single_plot(const Json& view) {
   Json spec = frame();
   if (!view.contains("width")) spec["width"] = kPlotWidth;
   spec.update(view);

@@ -47,8 +47,8 @@ double percent_change(double ratio);
 Json parsed(std::string_view text);
 Json data_of(Json rows);
 /// {"field": field, "type": "quantitative", "title": title, …}
-Json quantity(std::string_view field, std::string_view title, Json more = Json::object());
-Json category(std::string_view field, std::string_view title, Json more = Json::object());
+Json quantity(std::string_view field, std::string_view title, const Json& more = Json::object());
+Json category(std::string_view field, std::string_view title, const Json& more = Json::object());
 /// From the data, not from zero: what varies by a percent would be a line.
 Json not_from_zero();
 /// Tooltips show these fields under these titles.
@@ -61,7 +61,7 @@ std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, 
 
 /// The frame of a specification: one view, or several below each other, whose names get the view's number:
 /// rounds_1, rounds_2.
-Json single_plot(Json view);
+Json single_plot(const Json& view);
 Json stacked_plots(Json views);
 
 /// For a table's cells: as many digits as are drawn.
