@@ -2,6 +2,7 @@
 """How often `jitterscope compare` is right on this device, and how long it takes.
 
 usage: measure_comparisons.py [--jitterscope PROGRAM] [--device cuda] [--same 60] [--different 20] [--vary-engine]
+                              [--margin 0.5%]
 
 The same operation is compared with itself: at most one comparison in twenty may show a difference. Spin kernels of
 10.00 and 10.05 us, and with --vary-engine a convolution by its first and its best engine: nineteen in twenty must show
@@ -24,7 +25,7 @@ ENGINE = ["conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc", "--var
 def compare(arguments, words, seed):
     """One comparison: second over first with its interval, and the wall time."""
     command = [arguments.jitterscope, "compare", *words, "--device", arguments.device, "--cache", "warm", "--margin",
-               "0.1%", "--seed", str(seed), "--json", "-"]
+               arguments.margin, "--seed", str(seed), "--json", "-"]
     began = time.monotonic()
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     duration = time.monotonic() - began
@@ -53,6 +54,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--same", type=int, default=60, help="comparisons of an operation with itself, all operations together")
     parser.add_argument("--different", type=int, default=20, help="comparisons of what differs, each")
+    parser.add_argument("--margin", default="0.5%", help="processes know their own ratio to a quarter of it, or stop at their time limit")
     parser.add_argument("--vary-engine", action="store_true", help="also a convolution's first and best engine")
     arguments = parser.parse_args()
     if arguments.same < len(SAME) or arguments.different < 1:
@@ -62,19 +64,17 @@ def main():
     runs.append(("spin of 10.05 after 10.00 µs", SPIN, arguments.different, True))
     if arguments.vary_engine:
         runs.append(("convolution, best engine after PyTorch's", ENGINE, arguments.different, True))
-    lines = []
+    print("| compared | ratio less 1, median | half-width, median | shown to differ | must be | time, median | longest |")
+    print("|---|--:|--:|--:|--:|--:|--:|", flush=True)
     for name, words, count, wants_difference in runs:
         ratios, durations = [], []
         for seed in range(1, count + 1):
             record, ratio, duration = compare(arguments, words, seed)
             ratios.append(ratio)
             durations.append(duration)
-        lines.append(row(name, ratios, durations, wants_difference))
-    print(f"{record['device']['name']}, jitterscope {record['environment']['tool_version']}, "
-          f"{record['processes_asked']} processes each\n")
-    print("| compared | ratio less 1, median | half-width, median | shown to differ | must be | time, median | longest |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
-    print("\n".join(lines))
+        print(row(name, ratios, durations, wants_difference), flush=True)
+    print(f"\n{record['device']['name']}, jitterscope {record['environment']['tool_version']}, "
+          f"{record['processes_asked']} processes each, margin {arguments.margin}.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether one process can measure for ever: memory and handles over many js.measure, and the time of one.
 
-usage: many_measurements.py [--count 10000] [--device cuda:0]
+usage: many_measurements.py [--count 10000] [--time-limit SECONDS] [--device cuda:0]
 """
 
 import argparse
@@ -30,6 +30,7 @@ def callable_on(device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--time-limit", type=float, default=float("inf"), help="seconds after which no further one begins")
     parser.add_argument("--device", default="cuda:0")
     arguments = parser.parse_args()
     function = callable_on(arguments.device)
@@ -42,11 +43,13 @@ def main():
         measure()
     gc.collect()
     before, began = held(), time.monotonic()
-    for _ in range(arguments.count):
+    done = 0
+    while done < arguments.count and time.monotonic() - began < arguments.time_limit:
         measure()
+        done += 1
     gc.collect()
     after, took = held(), time.monotonic() - began
-    print(f"{arguments.count} measurements in {took:.0f} s: memory {(after[0] - before[0]) / 1e6:+.2f} MB, "
+    print(f"{done} measurements in {took:.0f} s: memory {(after[0] - before[0]) / 1e6:+.2f} MB, "
           f"handles {after[1] - before[1]:+d}")
     return 1 if after[1] > before[1] or after[0] - before[0] > 16e6 else 0
 

@@ -3,21 +3,24 @@
 
 usage: measure_studies.py [--jitterscope PROGRAM] [--device cuda] [--only NAME,NAME] [--records DIRECTORY] [--no-plain]
 
-Each study runs on its own subject; then the script of its name in plain/ times the same arms in a fresh process, with
-PyTorch's events and graphs. Half-widths are of the ratio's 95 % interval, relative to the ratio; a difference is how
-far jitterscope's ratio lies from PyTorch's. Prints two Markdown tables: a row for each study, and one for each arm.
+Each study runs on its own subject; then the script of its name in plain/, where there is one, times the same arms in
+a fresh process, with PyTorch's events and graphs. Half-widths are of the ratio's 95 % interval, relative to the
+ratio; a difference is how far jitterscope's ratio lies from PyTorch's. Prints two Markdown tables: a row for each
+study, and one for each arm.
 """
 
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import time
 
 PLAIN = pathlib.Path(__file__).resolve().parent / "plain"
-STUDIES = ["layout", "precision", "engine", "batch", "pinned", "graph"]
+STUDIES = ["layout", "precision", "engine", "batch", "pinned", "allocator", "graph", "streams", "overlap", "synchronization",
+           "fusion", "occupancy", "tiling", "waves", "access", "hierarchy"]
 LARGEST_DIFFERENCE = 0.05
 MOST_SECONDS = 600
 
@@ -65,6 +68,15 @@ def binary(count):
     return str(count)
 
 
+def size_of(parameters):
+    """What sets the operations of one study apart, as its plain script names it: of pinned, of graph, of streams."""
+    size = parameters.get("bytes", parameters.get("count"))
+    if size is not None:
+        return binary(int(size)) + " "
+    rows = re.search(r"\[matmul:(m=\d+)", parameters.get("steps", ""))
+    return f"{rows[1]} " if rows else ""
+
+
 def arms_of(record, plain):
     """(arm, jitterscope's ratio or its failure, PyTorch's ratio or None) of each comparison."""
     names = record["alternatives"]
@@ -72,9 +84,7 @@ def arms_of(record, plain):
     arms = []
     for comparison in record["comparisons"]:
         alternative = comparison["alternative"]
-        parameters = comparison["second"]["parameters"]
-        size = parameters.get("bytes", parameters.get("count"))  # of pinned, of graph
-        prefix = "" if size is None else binary(int(size)) + " "
+        prefix = size_of(comparison["second"]["parameters"])
         first, second = prefix + names[0], prefix + names[alternative]
         ratio = None
         if first in plain and second in plain:
@@ -135,7 +145,7 @@ def main():
                 failed = True
                 print(f"| {name} | failed: {failure} | | | | |", flush=True)
                 continue
-            if not arguments.no_plain:
+            if not arguments.no_plain and (PLAIN / f"{name}.py").exists():  # PyTorch has no kernels to change
                 try:
                     plain = run_plain(name)
                     (directory / f"{name}-plain.json").write_text(json.dumps(plain, indent=1), encoding="utf-8")

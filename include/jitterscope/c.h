@@ -76,12 +76,21 @@ JITTERSCOPE_API int jitterscope_measure(jitterscope_device* device, const char* 
                                         const jitterscope_callable* callables, size_t count,
                                         jitterscope_progress progress, void* progress_context, char** record);
 
+/* Which causes move a callable's time. `request` is {"factors": ["idle", "cache"], "time_limit_seconds": 180, "seed": 1,
+ * "command_line": …, "processes": [records of jitterscope_measure of the same work in fresh processes], "program": path of
+ * the command line's program, for a process that works beside the callable}; each may be left out, and without factors
+ * all are tried. `progress` is given {"stage": …, "share": of the whole}. `record` is what
+ * `jitterscope explain --json` writes. */
+JITTERSCOPE_API int jitterscope_explain(jitterscope_device* device, const char* request,
+                                        const jitterscope_callable* callable, jitterscope_progress progress,
+                                        void* progress_context, char** record);
+
 /* What came of remedies, from a record of jitterscope_measure in one cache state: the first callable is the work as it
  * is now, the others have a remedy each. `request` is {"remedies": [{"study": "layout", "arm": "nhwc", "place": "In
  * PyTorch", "lines": […], "price": …, "work": 1, "relative_error": 1e-4, "memory_ratio": 0.5, "is_wrong": false,
  * "goes_before": "graph"}], "advice": the record of the steps before, "title", "goal", "margin", "tolerance", "untried",
- * "notes", "stage"}; all but study and arm may be left out. `stage` is "step", or "together" and "sustained" where the
- * second callable is the first with all that was taken. `record` is as `jitterscope advise --json` writes it. */
+ * "notes", "stage"}; all but study and arm may be left out. `stage` is "step", or "together" where the second
+ * callable is the first with all that was taken. `record` is as `jitterscope advise --json` writes it. */
 JITTERSCOPE_API int jitterscope_advise(const char* measured, const char* request, char** record);
 
 /* What the command line prints of a record of any command. `page` is {"width": 100, "details": true, "top": 10,

@@ -1,6 +1,8 @@
 // Where work runs: devices, queues, marks, clock stamps and recordings. No CUDA type appears here.
 #pragma once
 
+#include <bit>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,6 +42,18 @@ struct SharedOperand {
   Bytes offset = {};  ///< where in the owner's operand it begins
 };
 
+/// How far the rows of a matrix lie apart in memory: its leading dimension.
+struct RowStride {
+  std::int64_t padding = 0;   ///< elements behind each row that belong to none
+  bool power_of_two = false;  ///< a row begins at each multiple of the next power of two above its length
+  auto operator<=>(const RowStride&) const = default;
+  /// In elements, of rows of a length.
+  std::int64_t of(std::int64_t length) const {
+    if (!power_of_two) return length + padding;
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length) + 1));
+  }
+};
+
 struct InputData {
   DataKind kind = DataKind::normal;
   std::uint64_t seed = 1;
@@ -50,6 +64,15 @@ struct InputData {
   /// Drawn weights are scaled so that what passes through many layers keeps its size: of N(0, 1) it would
   /// grow by the root of fan_in in each, and overflow f16 after a few.
   bool scaled_weights = false;
+  /// Operands with memory of their own begin so many bytes behind where they would: a multiple of
+  /// PreparedOperation::operand_alignment. A device whose memory is given out by others ignores it.
+  Bytes offset = {};
+  /// Of matrices; packed unless it is given. Only where PreparedOperation::has_row_strides.
+  RowStride rows = {};
+  /// Operands with memory of their own are put together of pieces of so many pages, from all over a heap of
+  /// which the pieces between are in use; 0: each lies in one stretch, as from a heap that is not fragmented.
+  /// Only where PreparedOperation::lies_in_pages.
+  std::int64_t heap_piece = 0;
 };
 
 /// A device's own handle of a queue: a CUstream on CUDA, null on the CPU.
@@ -89,6 +112,13 @@ class Workload {
   virtual bool place_anew() { return false; }
 };
 
+/// What an allocator took of its device for one launch, begun with nothing.
+struct HeldMemory {
+  Bytes asked;                        ///< most that was in use at once
+  Bytes held;                         ///< most that the device gave for it
+  std::optional<Bytes> largest_free;  ///< of the unused blocks when most was held; nothing where unknown
+};
+
 /// An operation with operands allocated and filled, its algorithm chosen, ready to launch.
 class PreparedOperation : public Workload {
  public:
@@ -103,6 +133,16 @@ class PreparedOperation : public Workload {
   /// Once launches are done: throws FailedError where they wrote what is none of the operands, as far as that
   /// can be seen.
   virtual void check_launches() {}
+  /// Operands may begin at any multiple of it (InputData::offset); nothing where they cannot be moved by
+  /// bytes.
+  virtual std::optional<Bytes> operand_alignment() const { return std::nullopt; }
+  /// Whether InputData::rows may move the rows of its matrices apart.
+  virtual bool has_row_strides() const { return false; }
+  /// Whether its operands are given the memory that InputData::heap_piece asks for. On a simulated device
+  /// that changes nothing.
+  virtual bool lies_in_pages() const { return false; }
+  /// Of operations that allocate in each launch.
+  virtual std::optional<HeldMemory> held_memory() const { return std::nullopt; }
   /// Fills the outputs with NaN bit patterns, so that elements never written are found.
   virtual void poison_outputs() = 0;
   /// Operand `index` of operation().operands(), in its dense order, as double. Waits for the device.
@@ -126,6 +166,17 @@ struct ClockReading {
 class Recording {
  public:
   virtual ~Recording() = default;
+};
+
+/// Where memory comes from that is needed for a moment.
+enum class MemorySource {
+  driver,  ///< asked for and given back at once (cuMemAlloc), which waits for the device
+  pool,    ///< in queue order, of what was given back before (cuMemAllocAsync)
+};
+/// Given back when it is destroyed, before its queue.
+class TemporaryMemory {
+ public:
+  virtual ~TemporaryMemory() = default;
 };
 
 /// An ordered line of work. Not thread-safe. Failures of the device are thrown as FailedError,
@@ -152,6 +203,16 @@ class Queue {
   virtual void replay(Recording& recording) = 0;
   virtual void wait() = 0;          ///< until all work so far is done
   virtual void wait_for(Mark) = 0;  ///< until the queue has passed the mark
+  /// As wait(), but the thread sleeps until the device's interrupt wakes it. Where
+  /// DeviceCapabilities::waits_can_sleep is false it is wait().
+  virtual void wait_asleep() { wait(); }
+  /// Whether the queue has passed the mark; a queue that cannot tell at once waits for it.
+  virtual bool has_passed(Mark mark) {
+    wait_for(mark);
+    return true;
+  }
+  /// Null where DeviceCapabilities::allocates_memory is false.
+  virtual std::unique_ptr<TemporaryMemory> allocate(Bytes, MemorySource) { return nullptr; }
   /// Between two passed marks.
   virtual Nanoseconds elapsed(Mark from, Mark to) = 0;
   /// Clock between two passed stamps; nothing where the device cannot tell.
@@ -193,13 +254,25 @@ struct DeviceCapabilities {
   bool is_simulated = false;  ///< runs in virtual time, and none of a caller's code
   bool launches_return_early = true;  ///< before their work is done
   bool launches_have_blocks = true;   ///< which spread one launch over the processors
+  bool chains_have_streams = true;    ///< a Chain may ask for streams, waits, a priority and a load
   bool marks_on_device = true;        ///< read by a timer of its own, in queue order; else by the host's
   bool traces_kernels = true;         ///< trace_kernels does not throw for want of kernels
   bool owns_last_level_cache = true;  ///< else other programs fill it too
   bool copies_depend_on_data = true;  ///< in power, and so in time
+  bool waits_can_sleep = true;        ///< Queue::wait_asleep is another way to wait than wait
+  bool allocates_memory = true;       ///< Queue::allocate does
+  bool runs_queues_beside = true;     ///< Device::make_companion_queue makes one
   bool operator_outputs_stay = true;  ///< an operator of PyTorch writes to the same addresses at each launch
   Layout fast_layout = Layout::nhwc;  ///< of a convolution
   std::string pytorch_device = "cuda";  ///< PyTorch's word for what runs the same there
+  /// Between which and the device it copies, and what gives its memory; what runs there, not part of a
+  /// record.
+  std::vector<HostMemory> host_memories = {HostMemory::pinned, HostMemory::pageable, HostMemory::registered,
+                                           HostMemory::registered_anew, HostMemory::mapped};
+  std::vector<Allocator> allocators = {Allocator::malloc, Allocator::pool,       Allocator::pool_kept,
+                                       Allocator::cache,  Allocator::expandable, Allocator::preallocated};
+  /// Why it cannot run the steps of a chain as one launch; empty where it can. Null: it fuses nothing.
+  std::string (*reason_not_fusible)(const Chain&) = nullptr;
 };
 
 /// Sizes that keep all of a device busy, far from its caches, and are soon done.
@@ -275,6 +348,10 @@ class Device {
   /// which has none). The stream must outlive the queue, which waits for it at its end and does not destroy
   /// it. Throws UsageError where the stream is not this device's.
   virtual std::unique_ptr<Queue> adopt_queue(NativeQueue stream) = 0;
+  /// A queue whose work runs beside that of all others. Null where DeviceCapabilities::runs_queues_beside is
+  /// false. On CUDA it has a stream of its own, so that recordings are slower from its first launches on,
+  /// until the process ends: whoever uses it has made all other comparisons before.
+  virtual std::unique_ptr<Queue> make_companion_queue() { return nullptr; }
   /// Until all that this process has put on the device is done, on whichever stream.
   virtual void wait_for_all() {}
   virtual SensorReading read_sensors() = 0;

@@ -207,6 +207,18 @@ struct Evidence {
   bool operator==(const Evidence&) const = default;
 };
 
+/// Rounds in a row, both ends within, counted from 0.
+struct RoundRange {
+  std::size_t first = 0, last = 0;
+  bool operator==(const RoundRange&) const = default;
+};
+/// Where in a measurement a finding happened.
+struct FindingPlace {
+  std::size_t measurement = 0;  ///< which of the result's, counted from 0
+  std::vector<RoundRange> rounds;
+  bool operator==(const FindingPlace&) const = default;
+};
+
 /// A cause, its evidence with numbers, and one remedy.
 struct Finding {
   std::string id;        ///< power_cap, thermal, idle_ramp, bimodal, timer_grain, launch_bound, …
@@ -216,6 +228,7 @@ struct Finding {
   std::string headline = {};  ///< the sentence in a few words, for a list
   /// By how much it moves the time, relative: 0.11 is 11 %. Nothing where no number says so.
   std::optional<double> effect = {};
+  std::vector<FindingPlace> places = {};  ///< empty for what is true at all times
 };
 
 /// Comparison with a float64 reference.
@@ -294,9 +307,10 @@ struct Result {
   bool stand_in = false;  ///< jitterscope's own way in place of PyTorch's: never its time
   double flops = 0.0;
   Bytes bytes, workspace;
-  Nanoseconds prepare_time;  ///< plan building, allocation, filling
-  Nanoseconds first_call;    ///< first launch, to its end: what is loaded lazily
-  Nanoseconds launch_cost;   ///< host time of one launch call, median
+  std::optional<HeldMemory> held_memory;  ///< of operations that allocate
+  Nanoseconds prepare_time;               ///< plan building, allocation, filling
+  Nanoseconds first_call;                 ///< first launch, to its end: what is loaded lazily
+  Nanoseconds launch_cost;                ///< host time of one launch call, median
   /// A launch waits for the device before it returns, so that no gate held it: the times hold the host's work
   /// within a launch.
   bool waits_for_device = false;

@@ -23,7 +23,15 @@ enum class Direction { fprop, dgrad, wgrad };
 /// formula of its operands as they are given, whether or not a forward pass would have given them.
 enum class Pass { forward, backward, inference };
 enum class CopyKind { d2d, h2d, d2h };
-enum class HostMemory { pinned, pageable };
+/// pinned: allocated page-locked. pageable: as malloc gives it. registered: that, page-locked before the
+/// launches; registered_anew: in each launch, before the copy, and released behind it. mapped: page-locked,
+/// and read or written by a kernel in place of a copy engine.
+enum class HostMemory { pinned, pageable, registered, registered_anew, mapped };
+/// malloc: the device's own allocation and free. pool: its stream-ordered pool, which gives memory back when
+/// it is waited for; pool_kept: one that never does. cache: blocks are kept in lists by size and split, as
+/// PyTorch's allocator does; expandable: the same over one range of addresses that pages are mapped into.
+/// preallocated: all is there before the launch, and nothing is asked for.
+enum class Allocator { malloc, pool, pool_kept, cache, expandable, preallocated };
 
 std::string_view to_string(DataType);
 std::string_view to_string(Layout);
@@ -32,6 +40,7 @@ std::string_view to_string(Direction);
 std::string_view to_string(Pass);
 std::string_view to_string(CopyKind);
 std::string_view to_string(HostMemory);
+std::string_view to_string(Allocator);
 Bytes element_size(DataType);
 bool holds_indices(DataType);
 
@@ -83,6 +92,17 @@ struct Copy {
   CopyKind kind = CopyKind::d2d;
   HostMemory memory = HostMemory::pinned;
   bool operator==(const Copy&) const = default;
+};
+
+/// Memory as a program takes it: `count` blocks of `bytes` are allocated, each is filled where `touch` is
+/// set, and they are freed in the same order. Or, where `pattern` is not empty, the events of that file in
+/// their order; @NAME is one that the program carries.
+struct Allocation {
+  std::int64_t bytes = 0, count = 1;
+  Allocator by = Allocator::malloc;
+  bool touch = true;
+  std::string pattern = {};
+  bool operator==(const Allocation&) const = default;
 };
 
 /// fill: y = 1; add, mul: of a and b; the rest of x, their backward forms of dy and of what forward kept (y
@@ -264,9 +284,45 @@ struct CudaKernel {
   bool operator==(const CudaKernel&) const = default;
 };
 
+class Operation;
+
+/// What goes to the next stream: lanes, each of them whole; or each step of a lane, so that the step before
+/// it has run on another stream.
+enum class ChainSpread { lanes, steps };
+/// How a step waits for the one before it, where that runs on another stream. events: for it alone. joins:
+/// all streams wait for all, behind each step. none: not at all, so that it may read what is not yet written.
+enum class ChainOrder { events, joins, none };
+/// How the host waits within a launch: for the stream (cuStreamSynchronize), an event, the device
+/// (cuCtxSynchronize), an event that lets the thread sleep (blocking), by asking an event over and over
+/// (polling), and giving up the core in between (yielding); or it reads one value of what the step wrote.
+enum class HostWait { none, stream, event, device, blocking, polling, yielding, value };
+enum class WaitAfter { lane, step };
+
+/// Several operations launched as one: `steps`, one after the other, in each of `lanes`, which have operands
+/// of their own. Where a step's first input is as large as the first output of the step before it, and of its
+/// type, it lies in that output's memory. Streams part from the queue's at the start and join it at the end.
+struct Chain {
+  std::vector<Operation> steps;
+  std::int64_t lanes = 1, streams = 1;
+  ChainSpread spread = ChainSpread::lanes;
+  ChainOrder order = ChainOrder::events;
+  HostWait wait = HostWait::none;
+  WaitAfter wait_after = WaitAfter::lane;
+  bool high_priority = false;  ///< the steps' streams have the highest priority that the device gives
+  /// Another stream keeps all processors busy meanwhile, by blocks of 10 us, for so long (when they have the
+  /// processors alone) or until the last step is done.
+  std::int64_t load_ns = 0;
+  /// The steps of a lane are one launch, and what one step writes and the next one reads never reaches
+  /// memory. Each step then reads the one before it; there is one stream, and neither a wait nor a load.
+  bool fused = false;
+  bool operator==(const Chain&) const;
+};
+
 enum class OperandRole { input, output };
-/// One tensor of an operation, stored densely. Spin and Aten have none; copy has one input and one output; a
-/// kernel's inout is an input, as it has to be filled, and what it holds after a launch is verified besides.
+/// One tensor of an operation, stored densely. Spin, Aten and Allocation have none; copy has one input and
+/// one output; a chain has those of its steps but what one writes and the next one reads, named
+/// LANE.STEP.NAME from 1 on; a kernel's inout is an input, as it has to be filled, and what it holds after a
+/// launch is verified besides.
 struct Operand {
   std::string name;  ///< as the operation's comment above: x, w, y, dx, dw, dy, a, b, c, bias…
   OperandRole role = OperandRole::input;
@@ -280,8 +336,9 @@ struct Operand {
 
 class Operation {
  public:
-  using Parameters = std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax,
-                                  LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention, Aten, CudaKernel>;
+  using Parameters =
+      std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax, LayerNorm,
+                   BiasAdd, Embedding, OptimizerStep, Attention, Aten, CudaKernel, Chain, Allocation>;
 
   /// Checks the shape; throws UsageError that says which parameter is impossible and why.
   Operation(Parameters parameters);  // NOLINT(google-explicit-constructor): a shape is an operation
@@ -292,8 +349,11 @@ class Operation {
   std::string_view kind() const;  ///< the word before the colon: conv2d, matmul, …; aten of any Aten
   std::string text() const;       ///< the normal form; parse(text()) gives an equal operation
   double flops() const;           ///< a multiply and an add count as two
-  Bytes bytes() const;            ///< that must move at least: each input read and each output written once
-  DataType dtype() const;         ///< f32 for spin; copy moves f32 elements where bytes is a multiple of 4
+  /// That must move at least: each input read and each output written once; of a chain that is not fused,
+  /// what its steps move.
+  Bytes bytes() const;
+  /// f32 for spin; copy moves f32 elements where bytes is a multiple of 4; a chain's is that of its coarsest.
+  DataType dtype() const;
   std::vector<Operand> operands() const;  ///< inputs first, then the outputs
   Operation with_dtype(DataType) const;
 

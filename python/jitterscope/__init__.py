@@ -6,20 +6,23 @@
     time.median, time.interval      # seconds
 
 js.measure times a callable; js.benchmark marks one with parameters; js.compare says which of several is faster, in
-fresh processes; js.advise tries what would make a model faster; js.Kernel is a CUDA kernel by its source; js.run and js.explain do what the command line does. All times
-are in seconds, all clocks in hertz.
+fresh processes; js.explain says which causes move its time; js.advise tries what would make a model faster; js.Kernel
+is a CUDA kernel by its source; js.run does what the command line does. All times are in seconds, all clocks in hertz.
 """
 
 from ._advise import advise
+from ._allocation_pattern import allocation_pattern
 from ._benchmark import Benchmark, benchmark
-from ._command import Comparison, compare, explain, run
+from ._command import Comparison, compare, run
 from ._device import Stream, stream
 from ._errors import Error, FailedError, MissingError, UsageError
+from ._explain import explain
 from ._kernel import Kernel
 from ._library import version
+from ._loss_scaling import LossScaling, loss_scaling
 from ._measure import describe, devices, measure
 from ._result import Finding, KernelTime, Measurement, Plot, Record, Time, Times
 
-__all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel", "KernelTime", "Measurement",
-           "MissingError", "Plot", "Record", "Stream", "Time", "Times", "UsageError", "advise", "benchmark",
-           "compare", "describe", "devices", "explain", "measure", "run", "stream", "version"]
+__all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel", "KernelTime", "LossScaling", "Measurement",
+           "MissingError", "Plot", "Record", "Stream", "Time", "Times", "UsageError", "advise", "allocation_pattern", "benchmark",
+           "compare", "describe", "devices", "explain", "loss_scaling", "measure", "run", "stream", "version"]

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, NamedTuple, Optional, Protocol, Sequ
 
 from ._command import call
 from ._device import Device, module, open_device
-from ._errors import Error, UsageError
+from ._errors import UsageError
 from ._library import advise as judge
 from ._measure import measure_record
 from ._options import options_json
@@ -202,5 +202,3 @@ def advise(subject: Any, *inputs: Any, goal: str = "latency", margin: float = 0.
     return advise_work(work, opened, title=type(subject).__name__, goal=goal, margin=margin, tolerance=tolerance,
                        allow=allow, time_limit=time_limit)
 
-
-__all__ = ["Built", "Error", "Remedy", "Work", "advise", "advise_work", "relative_error"]

@@ -21,10 +21,20 @@ _WITH_RECORD = {0, 1, 4, 5}
 in_worker = False
 
 
+def refuse_in_worker(function: str) -> None:
+    """Raises UsageError where a worker's file calls what starts workers."""
+    if in_worker:
+        raise UsageError(f"{function} is called as the file is loaded, which each of its processes does; put the call under "
+                         "`if __name__ == '__main__':`")
+
+
 def main() -> NoReturn:
     """The command line: this process becomes the program."""
     os.environ.setdefault("JITTERSCOPE_PYTHON", sys.executable)
     path = program()
+    if os.path.exists(sys.argv[0]) and os.path.samefile(path, sys.argv[0]):
+        print("jitterscope: JITTERSCOPE_PROGRAM names this script, which would start itself for ever; unset it", file=sys.stderr)
+        sys.exit(3)
     os.execv(path, [path, *sys.argv[1:]])
 
 
@@ -78,11 +88,6 @@ def run(*targets: str, **options: Any) -> Record:
     return call("run", list(targets), options)
 
 
-def explain(*targets: str, **options: Any) -> Record:
-    """Why a time is what it is: `jitterscope explain`, its flags as arguments."""
-    return call("explain", list(targets), options)
-
-
 class Comparison(Record):
     """Which of several is faster, the others against the first."""
 
@@ -120,9 +125,7 @@ def compare(*functions: Any, processes: int = 8, device: Optional[str] = None, *
     """
     if len(functions) < 2:
         raise UsageError("compare takes two functions or more")
-    if in_worker:
-        raise UsageError("compare is called as the file is loaded, which each of its processes does; put the call under "
-                         "`if __name__ == '__main__':`")
+    refuse_in_worker("compare")
     with tempfile.TemporaryDirectory(prefix="jitterscope-") as folder:
         taken: set[str] = set()
         targets = ["python:" + target_of(each, pathlib.Path(folder), taken) for each in functions]

@@ -34,7 +34,11 @@ def _path() -> str:
 
 @functools.lru_cache(maxsize=None)
 def library() -> ctypes.CDLL:
-    opened = ctypes.CDLL(_path())
+    path = _path()
+    try:
+        opened = ctypes.CDLL(path)
+    except OSError as error:
+        raise MissingError(f"{path} cannot be opened ({error}): it needs an x86-64 Linux with glibc 2.36 or newer") from error
     text = ctypes.POINTER(ctypes.c_void_p)
     pointer = ctypes.c_void_p
     signatures: dict[str, tuple[Any, list[Any]]] = {
@@ -48,12 +52,17 @@ def library() -> ctypes.CDLL:
         "stream": (ctypes.c_int, [pointer, ctypes.POINTER(pointer)]),
         "measure": (ctypes.c_int, [pointer, ctypes.c_char_p, ctypes.POINTER(CallableStruct), ctypes.c_size_t, PROGRESS,
                                    pointer, text]),
+        "explain": (ctypes.c_int, [pointer, ctypes.c_char_p, ctypes.POINTER(CallableStruct), PROGRESS, pointer, text]),
         "show": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
         "plots": (ctypes.c_int, [ctypes.c_char_p, text]),
         "advise": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, text]),
     }
     for name, (result, arguments) in signatures.items():
-        function = getattr(opened, "jitterscope_" + name)
+        try:
+            function = getattr(opened, "jitterscope_" + name)
+        except AttributeError as error:
+            raise MissingError(f"{path} is of another version than this module: it has no jitterscope_{name}; install one "
+                               "wheel, and unset JITTERSCOPE_LIBRARY") from error
         function.restype, function.argtypes = result, arguments
     return opened
 

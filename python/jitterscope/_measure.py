@@ -17,6 +17,7 @@ from ._options import Words, options_json
 from ._result import Time
 
 Progress = Callable[[dict[str, Any]], object]
+Stop = Callable[[], bool]  # whether to end early, with what is known
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -120,14 +121,15 @@ class _Calls:
         _latest_capture[self.ordinal or 0] = capture
 
 
-def _progress(interruption: _Interruption, listener: Optional[Progress], errors: list[BaseException]) -> Any:
+def _progress(interruption: _Interruption, listener: Optional[Progress], stop: Optional[Stop],
+              errors: list[BaseException]) -> Any:
     def tell(text: Optional[bytes], _context: int) -> int:
         try:
             if listener is not None and text is not None:
                 listener(json.loads(text))
         except BaseException as error:
             errors.append(error)
-        return 1 if errors or interruption.pending else 0
+        return 1 if errors or interruption.pending or (stop is not None and stop()) else 0
 
     return PROGRESS(tell)
 
@@ -163,9 +165,13 @@ def _raise_what_happened(status: int, interruption: _Interruption, all_calls: li
     check(status)
 
 
-def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Device, options: dict[str, Any],
-                   title: str = "", progress: Optional[Progress] = None) -> dict[str, Any]:
-    """The record of callables that are timed beside each other, each with its name."""
+# Of callables' structs, their progress and where the record goes: a status.
+CallWithCallables = Callable[[Any, Any, Any], int]
+
+
+def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: Device, call: CallWithCallables,
+                        progress: Optional[Progress] = None, stop: Optional[Stop] = None) -> dict[str, Any]:
+    """What a C function writes that calls these callables, each with its name. Raises what they raise."""
     collects = gc.isenabled()
     with device.in_use(), current_stream(device) as stream, _Interruption() as interruption:
         all_calls = [_Calls(function, interruption, stream, device.ordinal) for _, function in functions]
@@ -175,15 +181,13 @@ def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Devic
             launch, record = LAUNCH(calls.launch), RECORD() if stream is None else RECORD(calls.record)
             pointers += [launch, record]
             struct.name, struct.launch, struct.record = name.encode(), launch, record
-        request = json.dumps({"options": options, "title": title, "command_line": "python"}).encode()
         listener_errors: list[BaseException] = []
-        tell = _progress(interruption, progress, listener_errors)
+        tell = _progress(interruption, progress, stop, listener_errors)
         # A kernel of Triton that is collected unloads its module, which spoils a recording; and rounds want no pauses.
         gc.disable()
         try:
             out = ctypes.c_void_p()
-            status = library().jitterscope_measure(device.handle, request, structs, len(functions), tell, None,
-                                                   ctypes.byref(out))
+            status = call(structs, tell, ctypes.byref(out))
             text = ctypes.string_at(out).decode() if out.value else ""
             library().jitterscope_free(out)
             _raise_what_happened(status, interruption, all_calls, listener_errors)
@@ -195,6 +199,16 @@ def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Devic
             for calls in all_calls:
                 calls.error = None  # its traceback holds this frame
                 calls.graphs.clear()
+
+
+def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Device, options: dict[str, Any],
+                   title: str = "", progress: Optional[Progress] = None) -> dict[str, Any]:
+    """The record of callables that are timed beside each other, each with its name."""
+    request = json.dumps({"options": options, "title": title, "command_line": "python"}).encode()
+    return record_of_callables(
+        functions, device,
+        lambda structs, tell, out: library().jitterscope_measure(device.handle, request, structs, len(functions), tell,
+                                                                 None, out), progress)
 
 
 def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: Optional[str] = None,

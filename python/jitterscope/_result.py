@@ -23,6 +23,7 @@ class Finding(NamedTuple):
     remedy: str
     effect: Optional[float]  # by how much, relative: 0.11 is 11 %
     evidence: dict[str, Any]  # the unit of a number ends its key: _s, _hz, _w
+    places: tuple[dict[str, Any], ...] = ()  # measurement and rounds where it happened; empty: at all times
 
     def __str__(self) -> str:
         return f"{self.id}: {self.sentence} {self.remedy}".rstrip()
@@ -39,7 +40,7 @@ class KernelTime(NamedTuple):
 
 def _findings(listed: list[dict[str, Any]]) -> list[Finding]:
     return [Finding(each["id"], each.get("headline", ""), each["sentence"], each.get("remedy", ""), each.get("effect"),
-                    each.get("evidence") or {}) for each in listed]
+                    each.get("evidence") or {}, tuple(each.get("places") or ())) for each in listed]
 
 
 def array(values: list[float]) -> Any:
@@ -238,6 +239,7 @@ class Time(Record):
 
     @property
     def name(self) -> str:
+        """As tables call it: the function's own, or what it was given; an operation's text."""
         return str(self._result["operation"])
 
     @property

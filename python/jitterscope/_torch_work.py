@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from ._advise import Built, Remedy
 from ._device import Device
@@ -106,7 +106,8 @@ class TorchWork:
         if "fusion" in names:
             model = torch.compile(model)
         launch = self._launch(model, inputs, names.get("precision", ""))
-        results, memory = self._try(launch, times)
+        held = [*model.parameters(), *(each for each in inputs if hasattr(each, "numel"))]
+        results, memory = self._try(launch, held, times)
         if "graph" in names:
             launch = self._captured(launch)
         return Built(launch, results, memory)
@@ -119,29 +120,25 @@ class TorchWork:
             def launch() -> Any:
                 with torch.no_grad(), inner:
                     return model(*inputs)
-        elif self.on_gpu:
-            allows = precision == "tf32"
+        elif precision == "tf32":
             matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
             own = (matmul.allow_tf32, cudnn.allow_tf32)
-            if not allows:
-                def launch() -> Any:
+
+            def launch() -> Any:
+                matmul.allow_tf32 = cudnn.allow_tf32 = True
+                try:
                     with torch.no_grad():
                         return model(*inputs)
-            else:
-                def launch() -> Any:
-                    matmul.allow_tf32 = cudnn.allow_tf32 = True
-                    try:
-                        with torch.no_grad():
-                            return model(*inputs)
-                    finally:
-                        matmul.allow_tf32, cudnn.allow_tf32 = own
+                finally:
+                    matmul.allow_tf32, cudnn.allow_tf32 = own
         else:
             def launch() -> Any:
                 with torch.no_grad():
                     return model(*inputs)
         return launch
 
-    def _try(self, launch: Callable[[], Any], times: int) -> tuple[list[Any], Any]:
+    def _try(self, launch: Callable[[], Any], held: list[Any], times: int) -> tuple[list[Any], Optional[float]]:
+        """What it computes, of the samples of the work as it is, and the bytes that it takes at most with what it holds."""
         torch = self.torch
         if self.on_gpu:
             launch()  # loads what is loaded lazily, and compiles
@@ -151,23 +148,12 @@ class TorchWork:
         memory = None
         if self.on_gpu:
             torch.cuda.synchronize()
-            held = torch.cuda.memory_allocated()
-            memory = float(torch.cuda.max_memory_allocated() - held + self._own_bytes(launch))
+            own = sum(each.numel() * each.element_size() for each in held)
+            memory = float(torch.cuda.max_memory_allocated() - torch.cuda.memory_allocated() + own)
         # Of a repeated batch every part is the batch itself.
         results = [each[:each.shape[0] // times].double().cpu() if times > 1 and each.dim() > 0 else each.double().cpu()
                    for each in _tensors(output)]
         return results, memory
-
-    def _own_bytes(self, launch: Callable[[], Any]) -> int:
-        held = launch.__closure__ or ()
-        total = 0
-        for cell in held:
-            value = cell.cell_contents
-            if hasattr(value, "parameters"):
-                total += sum(each.numel() * each.element_size() for each in value.parameters())
-            elif isinstance(value, list):
-                total += sum(each.numel() * each.element_size() for each in value if hasattr(each, "numel"))
-        return total
 
     def _captured(self, launch: Callable[[], Any]) -> Callable[[], Any]:
         torch = self.torch

@@ -88,19 +88,20 @@ def _carry_out(plan: dict[str, Any], tell: Callable[[str], None]) -> dict[str, A
     return whole
 
 
-def main() -> int:
-    """The exit code is that of the command line; an error is written in place of the record."""
+def answer(work: Callable[[str, Callable[[str], None]], dict[str, Any]]) -> int:
+    """Hands work what stands on the standard input and how to tell of progress, and writes what it gives.
+
+    The exit code is that of the command line; an error is written in place of the answer.
+    """
     # What the callables print is no part of the record.
     sys.stdout.flush()
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so the one that waits for us ends us
     _command.in_worker = True
-    code, message, answer = 0, "", {}
+    code, message, given = 0, "", {}
     try:
-        plan = _read_plan(sys.stdin.read())
-        _end_with_parent(int(plan.get("parent", 0)))
-        answer = _carry_out(plan, lambda line: print(line, file=sys.stderr, flush=True))
+        given = work(sys.stdin.read(), lambda line: print(line, file=sys.stderr, flush=True))
     except KeyboardInterrupt:
         code, message = INTERRUPTED, "interrupted"
     except Error as error:
@@ -109,8 +110,19 @@ def main() -> int:
         traceback.print_exc()
         code, message = 5, f"{type(error).__name__}: {error}"
     if code != 0:
-        answer = {"format": "jitterscope-error", "exit_code": _WORDS[code], "message": message}
-    json.dump(answer, output)
+        given = {"format": "jitterscope-error", "exit_code": _WORDS[code], "message": message}
+    json.dump(given, output)
     output.write("\n")
     output.flush()
     return code
+
+
+def _plan(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
+    plan = _read_plan(text)
+    _end_with_parent(int(plan.get("parent", 0)))
+    return _carry_out(plan, tell)
+
+
+def main() -> int:
+    """`python3 -m jitterscope worker`"""
+    return answer(_plan)

@@ -12,7 +12,8 @@ import unittest
 
 import jitterscope as js
 
-QUICK = {"device": "cpu", "precision": 0.5, "time_limit": 0.2, "minimum_rounds": 6}
+# Six rounds of a clock that has to be woken for each take a second; a quiet machine needs a fifth of it.
+QUICK = {"device": "cpu", "precision": 0.5, "time_limit": 2.0, "minimum_rounds": 6}
 
 
 def work():

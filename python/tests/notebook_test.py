@@ -26,6 +26,9 @@ class Notebook(unittest.TestCase):
         drawn = [data["application/vnd.vegalite.v5+json"] for data in outputs if "text/html" not in data]
         self.assertEqual(len(shown), 3)
         self.assertTrue(all("<table>" in html for html in shown), shown)
+        # A viewer without JavaScript, or one that trusts none, shows the table and the text.
+        self.assertFalse(any("<script" in html for html in shown), shown)
+        self.assertTrue(all(data["text/plain"].strip() for data in outputs))
         self.assertIn("<td>cold, burst</td>", shown[0])
         self.assertEqual(len(drawn), 3)
         self.assertTrue(all(spec["$schema"].endswith("/v5.json") for spec in drawn))

@@ -70,13 +70,15 @@ std::optional<SharedLibrary> SharedLibrary::open(const std::vector<std::string>&
     if (first_problem.empty() && message != nullptr) first_problem = message;
     return handle;
   };
-  for (const std::string& name : names) {
-    for (const std::string& folder : folders) {
+  for (const std::string& folder : folders) {
+    for (const std::string& name : names) {
       const fs::path file = fs::path(folder) / name;
       std::error_code ignored;
       if (!fs::exists(file, ignored)) continue;
       if (void* handle = attempt(file.string())) return SharedLibrary(handle, file.string());
     }
+  }
+  for (const std::string& name : names) {
     if (void* handle = attempt(name)) return SharedLibrary(handle, path_of(handle, name));
   }
   if (problem != nullptr) *problem = first_problem;

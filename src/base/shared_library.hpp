@@ -13,8 +13,9 @@ namespace jitterscope {
 class SharedLibrary {
  public:
   /// By preference a copy that the process has loaded already (a process that holds PyTorch has its
-  /// own); then each name in order, in each of `folders`, then by the loader's search path. The folders come
-  /// first since a system may have another version than its PyTorch runs with, and other engines.
+  /// own); then in each of `folders` each name in order, and at last each name by the loader's search path. A
+  /// folder goes before a newer version elsewhere, since a system may have another CUDA than its PyTorch runs
+  /// with, and other engines.
   /// Nothing where none opens; `problem` then says what the loader answered.
   static std::optional<SharedLibrary> open(const std::vector<std::string>& names,
                                            const std::vector<std::string>& folders, std::string* problem);

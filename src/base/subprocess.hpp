@@ -20,12 +20,19 @@ struct SubprocessOutcome {
 
 struct SubprocessLimits {
   std::function<bool()> interrupted = {};  ///< asked ten times a second
-  Nanoseconds grace = seconds(5);          ///< between SIGTERM and SIGKILL
+  /// An interrupted program writes what it has by then: that is the outcome, and nothing is thrown unless it
+  /// had to be killed.
+  bool answers_interruption = false;
+  Nanoseconds grace = seconds(5);  ///< between SIGTERM and SIGKILL
   /// After so long it is ended, and timed_out says so; nothing: it may run for ever.
   std::optional<Nanoseconds> time_limit = {};
   std::string input = {};                                      ///< what its standard input holds
   std::function<void(std::string_view line)> error_line = {};  ///< told of each line of standard error
 };
+
+/// The last words of what a program wrote: its last line that is not empty; an error that it could not hand
+/// over stands there.
+std::string last_line(std::string_view text);
 
 /// Runs arguments[0], a path, without a shell. Throws FailedError where it cannot be started,
 /// InterruptedError when interrupted: the program is then gone, and so it is whatever is thrown.

@@ -36,7 +36,7 @@ void describe(Fields& fields, Described<Fields, AskedRemedy>& remedy) {
 struct AskedStep {
   study::AdviceRecord advice;
   std::vector<AskedRemedy> remedies;
-  std::string stage = "step";  ///< or together, sustained: of the first as it was and the second with all
+  std::string stage = "step";  ///< or together: of the first as it was and the second with all
 };
 
 AskedStep read_step(const std::string& text) {
@@ -56,8 +56,7 @@ AskedStep read_step(const std::string& text) {
   fields("notes", advice.notes);
   fields("remedies", asked.remedies);
   fields("stage", asked.stage);
-  fields.check(asked.stage == "step" || asked.stage == "together" || asked.stage == "sustained", "stage",
-               "step, together or sustained");
+  fields.check(asked.stage == "step" || asked.stage == "together", "stage", "step or together");
   fields.check(!asked.remedies.empty(), "remedies", "one at least");
   return asked;
 }
@@ -84,12 +83,12 @@ ComparisonRecord comparison_of(const RunRecord& run, const AskedStep& asked) {
   record.margin = asked.advice.margin;
   record.processes_asked = 1;
   record.alternatives = {asked.stage == "step" ? "before" : "as it is"};
-  record.works = {1.0};
+  std::vector<double> works = {1.0};
   for (const AskedRemedy& remedy : asked.remedies) {
     record.alternatives.push_back(study::remedy_name(remedy.words.study, remedy.words.arm));
-    record.works.push_back(remedy.work);
+    works.push_back(remedy.work);
   }
-  if (std::ranges::all_of(record.works, [](double each) { return each == 1.0; })) record.works.clear();
+  record.works = recorded_works(std::move(works));
   const ComparisonItems items{.items = {RunEntry{}}, .alternatives = run.entries.size(), .have_total = false};
   compare_processes(items, {&run, 1}, record);
   set_errors(asked.remedies, record);
@@ -101,20 +100,14 @@ void add_step(const AskedStep& asked, ComparisonRecord comparison, study::Advice
   for (const AskedRemedy& remedy : asked.remedies) {
     candidates.push_back({remedy.words.study, remedy.words.arm, remedy.memory});
   }
-  study::AdviceStep& step = advice.steps.emplace_back();
-  step.comparison = std::move(comparison);
-  step.remedies = study::judge(step.comparison, candidates,
-                               {.goal = advice.goal, .margin = advice.margin, .tolerance = advice.tolerance});
-  const auto taken = std::ranges::find(step.remedies, study::Trying::taken, &study::TriedRemedy::outcome);
-  if (taken == step.remedies.end()) return;
-  const auto remedy = std::ranges::find_if(asked.remedies, [&](const AskedRemedy& each) {
-    return each.words.study == taken->study && each.words.arm == taken->arm;
-  });
+  const study::TriedRemedy* taken = study::add_step(advice, std::move(comparison), candidates);
+  if (taken == nullptr) return;
+  const AskedRemedy& remedy = asked.remedies.at(study::alternative_of(advice.steps.back(), *taken) - 1);
   auto place = advice.recommendations.end();
-  if (remedy->goes_before) {
-    place = std::ranges::find(advice.recommendations, *remedy->goes_before, &study::Recommendation::study);
+  if (remedy.goes_before) {
+    place = std::ranges::find(advice.recommendations, *remedy.goes_before, &study::Recommendation::study);
   }
-  advice.recommendations.insert(place, remedy->words);
+  advice.recommendations.insert(place, remedy.words);
 }
 
 }  // namespace
@@ -137,8 +130,6 @@ std::string advise(const std::string& measured, const std::string& request) {
   }
   if (asked.stage == "together") {
     advice.together = std::move(comparison);
-  } else if (asked.stage == "sustained") {
-    advice.sustained = std::move(comparison);
   } else {
     add_step(asked, std::move(comparison), advice);
   }

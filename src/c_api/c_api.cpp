@@ -59,18 +59,42 @@ std::string progress_json(const Progress& progress) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Once it was told to stop, nothing is asked any more.
+// A caller's progress function. Once it said stop, nothing is asked any more.
+class Listener {
+ public:
+  Listener(jitterscope_progress progress, void* context) : progress_(progress), context_(context) {}
+
+  void tell(const std::string& json) { ask(json.c_str()); }
+  bool stops() { return ask(nullptr); }
+
+ private:
+  bool ask(const char* json) {
+    if (!is_stopped_) is_stopped_ = progress_(json, context_) != 0;
+    return is_stopped_;
+  }
+
+  jitterscope_progress progress_;
+  void* context_;
+  bool is_stopped_ = false;
+};
+
 MeasureOptions listeners_of(jitterscope_progress progress, void* context) {
   MeasureOptions options;
   if (progress == nullptr) return options;
-  const auto stopped = std::make_shared<bool>(false);
-  options.progress = [=](const Progress& now) {
-    if (!*stopped) *stopped = progress(progress_json(now).c_str(), context) != 0;
+  const auto listener = std::make_shared<Listener>(progress, context);
+  options.progress = [listener](const Progress& now) { listener->tell(progress_json(now)); };
+  options.interrupted = [listener] { return listener->stops(); };
+  return options;
+}
+
+explain::ExplainOptions study_listeners_of(jitterscope_progress progress, void* context) {
+  explain::ExplainOptions options;
+  if (progress == nullptr) return options;
+  const auto listener = std::make_shared<Listener>(progress, context);
+  options.progress = [listener](const std::string& stage, double share) {
+    listener->tell(Json{{"stage", stage}, {"share", share}}.dump());
   };
-  options.interrupted = [=] {
-    if (!*stopped) *stopped = progress(nullptr, context) != 0;
-    return *stopped;
-  };
+  options.interrupted = [listener] { return listener->stops(); };
   return options;
 }
 
@@ -171,6 +195,18 @@ int jitterscope_measure(jitterscope_device* device, const char* request,
     *record =
         c_api::copied(c_api::require(device, "device")
                           .session.measure(request, works, c_api::listeners_of(progress, progress_context)));
+  });
+}
+
+int jitterscope_explain(jitterscope_device* device, const char* request, const jitterscope_callable* callable,
+                        jitterscope_progress progress, void* progress_context, char** record) {
+  return c_api::guarded([&] {
+    c_api::require(record, "record") = nullptr;
+    c_api::require(request, "request");
+    const jitterscope::CallableWork work = c_api::work_of(c_api::require(callable, "callable"));
+    *record = c_api::copied(
+        c_api::require(device, "device")
+            .session.explain(request, work, c_api::study_listeners_of(progress, progress_context)));
   });
 }
 

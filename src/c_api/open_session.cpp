@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "explain/conclusions.hpp"
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/ceilings.hpp"
@@ -12,6 +13,7 @@
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
 #include "record/record.hpp"
+#include "worker/neighbour_process.hpp"
 
 namespace jitterscope::c_api {
 namespace {
@@ -61,6 +63,37 @@ Request read_request(const std::string& text) {
   fields("title", request.title);
   fields("command_line", request.command_line);
   return request;
+}
+
+// The options of a study, and the command line. What fresh processes read was read before.
+std::string read_study(const std::string& text, const std::string& device, explain::ExplainOptions& options) {
+  const Json document = parse_document(text, "request");
+  const Place place{nullptr, "request"};
+  Reader fields(document, place);
+  double time_limit = to_seconds(options.time_limit);
+  std::string command_line, program;
+  fields("program", program);
+  fields("factors", options.factors);
+  fields("time_limit_seconds", time_limit);
+  fields("seed", options.seed);
+  fields("command_line", command_line);
+  fields.check(time_limit >= 1.0 && time_limit <= 3600.0, "time_limit_seconds", "seconds from 1 to 3600");
+  options.time_limit = seconds(time_limit);
+  if (!program.empty()) {
+    options.start_neighbour = [program, device, interrupted = options.interrupted] {
+      return start_neighbour_process(program, device, interrupted);
+    };
+  }
+  std::vector<explain::ProcessTime> times;
+  if (const auto processes = document.find("processes"); processes != document.end()) {
+    if (!processes->is_array()) fields.inside("processes").refuse("records");
+    for (const Json& process : *processes) {
+      const auto own = explain::times_of(read_run_record(process.dump(), "processes"));
+      times.insert(times.end(), own.begin(), own.end());
+    }
+    options.measure_in_processes = [times](std::int64_t) { return times; };
+  }
+  return command_line;
 }
 
 // A session stays as long as its process, so that a calibration that another program disturbed would spoil
@@ -147,6 +180,20 @@ std::string OpenSession::measure(const std::string& text, const std::vector<Call
     record.notes.insert(record.notes.end(), outcome.notes.begin(), outcome.notes.end());
   }
   record.interrupted = options.interrupted && options.interrupted();
+  return write_record(record);
+}
+
+std::string OpenSession::explain(const std::string& request, const CallableWork& callable,
+                                 explain::ExplainOptions listeners) {
+  const Use use(*this);
+  real_capabilities(*device_);
+  ExplainRecord record;
+  record.environment = read_environment(read_study(request, description_.id, listeners));
+  record.device = description_;
+  record.study = explain::explain(*session_, explain::Subject(callable), listeners);
+  record.conclusions = explain::conclusions_of(*record.study);
+  record.notes = record.study->notes;
+  record.interrupted = record.study->interrupted;
   return write_record(record);
 }
 

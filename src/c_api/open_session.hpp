@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "explain/explain.hpp"
 #include "jitterscope/c.h"
 #include "measure/cache_proof.hpp"
 #include "measure/callable.hpp"
@@ -25,6 +26,9 @@ class OpenSession {
   /// The record of `jitterscope run`. Throws what the callables and measuring throw.
   std::string measure(const std::string& request, const std::vector<CallableWork>& callables,
                       MeasureOptions listeners);
+  /// The record of `jitterscope explain`. Throws what the callable and measuring throw.
+  std::string explain(const std::string& request, const CallableWork& callable,
+                      explain::ExplainOptions listeners);
   /// Opened by this process, not by one that it was forked from.
   bool is_own() const;
 

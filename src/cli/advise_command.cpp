@@ -1,12 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 
-#include "base/names.hpp"
-#include "base/quantity_text.hpp"
 #include "cli/advised_work.hpp"
 #include "cli/commands.hpp"
 #include "cli/margin.hpp"
@@ -43,14 +39,7 @@ constexpr const char* kAdviseExamples = R"(Examples:
 Exit codes: 0 done, also where nothing helps, 2 usage, 3 device or library missing, 5 the work has no time, 130
 interrupted, with what was known by then.)";
 
-study::Goal read_goal(const std::string& word) {
-  std::vector<std::string> known;
-  for (const study::Goal goal : {study::Goal::latency, study::Goal::throughput, study::Goal::memory}) {
-    known.emplace_back(to_string(goal));
-    if (word == known.back()) return goal;
-  }
-  throw UsageError(fmt::format("--goal: there is no '{}'{}", word, suggestion(word, known)));
-}
+const std::vector<study::Goal> kGoals = {study::Goal::latency, study::Goal::throughput, study::Goal::memory};
 
 class AdviseCommand {
  public:
@@ -59,7 +48,7 @@ class AdviseCommand {
   void run() {
     check_flags();
     for (const std::string& name : flags_.allowed) study::find_study(name);
-    record_.goal = read_goal(flags_.goal);
+    record_.goal = read_word("--goal", flags_.goal, kGoals);
     record_.margin = read_margin(flags_.margin);
     record_.tolerance = read_percentage("--tolerance", flags_.tolerance);
     if (!flags_.json.empty()) json_.emplace(flags_.json);

@@ -14,7 +14,6 @@
 #include "cli/provider_choice.hpp"
 #include "jitterscope/error.hpp"
 #include "output/progress.hpp"
-#include "output/standard_output.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -26,11 +25,39 @@ constexpr double kShareOfFirstStep = 0.45;
 // A trial of a comparison, before one was made: it shares its idles, but is prepared and verified as well.
 constexpr double kTrialOverRun = 1.0;
 
-std::size_t trials_of_work(const WorkList& work, std::size_t alternatives) {
-  return work.model.layers.size() * alternatives;
+// Wider types are left out: they take memory, and most of a step's time. On an H200 float64 took 128 % longer
+// than float32 for six convolutions of ResNet-50 together, though three of them were faster in it.
+constexpr double kMostMemory = 1.01;
+
+// How much of the work as it is one launch does.
+double work_of(std::span<const AppliedArm> arms) {
+  double work = 1.0;
+  for (const AppliedArm& applied : arms) work *= applied.arm.work;
+  return work;
 }
 
-constexpr double kLarger = 1.01;
+// Of all operands.
+double memory_of(const WorkList& work) {
+  double bytes = 0.0;
+  for (const Layer& layer : work.model.layers) {
+    bytes += static_cast<double>(layer.operation.bytes().value()) *
+             static_cast<double>(std::max<std::int64_t>(1, layer.count()));
+  }
+  return bytes;
+}
+
+// The layers of the work on which remedies are tried.
+WorkList tried_of(WorkList work, std::span<const study::AdvisedLayer> layers) {
+  std::vector<bool> keep;
+  for (const Layer& layer : work.model.layers) {
+    keep.push_back(std::ranges::any_of(layers, [&](const study::AdvisedLayer& known) {
+      const Operation* operation = operation_of(known.subject);
+      return known.is_tried && operation != nullptr && *operation == layer.operation;
+    }));
+  }
+  keep_layers(work, keep);
+  return work;
+}
 
 bool is_allowed(const std::vector<std::string>& allowed, const study::Study& study) {
   return allowed.empty() || std::ranges::find(allowed, study.id) != allowed.end();
@@ -62,13 +89,24 @@ void AdvisedWork::note_once(std::string note) {
   if (std::ranges::find(record_.notes, note) == record_.notes.end()) record_.notes.push_back(std::move(note));
 }
 
-// All arms of all studies that are left, as the work is now.
+Nanoseconds AdvisedWork::duration_of(std::size_t trials) const {
+  return time_of_trial_ * static_cast<double>(trials) * static_cast<double>(request_.processes);
+}
+
+ComparedAlternative AdvisedWork::applied(const std::string& label, std::span<const AppliedArm> arms,
+                                         const WorkList& work, const MeasureOptions& options) const {
+  return apply_arms(label, arms, work, options, request_.provider, record_.device);
+}
+
+// All arms of all studies that are left, as the work is now. The device is open no longer than that: its
+// memory is the workers'.
 std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
   const std::unique_ptr<Device> device = open_device(request_.device, request_.options.seed);
+  const double most_memory = memory_of(work) * kMostMemory;
   record_.untried.clear();
   std::vector<AppliedArm> found;
   for (const study::Study& study : study::all_studies()) {
-    if (std::ranges::find(taken_, &study, &AppliedArm::study) != taken_.end()) continue;
+    if (!study.is_remedy || std::ranges::find(taken_, &study, &AppliedArm::study) != taken_.end()) continue;
     const auto leave_out = [&](std::string reason) {
       record_.untried.push_back({study.id, std::move(reason)});
     };
@@ -96,9 +134,9 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
       const std::vector<study::Arm> arms = study.arms(context);
       for (std::size_t i = 1; i < arms.size(); ++i) {
         AppliedArm arm{&study, arms[i]};
-        // Wider types only take longer, the widest by far.
-        const bool is_larger = memory_of({arm}, work) > memory_of({}, work) * kLarger;
-        if (can_be_written(study, arm.arm) && !is_larger) found.push_back(std::move(arm));
+        if (!can_be_written(study, arm.arm)) continue;
+        const WorkList changed = applied("", {&arm, 1}, work, request_.options).work;
+        if (memory_of(changed) <= most_memory * arm.arm.work) found.push_back(std::move(arm));
       }
     } catch (const UsageError& error) {
       leave_out(error.what());
@@ -166,70 +204,33 @@ void AdvisedWork::observe() {
   const auto measured = static_cast<double>(std::max<std::size_t>(1, plan.groups.size()));
   time_of_trial_ = (host_time_now() - start) / measured * kTrialOverRun;
   study::choose_layers(record_.layers, kShareOfTime, record_.layers.size());
-  const std::size_t arms = arms_to_try(tried_work()).size() + 1;
-  const Nanoseconds each =
-      time_of_trial_ * static_cast<double>(arms) * static_cast<double>(request_.processes);
+  const Nanoseconds each = duration_of(arms_to_try(tried_of(work_, record_.layers)).size() + 1);
   const double fit = each > Nanoseconds(0) ? request_.budget * kShareOfFirstStep / each : 1.0;
   study::choose_layers(record_.layers, kShareOfTime, std::max<std::size_t>(1, static_cast<std::size_t>(fit)));
 }
 
-// What remedies are tried on.
-WorkList AdvisedWork::tried_work() const {
-  WorkList work = work_;
-  std::vector<bool> keep;
-  for (const Layer& layer : work.model.layers) {
-    const auto known = std::ranges::find_if(record_.layers, [&](const study::AdvisedLayer& each) {
-      const Operation* operation = operation_of(each.subject);
-      return each.is_tried && operation != nullptr && *operation == layer.operation;
-    });
-    keep.push_back(known != record_.layers.end());
-  }
-  keep_layers(work, keep);
-  return work;
-}
-
-// Of all operands, for as much work as the first arm does.
-double AdvisedWork::memory_of(const std::vector<AppliedArm>& arms, const WorkList& work) const {
-  const ComparedAlternative alternative =
-      apply_arms("", arms, work, request_.options, request_.provider, record_.device);
-  double bytes = 0.0, samples = 1.0;
-  for (const AppliedArm& applied : arms) samples *= applied.arm.work;
-  for (const Layer& layer : alternative.work.model.layers) {
-    bytes += static_cast<double>(layer.operation.bytes().value()) *
-             static_cast<double>(std::max<std::int64_t>(1, layer.count()));
-  }
-  return bytes / samples;
-}
-
-// Nothing where an alternative has nothing in common with the first.
-std::optional<ComparisonRecord> AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>& alternatives,
-                                                     const WorkList& work,
-                                                     const std::vector<std::string>& names,
-                                                     const MeasureOptions& options, bool verify) {
+ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>& alternatives,
+                                      const WorkList& work, const std::vector<std::string>& names,
+                                      const MeasureOptions& options, bool verify) {
   ComparisonRecord record;
   record.device = record_.device;
   record.margin = record_.margin;
   record.processes_asked = request_.processes;
   record.alternatives = names;
   std::vector<ComparedAlternative> compared;
+  std::vector<double> works;
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
-    compared.push_back(
-        apply_arms(names[i], alternatives[i], work, options, request_.provider, record_.device));
-    double samples = 1.0;
-    for (const AppliedArm& applied : alternatives[i]) samples *= applied.arm.work;
-    record.works.push_back(samples);
+    compared.push_back(applied(names[i], alternatives[i], work, options));
+    works.push_back(work_of(alternatives[i]));
   }
-  const double first = record.works.front();
-  for (double& samples : record.works) samples /= first;
-  if (std::ranges::all_of(record.works, [](double each) { return each == 1.0; })) record.works.clear();
+  record.works = recorded_works(std::move(works));
   ComparedWork plan = pair_alternatives(compared, options, record_.device);
   plan.plan.verify = verify;
   plan.items.have_total = plan.items.items.size() > 1;
   const Nanoseconds start = host_time_now();
   compare_in_processes(plan, invocation_, record);
-  const auto trials = static_cast<double>(trials_of_work(work, alternatives.size()) *
-                                          static_cast<std::size_t>(request_.processes));
-  time_of_trial_ = (host_time_now() - start) / std::max(1.0, trials);
+  const auto trials = static_cast<double>(work.model.layers.size() * alternatives.size());
+  time_of_trial_ = (host_time_now() - start) / (trials * static_cast<double>(request_.processes));
   for (const std::string& note : plan.notes) note_once(note);
   for (const std::string& lost : record.lost_processes) note_once("Lost: " + lost + '.');
   record_.interrupted = record_.interrupted || record.interrupted;
@@ -238,53 +239,39 @@ std::optional<ComparisonRecord> AdvisedWork::compare(const std::vector<std::vect
 
 // Whether one was taken.
 bool AdvisedWork::step() {
-  const WorkList work = tried_work();
-  const WorkList now = apply_arms("", taken_, work, request_.options, request_.provider, record_.device).work;
+  const WorkList work = tried_of(work_, record_.layers);
+  const WorkList now = applied("", taken_, work, request_.options).work;
   std::vector<std::vector<AppliedArm>> alternatives = {taken_};
   std::vector<std::string> names = {"before"};
   std::vector<study::Candidate> candidates;
-  const double memory = memory_of(taken_, work);
+  const double memory = memory_of(now);
   for (const AppliedArm& arm : arms_to_try(now)) {
     std::vector<AppliedArm> arms = taken_;
     arms.push_back(arm);
-    const std::string problem = problem_of(
-        apply_arms("", arms, work, request_.options, request_.provider, record_.device).work, record_.device);
-    if (!problem.empty()) {
-      note_once(fmt::format("{} is left out: {}.", study::remedy_name(arm.study->id, arm.arm.name), problem));
+    const std::string name = study::remedy_name(arm.study->id, arm.arm.name);
+    const WorkList changed = applied("", arms, work, request_.options).work;
+    if (const std::string problem = problem_of(changed, record_.device); !problem.empty()) {
+      note_once(fmt::format("{} is left out: {}.", name, problem));
       continue;
     }
-    candidates.push_back({arm.study->id, arm.arm.name, memory_of(arms, work) / memory});
-    names.push_back(study::remedy_name(arm.study->id, arm.arm.name));
+    candidates.push_back({arm.study->id, arm.arm.name, memory_of(changed) / memory / arm.arm.work});
+    names.push_back(name);
     alternatives.push_back(std::move(arms));
   }
   if (candidates.empty()) return false;
-  const Nanoseconds needed = time_of_trial_ * static_cast<double>(trials_of_work(work, names.size())) *
-                             static_cast<double>(request_.processes);
-  if (!record_.steps.empty() && needed > time_left()) {
+  const bool fits = duration_of(work.model.layers.size() * names.size()) <= time_left();
+  if (!record_.steps.empty() && !fits) {
     note_once(fmt::format("The budget of {} did not suffice for a further step: --budget.",
                           duration_text(request_.budget)));
     return false;
   }
   say(fmt::format("step {}: {} on {}", record_.steps.size() + 1, counted(std::ssize(candidates), "arm"),
                   counted(std::ssize(work.model.layers), "operation")));
-  const auto comparison = compare(alternatives, work, names, request_.options, true);
-  study::AdviceStep& done = record_.steps.emplace_back();
-  done.comparison = *comparison;
-  done.remedies =
-      study::judge(done.comparison, candidates,
-                   {.goal = record_.goal, .margin = record_.margin, .tolerance = record_.tolerance});
-  if (record_.interrupted) return false;
-  const auto taken = std::ranges::find(done.remedies, study::Trying::taken, &study::TriedRemedy::outcome);
-  if (taken == done.remedies.end()) return false;
-  const study::Study& study = study::find_study(taken->study);
-  const auto own = static_cast<std::size_t>(std::ranges::find_if(candidates,
-                                                                 [&](const study::Candidate& each) {
-                                                                   return each.study == taken->study &&
-                                                                          each.arm == taken->arm;
-                                                                 }) -
-                                            candidates.begin());
-  taken_ = alternatives[own + 1];
-  recommend(study, taken->arm);
+  const study::TriedRemedy* taken =
+      study::add_step(record_, compare(alternatives, work, names, request_.options, true), candidates);
+  if (record_.interrupted || taken == nullptr) return false;
+  taken_ = alternatives[study::alternative_of(record_.steps.back(), *taken)];
+  recommend(*taken_.back().study, taken->arm);
   return true;
 }
 
@@ -302,13 +289,9 @@ void AdvisedWork::recommend(const study::Study& study, const std::string& arm) {
 void AdvisedWork::measure_together() {
   const std::vector<std::vector<AppliedArm>> alternatives = {{}, taken_};
   const std::vector<std::string> names = {"as it is", "with all that was taken"};
-  const auto duration = [&](const WorkList& work) {
-    return time_of_trial_ * static_cast<double>(trials_of_work(work, 2)) *
-           static_cast<double>(request_.processes);
-  };
-  const WorkList tried = tried_work();
+  const WorkList tried = tried_of(work_, record_.layers);
   // All layers, if there is time for them.
-  const bool all_fit = duration(work_) <= time_left();
+  const bool all_fit = duration_of(work_.model.layers.size() * names.size()) <= time_left();
   const WorkList& whole = all_fit ? work_ : tried;
   if (!all_fit) {
     note_once(fmt::format(
@@ -331,17 +314,8 @@ void AdvisedWork::measure_together() {
   }
   std::vector<study::AdvisedLayer> layers = record_.layers;
   study::choose_layers(layers, kShareOfTime, std::min(fit, tried.model.layers.size()));
-  WorkList longest = tried;
-  std::vector<bool> keep;
-  for (const Layer& layer : longest.model.layers) {
-    keep.push_back(std::ranges::any_of(layers, [&](const study::AdvisedLayer& known) {
-      const Operation* operation = operation_of(known.subject);
-      return known.is_tried && operation != nullptr && *operation == layer.operation;
-    }));
-  }
-  keep_layers(longest, keep);
   say("and without pauses");
-  record_.sustained = compare(alternatives, longest, names, options, false);
+  record_.sustained = compare(alternatives, tried_of(work_, layers), names, options, false);
 }
 
 }  // namespace jitterscope::cli

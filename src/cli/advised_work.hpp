@@ -1,7 +1,7 @@
 // The steps of `advise`: what is measured, in which order, within a budget.
 #pragma once
 
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,11 +38,11 @@ class AdvisedWork {
   std::vector<AppliedArm> arms_to_try(const WorkList& work);
   bool step();
   void measure_together();
-  std::optional<ComparisonRecord> compare(const std::vector<std::vector<AppliedArm>>& alternatives,
-                                          const WorkList& work, const std::vector<std::string>& names,
-                                          const MeasureOptions& options, bool verify);
-  WorkList tried_work() const;
-  double memory_of(const std::vector<AppliedArm>& arms, const WorkList& work) const;
+  ComparisonRecord compare(const std::vector<std::vector<AppliedArm>>& alternatives, const WorkList& work,
+                           const std::vector<std::string>& names, const MeasureOptions& options, bool verify);
+  ComparedAlternative applied(const std::string& label, std::span<const AppliedArm> arms,
+                              const WorkList& work, const MeasureOptions& options) const;
+  Nanoseconds duration_of(std::size_t trials) const;
   Nanoseconds time_left() const;
   void note_once(std::string note);
   void say(const std::string& stage) const;

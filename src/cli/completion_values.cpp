@@ -98,6 +98,7 @@ std::set<std::string> values_of(const ParameterHelp& parameter) {
   if (parameter.name == "pass") add_words<Pass>(said, found);
   if (parameter.name == "kind") add_words<CopyKind>(said, found);
   if (parameter.name == "memory") add_words<HostMemory>(said, found);
+  if (parameter.name == "by") add_words<Allocator>(said, found);
   if (!found.empty() && !parameter.default_value.empty()) found.insert(parameter.default_value);
   return found;
 }

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/file_text.hpp"
 #include "output/run_journal.hpp"
 #include "record/journal.hpp"
 #include "record/record.hpp"
@@ -64,9 +63,8 @@ std::string file_to_continue(const std::string& named) {
 RunRecord read_unfinished(const std::string& file) {
   const std::string part = journal_path(file);
   const std::string& name = std::filesystem::exists(part) ? part : file;
-  std::ifstream stream(name, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) {
+  const auto [text, problem] = file_text(name);
+  if (problem) {
     throw UsageError(fmt::format(
         "--continue: neither '{}' nor '{}' can be read; name the file that the interrupted run was to write "
         "by --json",

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/noise_floor.hpp"
+#include "cli/report_files.hpp"
 #include "measure/environment.hpp"
 #include "output/doctor_table.hpp"
 #include "output/output_file.hpp"
@@ -18,6 +19,7 @@ namespace jitterscope::cli {
 namespace {
 
 struct DoctorFlags {
+  ReportFlags report;
   std::string device = "auto", json;
   std::uint64_t seed = 1;
   bool no_measure = false, dry_run = false;
@@ -26,7 +28,7 @@ struct DoctorFlags {
 constexpr const char* kDoctorExamples = R"(Examples:
   jitterscope doctor
   jitterscope doctor --no-measure
-  jitterscope doctor --device cpu --json doctor.json
+  jitterscope doctor --device cpu --json doctor.json --html doctor.html
   jitterscope doctor --dry-run
   jitterscope doctor --device virtual:h200
 
@@ -46,6 +48,7 @@ class DoctorCommand {
 
   void run() {
     if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_files_.emplace(flags_.report);
     std::unique_ptr<Device> device;
     std::optional<MissingError> missing;
     try {
@@ -88,6 +91,7 @@ class DoctorCommand {
     report_.sections = doctor_sections(report_, machine_);
     if (flags_.json != "-") print_result(doctor_text(report_, page_width()));
     if (json_) json_->commit(write_record(report_));
+    report_files_->write(report_);
   }
 
   const DoctorFlags& flags_;
@@ -95,6 +99,7 @@ class DoctorCommand {
   DoctorReport report_;
   MachineChecks machine_;
   std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_files_;
 };
 
 }  // namespace
@@ -106,6 +111,7 @@ void add_doctor_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
   command->add_option("--seed", flags->seed, "of a simulated device")->capture_default_str();
   command->add_option("--json", flags->json, "write the report as JSON to PATH or - (stdout)");
+  flags->report.add_to(*command);
   command->add_flag("--no-measure", flags->no_measure, "leave out the noise floor, which takes about 5 s");
   command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
   command->footer(kDoctorExamples);

@@ -3,13 +3,17 @@
 #include <charconv>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
+#include "cli/model_target.hpp"
 #include "cli/page_flags.hpp"
+#include "cli/python_process.hpp"
+#include "cli/python_subject.hpp"
 #include "cli/record_files.hpp"
 #include "cli/report_files.hpp"
 #include "cli/work_list.hpp"
@@ -24,6 +28,7 @@
 #include "output/standard_output.hpp"
 #include "record/record.hpp"
 #include "worker/fresh_processes.hpp"
+#include "worker/neighbour_process.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -46,6 +51,8 @@ constexpr const char* kExplainExamples = R"(Examples:
   jitterscope explain matmul:m=512,n=512,k=512,dtype=f16 --quick
   jitterscope explain add:count=1Mi --factors cache,traffic,queue --max-time 20
   jitterscope explain resnet50 --only '^layer4.0.downsample.0.fprop$'
+  jitterscope explain resnet18 --only 'fprop$'
+  jitterscope explain python:bench.py:step --quick
   jitterscope explain monday.json tuesday.json
   jitterscope explain relu:count=8Mi --device virtual:h200 --quick --json why.json
 
@@ -76,7 +83,11 @@ class ExplainCommand {
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     report_.emplace(flags_.report);
     record_.environment = read_environment(invocation_.command_line);
-    if (are_records(flags_.targets)) {
+    if (are_python(flags_.targets)) {
+      if (!study_function()) return;
+    } else if (is_record_with_trace()) {
+      account_for_trace();
+    } else if (are_records(flags_.targets)) {
       account();
     } else if (!study()) {
       return;
@@ -97,42 +108,88 @@ class ExplainCommand {
     record_.conclusions = explain::conclusions_of(record_.accounts);
   }
 
+  bool is_record_with_trace() const {
+    return flags_.targets.size() == 2 && are_records({flags_.targets[0]}) &&
+           !are_records({flags_.targets[1]});
+  }
+
+  void account_for_trace() {
+    const RunRecord record = read_run_file(flags_.targets[0]);
+    const Model trace = read_model_target(flags_.targets[1]);
+    record_.device = record.device;
+    record_.accounts = explain::account_for(record, trace);
+    record_.conclusions = explain::conclusions_of(record_.accounts);
+  }
+
   // False where it was to be said only what would be done.
   bool study() {
     if (flags_.targets.size() != 1) {
       throw UsageError(
-          "one operation is explained at a time, or two records; which of several is faster says `jitterscope "
-          "compare`");
+          "one operation or network is explained at a time, or two records, or a record and then a trace; which of "
+          "several is faster says `jitterscope compare`");
     }
     const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
     record_.device = device->describe();
-    const Operation operation = subject();
+    const explain::Subject subject = read_subject();
     if (flags_.dry_run) {
-      const auto factors =
-          explain::chosen_factors(explain::factor_context(*device, operation), flags_.factors);
-      print_result(factors_text(factors, operation, time_limit(), page_width()));
+      const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
+      print_result(factors_text(factors, subject.text(), time_limit(), page_width()));
       return false;
     }
-    run_study(*device, operation);
+    run_study(*device, subject);
     return true;
   }
 
-  // One operation: what a network's layer runs, or what was typed.
-  Operation subject() {
+  // The device is closed again: another process is to measure on it, beside which this one would be a
+  // stranger.
+  std::vector<explain::Factor> factors_of_function(const std::string& target) {
+    const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
+    record_.device = device->describe();
+    real_capabilities(*device);
+    const explain::Subject function(CallableWork{.name = target, .launch = {}});
+    return explain::chosen_factors(explain::factor_context(*device, function), flags_.factors);
+  }
+
+  // In a process of Python, which gives the same record.
+  bool study_function() {
+    if (flags_.targets.size() != 1) {
+      throw UsageError(
+          "one function is explained at a time; which of several is faster says `jitterscope compare`");
+    }
+    if (!flags_.only.empty()) throw UsageError("--only picks a layer of a network; a function has none");
+    const std::string target = flags_.targets.front().substr(kPythonPrefix.size());
+    const std::vector<explain::Factor> factors = factors_of_function(target);
+    if (flags_.dry_run) {
+      print_result(factors_text(factors, target, time_limit(), page_width()));
+      return false;
+    }
+    nlohmann::json asked = {{"callable", target},
+                            {"device", record_.device.id},
+                            {"time_limit_seconds", to_seconds(time_limit())},
+                            {"seed", flags_.seed},
+                            {"factors", flags_.factors}};
+    Environment environment = std::move(record_.environment);
+    record_ = std::get<ExplainRecord>(read_record(ask_python("explain-callable", asked.dump(), invocation_),
+                                                  "what the process of Python wrote"));
+    record_.environment = std::move(environment);
+    return true;
+  }
+
+  // One operation: what a network's layer runs, or what was typed. Or a network: all that it runs, in order.
+  explain::Subject read_subject() {
     WorkList work = read_targets(flags_.targets, flags_.only);
     fit_to_device(work, record_.device);
     refuse_impossible(work, record_.device);
-    if (work.model.layers.size() != 1) {
-      throw UsageError(fmt::format(
-          "{} has {}; one is explained at a time, so pick it by --only: {}", flags_.targets.front(),
-          counted(std::ssize(work.model.layers), "operation"), names_in(work.model)));
-    }
-    return work.model.layers.front().operation;
+    if (work.model.layers.size() == 1) return work.model.layers.front().operation;
+    if (work.is_model && !work.model.calls.empty()) return explain::Subject(std::move(work.model));
+    throw UsageError(fmt::format(
+        "{} has {}, and their order is not known; one is explained at a time, so pick it by --only: {}",
+        flags_.targets.front(), counted(std::ssize(work.model.layers), "operation"), names_in(work.model)));
   }
 
   Nanoseconds time_limit() const { return seconds(flags_.quick ? kQuick : flags_.time_limit); }
 
-  void run_study(Device& device, const Operation& operation) {
+  void run_study(Device& device, const explain::Subject& subject) {
     ProgressLine line(stderr, host_time_now);
     line.show("calibrating the instruments of " + record_.device.name, {1, 1});
     Session session(device);
@@ -141,19 +198,52 @@ class ExplainCommand {
     options.time_limit = time_limit();
     options.seed = flags_.seed;
     options.interrupted = is_interrupted;
+    options.start_neighbour = [this] {
+      return start_neighbour_process(invocation_.executable, record_.device.id, is_interrupted);
+    };
     options.progress = [&](const std::string& stage, double share) {
       line.show(fmt::format("{}: {:.0f} %, {} left", stage, share * 100.0,
                             duration_text(time_limit() * (1.0 - share))),
                 {1, 1});
     };
-    options.measure_in_processes = [&](std::int64_t processes) { return measure_anew(operation, processes); };
-    record_.study = explain::explain(session, operation, options);
+    if (const Operation* operation = subject.operation()) {
+      options.measure_in_processes = [this, operation](std::int64_t processes) {
+        return measure_anew(*operation, record_.device.id, processes);
+      };
+      const std::vector<std::string> gpus = gpus_alike();
+      if (gpus.size() > 1) {
+        options.measure_on_each_gpu = [this, operation, gpus] { return measure_on_each(*operation, gpus); };
+      }
+    }
+    record_.study = explain::explain(session, subject, options);
     record_.conclusions = explain::conclusions_of(*record_.study);
     record_.interrupted = record_.study->interrupted;
     line.clear();
   }
 
-  std::vector<TimeEstimate> measure_anew(const Operation& operation, std::int64_t count) {
+  // That the machine has, of the model that is asked about; empty for what is no GPU.
+  std::vector<std::string> gpus_alike() const {
+    std::vector<std::string> ids;
+    const DeviceCapabilities& can = record_.device.capabilities;
+    if (can.is_host || can.is_simulated) return ids;
+    for (const DeviceListing& device : list_devices()) {
+      if (device.problem.empty() && device.name == record_.device.name) ids.push_back(device.id);
+    }
+    return ids;
+  }
+
+  std::vector<explain::ProcessTime> measure_on_each(const Operation& operation,
+                                                    const std::vector<std::string>& gpus) {
+    std::vector<explain::ProcessTime> times;
+    for (const std::string& gpu : gpus) {
+      const std::vector<explain::ProcessTime> own = measure_anew(operation, gpu, 1);
+      times.insert(times.end(), own.begin(), own.end());
+    }
+    return times;
+  }
+
+  std::vector<explain::ProcessTime> measure_anew(const Operation& operation, const std::string& device,
+                                                 std::int64_t count) {
     MeasureOptions options;
     options.caches = {CacheState::warm};
     options.loads = {Load::burst};
@@ -162,13 +252,12 @@ class ExplainCommand {
     const Plan plan{.groups = {{{operation, options}}}, .ceilings = false};
     const FreshProcesses processes{
         .executable = invocation_.executable, .count = count, .interrupted = is_interrupted};
-    std::vector<TimeEstimate> times;
+    std::vector<explain::ProcessTime> times;
     try {
-      const ProcessRecords found = run_in_fresh_processes(record_.device.id, plan, processes);
+      const ProcessRecords found = run_in_fresh_processes(device, plan, processes);
       for (const RunRecord& record : found.records) {
-        for (const RunEntry& entry : record.entries) {
-          if (!entry.result.measurements.empty()) times.push_back(entry.result.measurements.front().time);
-        }
+        const std::vector<explain::ProcessTime> own = explain::times_of(record);
+        times.insert(times.end(), own.begin(), own.end());
       }
       for (const std::string& lost : found.lost) record_.notes.push_back("Lost: " + lost + '.');
     } catch (const FailedError& error) {
@@ -191,8 +280,9 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand(
       "explain", "say which causes move an operation's time, by how much, and how sure that is");
   command
-      ->add_option("targets", flags->targets,
-                   "an operation, a model or file with --only, or two records that run --json wrote")
+      ->add_option(
+          "targets", flags->targets,
+          "an operation, a network (what --only leaves of it, in its order), python:FILE:FUNCTION, two records that run --json wrote, or a record and the PyTorch trace of its layers")
       ->required();
   command->add_option("--only", flags->only,
                       "the layer in whose name or operation this regular expression is found");

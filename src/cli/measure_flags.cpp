@@ -10,16 +10,6 @@
 namespace jitterscope::cli {
 namespace {
 
-template <class Enum>
-Enum read_word(const std::string& flag, const std::string& word, const std::vector<Enum>& values) {
-  std::vector<std::string> known;
-  for (const Enum value : values) {
-    if (to_string(value) == word) return value;
-    known.emplace_back(to_string(value));
-  }
-  throw UsageError(fmt::format("{}: unknown word '{}'{}", flag, word, suggestion(word, known)));
-}
-
 const std::vector<CacheState> kCaches = {CacheState::warm, CacheState::cold, CacheState::dirty,
                                          CacheState::produced};
 const std::vector<Load> kLoads = {Load::burst, Load::sustained};
@@ -79,12 +69,12 @@ void MeasureFlags::add_to(CLI::App& command) {
                       "where it was given and not reached")
           ->transform(without_percent_sign)
           ->capture_default_str();
-  command
-      .add_option("--time-limit", time_limit_seconds,
-                  "for the bursts of one operation, as 2, 2s, 500ms or 1m")
-      ->transform(duration_in("--time-limit", seconds(1)))
-      ->type_name("TIME")
-      ->capture_default_str();
+  time_limit_option = command
+                          .add_option("--time-limit", time_limit_seconds,
+                                      "for the bursts of one operation, as 2, 2s, 500ms or 1m")
+                          ->transform(duration_in("--time-limit", seconds(1)))
+                          ->type_name("TIME")
+                          ->capture_default_str();
   command
       .add_option("--sustained-time-limit", sustained_time_limit_seconds,
                   "for each sustained measurement, as 10, 10s or 1m")

@@ -1,12 +1,16 @@
 // The flags by which every measuring command says under which conditions, how precisely and how long.
 #pragma once
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/names.hpp"
+#include "jitterscope/error.hpp"
 #include "jitterscope/measure.hpp"
 
 namespace jitterscope::cli {
@@ -19,6 +23,17 @@ inline constexpr const char* kDeviceHelp =
 /// that names the flag.
 std::function<std::string(std::string)> duration_in(const std::string& flag, Nanoseconds unit);
 std::function<std::string(std::string)> count_of(const std::string& flag);
+
+/// The value whose word was typed. Throws UsageError with the nearest.
+template <class Enum>
+Enum read_word(const std::string& flag, const std::string& word, const std::vector<Enum>& values) {
+  std::vector<std::string> known;
+  for (const Enum value : values) {
+    if (to_string(value) == word) return value;
+    known.emplace_back(to_string(value));
+  }
+  throw UsageError(fmt::format("{}: unknown word '{}'{}", flag, word, suggestion(word, known)));
+}
 
 struct MeasureFlags {
   std::string device = "auto";
@@ -35,10 +50,12 @@ struct MeasureFlags {
   std::string lock_clocks;
   double reference_clock_megahertz = 0;  ///< 0: each run's own
   const CLI::Option* precision_option = nullptr;
+  const CLI::Option* time_limit_option = nullptr;
 
   void add_to(CLI::App& command);
   /// By a flag or the settings file: the default is a wish, and missing it no failure.
   bool asks_for_precision() const { return precision_option != nullptr && precision_option->count() > 0; }
+  bool asks_for_time() const { return time_limit_option != nullptr && time_limit_option->count() > 0; }
   /// Throws UsageError with the nearest known word.
   MeasureOptions options() const;
 };

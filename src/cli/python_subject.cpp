@@ -17,6 +17,7 @@
 #include "experiment/processes.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/environment.hpp"
+#include "measure/network_total.hpp"
 #include "operation/words.hpp"
 #include "output/progress.hpp"
 #include "output/run_sections.hpp"
@@ -24,9 +25,7 @@
 namespace jitterscope::cli {
 namespace {
 
-constexpr std::string_view kPrefix = "python:";
-
-bool is_python(const std::string& target) { return target.starts_with(kPrefix); }
+bool is_python(const std::string& target) { return target.starts_with(kPythonPrefix); }
 
 // Those of models and operations, whose operands are ours to fill, to place and to check.
 void refuse_other_flags(const RunFlags& flags) {
@@ -72,14 +71,22 @@ bool are_python(const std::vector<std::string>& targets) {
 std::vector<std::string> python_labels(const std::vector<std::string>& targets) {
   std::vector<std::string> labels;
   for (const std::string& target : targets) {
-    const std::filesystem::path path = target.substr(kPrefix.size());
+    const std::filesystem::path path = target.substr(kPythonPrefix.size());
     labels.push_back((path.extension() == ".pickle" ? path.stem() : path.filename()).string());
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
     // Of files of one name in two folders.
-    if (std::ranges::count(labels, labels[i]) > 1) labels[i] = targets[i].substr(kPrefix.size());
+    if (std::ranges::count(labels, labels[i]) > 1) labels[i] = targets[i].substr(kPythonPrefix.size());
   }
   return labels;
+}
+
+void require_module(std::string_view errors) {
+  if (errors.find("No module named jitterscope") == std::string_view::npos) return;
+  throw MissingError(
+      fmt::format("{} has no module jitterscope; pip install its wheel there, or set JITTERSCOPE_PYTHON to a "
+                  "Python that has it",
+                  interpreter()));
 }
 
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,
@@ -88,7 +95,7 @@ ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, c
   for (const std::vector<std::string>& group : groups) {
     plan.groups.emplace_back();
     for (const std::string& target : group) {
-      plan.groups.back().push_back({target.substr(kPrefix.size()), options});
+      plan.groups.back().push_back({target.substr(kPythonPrefix.size()), options});
     }
   }
   ProgressLine line(stderr, host_time_now);
@@ -102,11 +109,8 @@ ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, c
     line.clear();
     return found;
   } catch (const FailedError& error) {
-    if (std::string_view(error.what()).find("No module named jitterscope") == std::string_view::npos) throw;
-    throw MissingError(
-        fmt::format("{} has no module jitterscope; pip install its wheel there, or set "
-                    "JITTERSCOPE_PYTHON to a Python that has it",
-                    interpreter()));
+    require_module(error.what());
+    throw;
   }
 }
 
@@ -149,7 +153,7 @@ void run_python_command(const RunFlags& flags, Invocation& invocation) {
   Plan asked;
   asked.precision_was_asked = flags.measure.asks_for_precision();
   invocation.exit_code = exit_code_of(asked, record);
-  files.write(record, flags.page.page(is_model(record)));
+  files.write(record, flags.page.page(is_network(record)));
   if (to_save) to_save->save(record, invocation.exit_code);
 }
 

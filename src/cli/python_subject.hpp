@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/run_flags.hpp"
@@ -14,11 +15,17 @@ namespace jitterscope::cli {
 
 struct Invocation;
 
+/// What names a function of Python begins with.
+inline constexpr std::string_view kPythonPrefix = "python:";
+
 /// Throws UsageError where some are of Python and others are not: no process can time both.
 bool are_python(const std::vector<std::string>& targets);
 
 /// "bench.py:attention" of python:folder/bench.py:attention; of what was handed over as a file its name.
 std::vector<std::string> python_labels(const std::vector<std::string>& targets);
+
+/// Throws MissingError where a process of Python ended for want of jitterscope; `errors` is what it wrote.
+void require_module(std::string_view errors);
 
 /// Each group beside each other. Throws MissingError where Python has no jitterscope.
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,

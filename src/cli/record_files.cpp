@@ -7,7 +7,9 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
+#include "base/file_text.hpp"
 #include "jitterscope/error.hpp"
 #include "record/record.hpp"
 
@@ -43,10 +45,9 @@ bool are_records(const std::vector<std::string>& targets) {
 
 std::string read_text(const std::string& file) {
   if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream stream(file, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) throw UsageError(fmt::format("'{}' cannot be read: no such file, or no right to it", file));
-  return text;
+  auto [text, problem] = file_text(file);
+  if (problem) throw UsageError(fmt::format("'{}' cannot be read: {}", file, problem.message()));
+  return std::move(text);
 }
 
 RunRecord read_run_file(const std::string& path) { return read_run_record(read_text(path), path); }

@@ -7,6 +7,7 @@
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
+#include "cli/report_files.hpp"
 #include "device/device_name.hpp"
 #include "measure/environment.hpp"
 #include "output/output_file.hpp"
@@ -25,6 +26,7 @@ using selftest::SelftestProgress;
 using selftest::SelftestRecord;
 
 struct SelftestFlags {
+  ReportFlags report;
   std::string device = "virtual", json, markdown;
   std::vector<std::string> only;
   std::uint64_t seed = 1;
@@ -35,6 +37,7 @@ constexpr const char* kSelftestExamples = R"(Examples:
   jitterscope selftest --quick
   jitterscope selftest --device cuda
   jitterscope selftest --device cuda --markdown truth.md --json truth.json
+  jitterscope selftest --quick --html truth.html
   jitterscope selftest --device cpu --only clock --only cycles
   jitterscope selftest --list
 
@@ -62,6 +65,7 @@ class SelftestCommand {
     request_.proofs = selftest::choose_proofs(place, flags_.only);
     if (!flags_.json.empty()) json_.emplace(flags_.json);
     if (!flags_.markdown.empty()) markdown_.emplace(flags_.markdown);
+    report_.emplace(flags_.report);
     const std::unique_ptr<Device> device = open_device(flags_.device);
     if (flags_.dry_run) {
       print_plan(device->describe());
@@ -121,6 +125,7 @@ class SelftestCommand {
     }
     if (json_) json_->commit(write_record(record_));
     if (markdown_) markdown_->commit(selftest_markdown(record_));
+    report_->write(record_);
   }
 
   const SelftestFlags& flags_;
@@ -128,6 +133,7 @@ class SelftestCommand {
   selftest::SelftestRequest request_;
   SelftestRecord record_;
   std::optional<OutputFile> json_, markdown_;
+  std::optional<ReportFiles> report_;
 };
 
 }  // namespace
@@ -148,6 +154,7 @@ void add_selftest_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--json", flags->json, "write everything as JSON to PATH or - (stdout)");
   command->add_option("--markdown", flags->markdown,
                       "write the table under machine, versions, date and command to PATH or - (stdout)");
+  flags->report.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be proven and how long it takes");
   command->footer(kSelftestExamples);
   command->callback([flags, &invocation] { SelftestCommand(*flags, invocation).run(); });

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 
+#include "base/file_text.hpp"
 #include "base/names.hpp"
 #include "base/toml.hpp"
 #include "cli/command_line_errors.hpp"
@@ -58,15 +56,13 @@ SettingsFile find_settings(const CLI::Option& option) {
 }
 
 toml::table read_table(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  const bool is_file = stream && !fs::is_directory(file);
-  if (!is_file) {
+  const auto [text, problem] = file_text(file);
+  if (problem) {
     throw UsageError(
         fmt::format("settings {}: the file cannot be read ({}); check the path, or name another "
                     "file with --settings",
-                    file, stream ? "it is a folder" : std::strerror(errno)));
+                    file, problem.message()));
   }
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {

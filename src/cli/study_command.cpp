@@ -8,6 +8,7 @@
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/compared_processes.hpp"
+#include "cli/loss_scaling_study.hpp"
 #include "cli/margin.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/page_flags.hpp"
@@ -16,6 +17,7 @@
 #include "measure/environment.hpp"
 #include "operation/words.hpp"
 #include "output/comparison_table.hpp"
+#include "output/loss_scaling_table.hpp"
 #include "output/output_file.hpp"
 #include "output/standard_output.hpp"
 #include "record/record.hpp"
@@ -42,6 +44,7 @@ constexpr const char* kStudyExamples = R"(Examples:
   jitterscope study batch linear:n=1,in=4096,out=4096
   jitterscope study occupancy 'cuda:@saxpy:saxpy,n=1Mi,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]'
   jitterscope study pinned copy:bytes=1Mi,4Mi,kind=d2h --device virtual:h200
+  jitterscope study loss-scaling python:train.py:make --device cuda
   jitterscope list studies
 
 Exit codes: 0 done, 1 an arm computes something else than it should, 2 usage, or a study that cannot be asked of
@@ -82,6 +85,7 @@ class StudyCommand {
     }
     if (!lock) device_.reset();  // its memory is the workers' then
     compare_in_processes(work, invocation_, record_);
+    add_amounts();
     record_.study->answers =
         record_.comparisons.empty() ? std::vector<std::string>() : study_.answer(record_);
     if (flags_.json != "-") {
@@ -99,6 +103,15 @@ class StudyCommand {
     if (flags_.measure.loads.empty()) options.loads = {Load::burst};
     if (!flags_.measure.asks_for_precision()) options.precision = record_.margin * kPairPrecision;
     return options;
+  }
+
+  // An answer in half a minute, of which fresh processes take as long to start: what is left is shared by
+  // all trials. Arms differ by more than a trial that was ended by its time is known to.
+  Nanoseconds time_for_each(std::size_t trials, const MeasureOptions& options) const {
+    constexpr Nanoseconds kAll = seconds(15), kLeast = milliseconds(200);
+    if (flags_.measure.asks_for_time()) return options.time_limit;
+    const double shares = static_cast<double>(trials) * static_cast<double>(flags_.processes);
+    return std::clamp(kAll / shares, std::min(kLeast, options.time_limit), options.time_limit);
   }
 
   // What the study can be asked of; what else there is, a note names.
@@ -126,11 +139,14 @@ class StudyCommand {
     const WorkList work = read_work();
     study::StudyContext context{*device_, record_.device, {}};
     for (const Layer& layer : work.model.layers) context.operations.push_back(layer.operation);
+    const std::vector<study::Arm> arms = study_.arms(context);
+    MeasureOptions each = options;
+    if (!work.is_model) each.time_limit = time_for_each(arms.size() * work.model.layers.size(), options);
     std::vector<ComparedAlternative> alternatives;
-    for (const study::Arm& arm : study_.arms(context)) {
+    for (const study::Arm& arm : arms) {
       const AppliedArm applied{&study_, arm};
       ComparedAlternative alternative =
-          apply_arms(arm.name, {&applied, 1}, work, options, flags_.provider, record_.device);
+          apply_arms(arm.name, {&applied, 1}, work, each, flags_.provider, record_.device);
       const std::string problem = problem_of(alternative.work, record_.device);
       if (!problem.empty()) {
         if (alternatives.empty()) throw UsageError(problem);
@@ -138,16 +154,28 @@ class StudyCommand {
         continue;
       }
       record_.alternatives.push_back(arm.name);
+      may_be_wrong_.push_back(arm.is_to_be_wrong);
       record_.works.push_back(arm.work);
       alternatives.push_back(std::move(alternative));
     }
     if (alternatives.size() < 2) throw UsageError("nothing is left to compare: " + record_.notes.back());
-    if (std::ranges::all_of(record_.works, [](double each) { return each == 1.0; })) record_.works.clear();
-    ComparedWork compared = pair_alternatives(alternatives, options, record_.device);
+    record_.works = recorded_works(std::move(record_.works));
+    ComparedWork compared = pair_alternatives(alternatives, each, record_.device);
     compared.plan.verify = true;
     compared.items.have_total = work.is_model;
     record_.notes.insert(record_.notes.end(), compared.notes.begin(), compared.notes.end());
     return compared;
+  }
+
+  // What the launches of each side do, for the rates beside their times.
+  void add_amounts() {
+    if (study_.amount == nullptr) return;
+    for (Comparison& comparison : record_.comparisons) {
+      for (ComparedSide* side : {&comparison.first, &comparison.second}) {
+        if (const Operation* operation = operation_of(side->subject))
+          side->amount = study_.amount(*operation);
+      }
+    }
   }
 
   ExitCode exit_code() const {
@@ -155,7 +183,10 @@ class StudyCommand {
     const auto& all = record_.comparisons;
     const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
     if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
-    return std::ranges::any_of(all, is_wrong) ? ExitCode::check_failed : ExitCode::done;
+    const auto is_wrong_by_mistake = [&](const Comparison& comparison) {
+      return is_wrong(comparison) && !may_be_wrong_[comparison.alternative];
+    };
+    return std::ranges::any_of(all, is_wrong_by_mistake) ? ExitCode::check_failed : ExitCode::done;
   }
 
   const StudyFlags& flags_;
@@ -163,9 +194,36 @@ class StudyCommand {
   const study::Study& study_;
   std::unique_ptr<Device> device_;
   ComparisonRecord record_;
+  std::vector<bool> may_be_wrong_;  ///< each of the alternatives
   std::optional<OutputFile> json_;
   std::optional<ReportFiles> report_;
 };
+
+// Training has no rounds and no layers to pick: the other flags are of comparisons.
+void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocation& invocation) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_taken = !name.starts_with("--") || name == "--device" || name == "--seed" ||
+                          name == "--json" || name == "--html" || name == "--details" ||
+                          name == "--dry-run" || name == "--help";
+    if (option->count() == 0 || is_taken) continue;
+    throw UsageError(name +
+                     ": is of studies that time operations; loss-scaling trains for 100 steps with each "
+                     "scale");
+  }
+  if (flags.dry_run) {
+    return print_result(std::string(study::kLossScaling.question) + "\n\n" +
+                        training_plan_text(flags.targets));
+  }
+  std::optional<OutputFile> json;
+  if (!flags.json.empty()) json.emplace(flags.json);
+  ReportFiles report(flags.report);
+  const study::LossScalingRecord record =
+      train_with_scales(flags.targets, flags.measure.device, flags.measure.seed, invocation);
+  if (flags.json != "-") print_result(loss_scaling_table(record, flags.page.page(false)));
+  if (json) json->commit(write_record(record));
+  report.write(record);
+}
 
 }  // namespace
 
@@ -192,7 +250,10 @@ void add_study_command(CLI::App& app, Invocation& invocation) {
   flags->page.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
   command->footer(kStudyExamples);
-  command->callback([flags, &invocation] { StudyCommand(*flags, invocation).run(); });
+  command->callback([flags, command, &invocation] {
+    if (flags->name == study::kLossScaling.id) return run_loss_scaling(*flags, *command, invocation);
+    StudyCommand(*flags, invocation).run();
+  });
 }
 
 }  // namespace jitterscope::cli

@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/report_files.hpp"
 #include "measure/environment.hpp"
 #include "measure/measure_operation.hpp"
 #include "output/output_file.hpp"
@@ -22,12 +23,14 @@ namespace jitterscope::cli {
 namespace {
 
 struct VerifyFlags {
+  ReportFlags report;
   std::string model, json, device = "cuda", python = "python3", trace, log;
 };
 
 constexpr const char* kVerifyPytorchExamples = R"(Examples:
   jitterscope verify-pytorch resnet18
   jitterscope verify-pytorch resnet50:batch=64,dtype=f16,layout=nhwc --json verify.json
+  jitterscope verify-pytorch resnet18 --html verify.html
   jitterscope verify-pytorch bert-base:dtype=bf16 --python ~/venv/bin/python3
   jitterscope verify-pytorch my-network --trace trace.json --log frontend.log
 
@@ -49,6 +52,7 @@ class VerifyCommand {
     const std::optional<RecordingRequest> request =
         flags_.trace.empty() ? std::optional(recording_request(flags_.model)) : std::nullopt;
     if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
     const std::unique_ptr<Device> device = open_device(flags_.device);
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
@@ -59,6 +63,7 @@ class VerifyCommand {
     line.clear();
     if (flags_.json != "-") print_result(pytorch_table(record_));
     if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
     invocation_.exit_code = exit_code();
     const std::string reason = record_.comparison.nothing_compared();
     if (invocation_.exit_code == ExitCode::check_failed && !reason.empty()) throw MissingError(reason);
@@ -136,6 +141,7 @@ class VerifyCommand {
   Invocation& invocation_;
   PytorchRecord record_;
   std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
 };
 
 }  // namespace
@@ -152,6 +158,7 @@ void add_verify_pytorch_command(CLI::App& app, Invocation& invocation) {
   command->add_option("--trace", flags->trace, "compare with this profiler trace instead of running PyTorch");
   command->add_option("--log", flags->log, "cudnn-frontend's log of the same run");
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
   command->footer(kVerifyPytorchExamples);
   command->callback([flags, &invocation] { VerifyCommand(*flags, invocation).run(); });
 }

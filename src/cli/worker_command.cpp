@@ -3,26 +3,30 @@
 
 #include <csignal>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
+#include <optional>
 #include <string>
 
+#include "base/line_reader.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
 #include "jitterscope/error.hpp"
 #include "output/standard_output.hpp"
 #include "record/record.hpp"
 #include "worker/carry_out.hpp"
+#include "worker/carry_out_load.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
 constexpr const char* kWorkerHelp =
     R"(Reads a plan from standard input, carries it out, and writes its record to standard output, as
-`compare` and `run --processes` have it done by fresh processes. It ends with the process that
-started it.
+`compare` and `run --processes` have it done by fresh processes; or runs work beside another process
+as `explain` has it, by orders that follow on standard input, each answered by a line. It ends with
+the process that started it.
 
 Exit codes: 0 the record is written, others as of `run`, with the error in place of the record.)";
+
+constexpr int kInputPollMilliseconds = 1000;
 
 // Whoever waits for the record is this process's parent; without it nobody does.
 void end_with_parent(std::int64_t parent) {
@@ -31,10 +35,27 @@ void end_with_parent(std::int64_t parent) {
   if (::getppid() != parent) throw FailedError("the process that made the plan has ended");
 }
 
+// A line at once: whoever asked waits for it.
+void answer(const std::string& line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+void run_load(const LoadPlan& plan, LineReader& orders) {
+  end_with_parent(plan.parent);
+  // A terminal's Ctrl-C reaches both processes: what it means for this one, the other says.
+  std::signal(SIGINT, SIG_IGN);
+  carry_out_load(plan, orders, answer, is_interrupted);
+}
+
 void work(Invocation& invocation) {
-  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  LineReader input(STDIN_FILENO);
   try {
-    const WorkerPlan plan = read_plan(text);
+    std::string text;
+    while (text.empty() && !input.is_over()) text = input.next(kInputPollMilliseconds).value_or("");
+    if (const std::optional<LoadPlan> load = read_load_plan(text)) return run_load(*load, input);
+    const WorkerPlan plan = read_plan(text + "\n" + input.rest());
     end_with_parent(plan.parent);
     const StageListener stage = [](const std::string& what, std::size_t number, std::size_t total) {
       std::fprintf(stderr, "[%zu/%zu] %s\n", number, total, what.c_str());

@@ -6,8 +6,11 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "device/allocation/pattern.hpp"
+#include "device/cpu/operations/carried_loops.hpp"
 #include "device/kernel_source.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/chain.hpp"
 #include "operation/traffic.hpp"
 #include "operation/words.hpp"
 
@@ -25,33 +28,80 @@ bool is_product(const Operation::Parameters& parameters) {
 Bytes least_memory(const Operation& operation) {
   const auto* copy = std::get_if<Copy>(&operation.parameters());
   if (copy != nullptr && copy->kind != CopyKind::d2d) return Bytes(copy->bytes);
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain != nullptr && !chain->fused) {
+    Bytes sum;
+    for (std::size_t step = 0; step < chain->steps.size(); ++step) {
+      sum += least_memory(chain->steps[step]);
+      if (is_linked(*chain, step)) sum -= chain->steps[step].operands().front().bytes();
+    }
+    return std::max(Bytes(0), sum * chain->lanes);
+  }
+  if (const auto* allocation = std::get_if<Allocation>(&operation.parameters())) {
+    return most_at_once(pattern_of(*allocation));
+  }
   return operand_memory(operation);
 }
 
-bool has_type_of_its_own(const Operation::Parameters& parameters) {
-  return !std::holds_alternative<Spin>(parameters) && !std::holds_alternative<Copy>(parameters) &&
-         !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters);
+template <class Value>
+std::string words_of_all(const std::vector<Value>& values) {
+  std::vector<std::string> words;
+  for (const Value value : values) words.emplace_back(to_string(value));
+  return joined(words);
 }
 
 }  // namespace
 
+bool has_type_of_its_own(const Operation& operation) {
+  const Operation::Parameters& parameters = operation.parameters();
+  return !std::holds_alternative<Spin>(parameters) && !std::holds_alternative<Copy>(parameters) &&
+         !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters) &&
+         !std::holds_alternative<Chain>(parameters) && !std::holds_alternative<Allocation>(parameters);
+}
+
 void check_can_run(const Operation& operation, const DeviceDescription& device) {
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    for (const Operation& step : chain->steps) check_can_run(step, device);
+    refuse_unfusible(operation, device.id, device.capabilities);
+    if (!device.capabilities.chains_have_streams) refuse_streams(operation, device.id);
+  }
   if (device.capabilities.is_host) refuse_kernel(operation, device.id);
   if (const auto* kernel = std::get_if<CudaKernel>(&operation.parameters())) kernel_source(kernel->file);
   require_data_type(operation, device.id, device.data_types, device.further_types);
+  require_means(operation, device.id, device.capabilities);
   require_memory(operation.text(), least_memory(operation), device.memory_free, device.id);
+}
+
+void refuse_streams(const Operation& operation, std::string_view device_id) {
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain == nullptr || !needs_streams(*chain)) return;
+  throw UsageError(fmt::format(
+      "{} runs one launch after the other, and this chain asks for streams, a wait, a priority or a load: leave "
+      "those out, or use --device cuda",
+      device_id));
+}
+
+void refuse_unfusible(const Operation& operation, std::string_view device_id, const DeviceCapabilities& can) {
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain == nullptr || !chain->fused) return;
+  const std::string reason = can.reason_not_fusible == nullptr ? "it runs each step as a launch of its own"
+                                                               : can.reason_not_fusible(*chain);
+  if (reason.empty()) return;
+  throw UsageError(
+      fmt::format("{} cannot fuse this chain: {}; change that, or leave out fused=1", device_id, reason));
 }
 
 void refuse_kernel(const Operation& operation, std::string_view device_id) {
   const auto* kernel = std::get_if<CudaKernel>(&operation.parameters());
-  if (kernel == nullptr) return;
-  throw UsageError(fmt::format("{} is a kernel for a GPU, and {} runs none; use --device cuda, or virtual",
-                               printable(kernel->kernel, kLongestText), device_id));
+  if (kernel == nullptr || cpu::has_carried_loops(*kernel)) return;
+  throw UsageError(
+      fmt::format("{} is a kernel for a GPU, and {} has no loops for it; use --device cuda, or virtual",
+                  printable(kernel->kernel, kLongestText), device_id));
 }
 
 void require_data_type(const Operation& operation, std::string_view device_id,
                        const std::vector<DataType>& data_types, const std::vector<DataType>& further_types) {
-  if (!has_type_of_its_own(operation.parameters())) return;
+  if (!has_type_of_its_own(operation)) return;
   std::vector<DataType> types = data_types;
   if (!is_product(operation.parameters())) {
     types.insert(types.end(), further_types.begin(), further_types.end());
@@ -62,6 +112,29 @@ void require_data_type(const Operation& operation, std::string_view device_id,
   throw UsageError(fmt::format("{}: {} has no {} for {}; write dtype= with one of {}",
                                printable(operation.text(), kLongestText), device_id,
                                to_string(operation.dtype()), operation.kind(), joined(names)));
+}
+
+void require_means(const Operation& operation, std::string_view device_id, const DeviceCapabilities& can) {
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    for (const Operation& step : chain->steps) require_means(step, device_id, can);
+    return;
+  }
+  if (const auto* allocation = std::get_if<Allocation>(&operation.parameters())) {
+    if (can.allocators.empty()) {
+      throw UsageError(fmt::format(
+          "allocation: {} is simulated and gives out no memory; use --device cpu or cuda", device_id));
+    }
+    if (std::ranges::find(can.allocators, allocation->by) == can.allocators.end()) {
+      throw UsageError(fmt::format("allocation: {} has nothing for by={}; write by= with one of {}",
+                                   device_id, to_string(allocation->by), words_of_all(can.allocators)));
+    }
+  }
+  const auto* copy = std::get_if<Copy>(&operation.parameters());
+  if (copy == nullptr || copy->kind == CopyKind::d2d || can.host_memories.empty()) return;
+  if (std::ranges::find(can.host_memories, copy->memory) == can.host_memories.end()) {
+    throw UsageError(fmt::format("copy: {} has nothing for memory={}; write memory= with one of {}",
+                                 device_id, to_string(copy->memory), words_of_all(can.host_memories)));
+  }
 }
 
 void require_memory(std::string_view purpose, Bytes needed, Bytes free, std::string_view device_id) {

@@ -12,6 +12,22 @@ std::span<const CarriedKernel> carried_kernels() {
           "@bodies",
 #include "../../examples/kernels/bodies.cu.inc"
       },
+      {
+          "@access",
+#include "../../examples/kernels/access.cu.inc"
+      },
+      {
+          "@hierarchy",
+#include "../../examples/kernels/hierarchy.cu.inc"
+      },
+      {
+          "@tiling",
+#include "../../examples/kernels/tiling.cu.inc"
+      },
+      {
+          "@waves",
+#include "../../examples/kernels/waves.cu.inc"
+      },
   };
   return kKernels;
 }

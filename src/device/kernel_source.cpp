@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <utility>
 #include <vector>
 
+#include "base/file_text.hpp"
 #include "base/names.hpp"
 #include "device/carried_kernels.hpp"
 #include "jitterscope/error.hpp"
@@ -24,15 +23,14 @@ std::string kernel_source(const std::string& file) {
         fmt::format("no kernel source {} is carried by the program{}; a file's name begins otherwise",
                     in_quotes(file), suggestion(file, names)));
   }
-  std::error_code ignored;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(file, ignored)) {
+  auto [text, problem] = file_text(file);
+  if (problem) {
     throw UsageError(
         fmt::format("{} cannot be read: no CUDA source file is there (the path is relative to the "
                     "folder that jitterscope is called in)",
                     file));
   }
-  return {std::istreambuf_iterator<char>(stream), {}};
+  return std::move(text);
 }
 
 }  // namespace jitterscope

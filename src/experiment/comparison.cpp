@@ -295,6 +295,12 @@ bool is_wrong(const Comparison& comparison) {
   return failed(comparison.first) || failed(comparison.second);
 }
 
+std::vector<double> recorded_works(std::vector<double> works) {
+  for (std::size_t i = works.size(); i-- > 0;) works[i] /= works.front();
+  if (std::ranges::all_of(works, [](double each) { return each == 1.0; })) works.clear();
+  return works;
+}
+
 double work_of(const ComparisonRecord& record, std::size_t alternative) {
   return alternative < record.works.size() ? record.works[alternative] / record.works.front() : 1.0;
 }

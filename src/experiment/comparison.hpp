@@ -12,16 +12,29 @@
 
 namespace jitterscope {
 
+/// What a launch does, where a study counts it.
+struct Amount {
+  enum class Unit {
+    loads,     ///< one after the other, each of an address that the last one read
+    bytes,     ///< that it is asked for
+    additions  ///< atomic ones
+  };
+  Unit unit = Unit::bytes;
+  double count = 0.0;
+};
+
 /// One side of a comparison, over all processes.
 struct ComparedSide {
   Subject subject;
-  std::string provider, algorithm;  ///< where there is one; empty where processes chose different ones
+  std::string provider, algorithm;        ///< where there is one; empty where processes chose different ones
+  std::optional<HeldMemory> held_memory;  ///< the first process's, of operations that allocate
   Conditions conditions;
   Instrument instrument = Instrument::events;
   TimeEstimate time;
   std::optional<Hertz> clock;
   std::optional<Cycles> cycles;
   std::optional<Verification> verification;  ///< the first process's, where it was asked for
+  std::optional<Amount> amount;
 };
 
 /// Second over first, 1 where they are alike.
@@ -109,6 +122,8 @@ struct ComparisonRecord {
 /// Whether a side of it was verified and did not compute what it should.
 bool is_wrong(const Comparison& comparison);
 
+/// As a record has them: in units of the first one's, empty where all do the same.
+std::vector<double> recorded_works(std::vector<double> works);
 /// Of the alternative's launches: 1 where all do the same.
 double work_of(const ComparisonRecord& record, std::size_t alternative);
 

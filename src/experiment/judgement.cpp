@@ -27,12 +27,14 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
   return {.subject = result.subject,
           .provider = result.provider,
           .algorithm = result.algorithm,
+          .held_memory = result.held_memory,
           .conditions = measurement.conditions,
           .instrument = measurement.instrument,
           .time = measurement.time,
           .clock = own.clock,
           .cycles = own.cycles,
-          .verification = result.verification};
+          .verification = result.verification,
+          .amount = {}};
 }
 
 RatioEstimate ratio_of(const Effect& effect) {
@@ -49,14 +51,16 @@ void add_times(TimeEstimate& sum, const TimeEstimate& time, std::int64_t count) 
 }
 
 void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effect>> effects, double margin) {
+  // The time of a wrong result is neither faster nor slower than that of a right one.
+  const auto counts = [&](std::size_t i) { return effects[i].has_value() && !is_wrong(comparisons[i]); };
   std::vector<double> p_values;
-  for (const std::optional<Effect>& effect : effects) {
-    if (effect) p_values.push_back(effect->p_value);
+  for (std::size_t i = 0; i < effects.size(); ++i) {
+    if (counts(i)) p_values.push_back(effects[i]->p_value);
   }
   const std::vector<bool> shown = statistics::holm_rejects(p_values);
   std::size_t next = 0;
   for (std::size_t i = 0; i < effects.size(); ++i) {
-    if (effects[i]) set_verdict(comparisons[i], *effects[i], margin, shown[next++]);
+    if (counts(i)) set_verdict(comparisons[i], *effects[i], margin, shown[next++]);
   }
 }
 

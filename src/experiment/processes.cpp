@@ -45,6 +45,53 @@ Measurement combine(const std::vector<const Measurement*>& measurements) {
   return all;
 }
 
+// The rounds of a cause in one of a result's measurements.
+std::vector<RoundRange> ranges_in(const Measurement& own, const Result& result, const std::string& id) {
+  std::vector<RoundRange> ranges;
+  for (const Finding& finding : result.findings) {
+    if (finding.id != id) continue;
+    for (const FindingPlace& place : finding.places) {
+      const bool is_here =
+          place.measurement < result.measurements.size() && &result.measurements[place.measurement] == &own;
+      if (is_here) ranges.insert(ranges.end(), place.rounds.begin(), place.rounds.end());
+    }
+  }
+  return ranges;
+}
+
+// Of one cause in every process, in the rounds of all as combine() puts them one behind the other.
+FindingPlace place_in_all(const std::string& id, const std::vector<const Result*>& results,
+                          const Conditions& conditions) {
+  FindingPlace place;
+  std::vector<std::pair<const Result*, const Measurement*>> owners;
+  for (const Result* result : results) {
+    const Measurement* own = measurement_of(*result, conditions.load, conditions.cache);
+    if (own != nullptr) owners.emplace_back(result, own);
+  }
+  std::size_t before = 0;
+  for (const auto& [result, own] : owners) {
+    const std::size_t settled = owners.size() > 1 ? settled_round(*own) : 0;  // what came before is not kept
+    for (const RoundRange& range : ranges_in(*own, *result, id)) {
+      if (range.last < settled || range.last >= own->rounds.size()) continue;
+      place.rounds.push_back(
+          {before + std::max(range.first, settled) - settled, before + range.last - settled});
+    }
+    before += own->rounds.size() - std::min(settled, own->rounds.size());
+  }
+  return place;
+}
+
+std::vector<FindingPlace> places_in_all(const std::string& id, const std::vector<const Result*>& results,
+                                        const std::vector<Measurement>& combined) {
+  std::vector<FindingPlace> places;
+  for (std::size_t number = 0; number < combined.size(); ++number) {
+    FindingPlace place = place_in_all(id, results, combined[number].conditions);
+    place.measurement = number;
+    if (!place.rounds.empty()) places.push_back(std::move(place));
+  }
+  return places;
+}
+
 // What half of the processes say, but that their own intervals are wide: this one is over processes.
 std::vector<Finding> common_findings(const std::vector<const Result*>& results) {
   std::vector<Finding> common;
@@ -85,6 +132,11 @@ Result combine(const std::vector<const Result*>& results) {
     all.measurements.push_back(combine(same));
   }
   all.findings = common_findings(results);
+  if (results.size() > 1) {
+    for (Finding& finding : all.findings) {
+      finding.places = places_in_all(finding.id, results, all.measurements);
+    }
+  }
   return all;
 }
 

@@ -8,30 +8,13 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "experiment/processes.hpp"
+#include "explain/account_ratios.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::explain {
 namespace {
 
 constexpr double kNormal95 = 1.959964;
-
-RatioEstimate ratio_with(double logarithm, double half) {
-  return {std::exp(logarithm), std::exp(logarithm - half), std::exp(logarithm + half)};
-}
-
-// The longer one of the two, where the value is not in the middle.
-double half_of(const RatioEstimate& ratio) {
-  return std::max(std::log(ratio.high / ratio.ratio), std::log(ratio.ratio / ratio.low));
-}
-
-double relative_half(const TimeEstimate& time) {
-  return std::isfinite(time.precision()) ? (time.high - time.low) / time.median / 2.0 : 1.0;
-}
-
-RatioEstimate ratio_of(const TimeEstimate& first, const TimeEstimate& second) {
-  return ratio_with(std::log(second.median / first.median),
-                    std::hypot(relative_half(first), relative_half(second)));
-}
 
 // One result of each record, in one of its conditions.
 struct Sides {
@@ -109,7 +92,7 @@ std::optional<RatioEstimate> contrast_in(const Result& result, CacheState from_c
   const Measurement *from = measurement_of(result, from_load, from_cache),
                     *to = measurement_of(result, to_load, to_cache);
   if (from == nullptr || to == nullptr) return std::nullopt;
-  return ratio_of(from->repeatability, to->repeatability);
+  return time_ratio(from->repeatability, to->repeatability);
 }
 
 std::string experiment_of(const Sides& sides, const std::string& vary) {
@@ -252,15 +235,9 @@ Account account_of(const Sides& sides, const std::vector<RecordDifference>& mach
                   .second_conditions = sides.second->conditions,
                   .first = sides.first->repeatability,
                   .second = sides.second->repeatability};
-  account.time = ratio_of(account.first, account.second);
+  account.time = time_ratio(account.first, account.second);
   account.parts = parts_of(sides, machines);
-  double rest = std::log(account.time.ratio), half = half_of(account.time);
-  for (const AccountedPart& part : account.parts) {
-    if (!part.ratio) continue;
-    rest -= std::log(part.ratio->ratio);
-    half = std::hypot(half, half_of(*part.ratio));
-  }
-  account.rest = ratio_with(rest, half);
+  account.rest = rest_of(account);
   return account;
 }
 

@@ -1,12 +1,14 @@
 // Two results that differ, measured apart: how much of the difference each circumstance accounts for.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "experiment/comparison.hpp"
 #include "measure/run_record.hpp"
+#include "operation/model.hpp"
 
 namespace jitterscope::explain {
 
@@ -32,11 +34,20 @@ struct Account {
   RatioEstimate rest = {};  ///< what no part accounts for
 
   bool is_explained() const { return rest.low <= 1.0 && 1.0 <= rest.high; }
+  /// Against a trace's times: the layer's place in its network is a part of those alone.
+  bool is_of_trace() const {
+    return std::ranges::any_of(parts, [](const AccountedPart& part) { return part.name == "network"; });
+  }
 };
 
 /// One for each operation that both records timed, in the conditions nearest to each other. Throws UsageError
 /// where they have none in common.
 std::vector<Account> account_for(const RunRecord& first, const RunRecord& second);
+
+/// A record of ours against the times that a trace of PyTorch holds of the same layers: alone, where it runs
+/// in the network (if the record has it, `run --in-sequence`), and in PyTorch. Throws UsageError where they
+/// have no layer in common, or the trace has no times.
+std::vector<Account> account_for(const RunRecord& record, const Model& trace);
 
 /// The network's name for it, or what was typed.
 const std::string& name_of(const Account& account);

@@ -49,8 +49,10 @@ std::vector<std::string> conclusions_of(const std::vector<Account>& accounts) {
   for (std::size_t i = 0; i < std::min(kSaid, sorted.size()); ++i) {
     sentences.push_back(account_sentence(*sorted[i]));
     for (const AccountedPart& part : sorted[i]->parts) {
-      if (!part.experiment.empty())
-        experiments.push_back(fmt::format("What {} does: {}", part.name, part.experiment));
+      if (part.experiment.empty()) continue;
+      std::string sentence = fmt::format("What {} does: {}", part.name, part.experiment);
+      if (std::ranges::find(experiments, sentence) == experiments.end())
+        experiments.push_back(std::move(sentence));
     }
   }
   sentences.insert(sentences.end(), experiments.begin(), experiments.end());

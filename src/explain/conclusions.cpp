@@ -7,6 +7,9 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "explain/counted_launches.hpp"
+#include "explain/held_clock.hpp"
+#include "explain/other_processes.hpp"
 
 namespace jitterscope::explain {
 namespace {
@@ -33,8 +36,12 @@ std::string clock_words(const DoseEffect& dose) {
 
 std::string cause_sentence(const FactorResult& factor) {
   const DoseEffect& dose = factor.doses[factor.strongest];
-  return fmt::format("{}: {} ({}, in place of {}){}. {}", capitalised(factor.cause),
-                     change_words(dose.time.ratio), dose.dose, factor.usual, clock_words(dose),
+  std::string counted = counter_words(factor.counters);
+  if (!counted.empty()) counted = "; a launch " + counted;
+  std::string held = factor.held_clock ? held_words(*factor.held_clock) : "";
+  if (!held.empty()) held = "; " + held;
+  return fmt::format("{}: {} ({}, in place of {}){}{}{}. {}", capitalised(factor.cause),
+                     change_words(dose.time.ratio), dose.dose, factor.usual, clock_words(dose), held, counted,
                      factor.remedy);
 }
 
@@ -89,6 +96,7 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
         fmt::format("Nothing that was switched here is shown to move the time by more than {}.",
                     percent_text(kMaterial)));
   }
+  sentences.push_back(sentence_of(explanation.others, explanation.observation));
   for (const RandomFactor& factor : explanation.random_factors) sentences.push_back(spread_sentence(factor));
   sentences.push_back(variation_sentence(explanation.observation));
   for (const FactorResult& factor : explanation.factors) {
@@ -99,6 +107,11 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
   const std::string open = names_of(explanation, FactorVerdict::unresolved);
   if (!open.empty() && explanation.blocks > 0)
     sentences.push_back(fmt::format("Neither shown nor cleared: {}.", open));
+  const std::string left_out = names_of(explanation, FactorVerdict::left_out);
+  if (!left_out.empty()) {
+    sentences.push_back(fmt::format(
+        "Not tried, for want of time: {}; --factors takes their names, --max-time more time.", left_out));
+  }
   std::erase(sentences, std::string());
   return sentences;
 }

@@ -1,5 +1,7 @@
 #include "explain/conditioning.hpp"
 
+#include <algorithm>
+
 namespace jitterscope::explain {
 namespace {
 
@@ -15,13 +17,17 @@ void condition(TreatedLoop& bench) {
   Queue& queue = bench.session().queue();
   device.idle(bench.take_heated() ? kRestAfterLoad : kRest);
   const Nanoseconds end = device.host_time() + kWork;
-  constexpr int kLaunches = 8;
+  constexpr double kMostLaunches = 8.0;
+  constexpr Nanoseconds kMostWork = milliseconds(100);  // of a network's pass, which may last longer
+  const double launches = std::clamp(kMostWork / bench.launch_time(), 1.0, kMostLaunches);
   while (device.host_time() < end) {
-    for (int i = 0; i < kLaunches; ++i) queue.launch(bench.plain());
+    for (int i = 0; i < static_cast<int>(launches); ++i) queue.launch(bench.plain());
     queue.wait();
   }
 }
 
-Nanoseconds conditioning_time() { return kRest + kWork; }
+Nanoseconds conditioning_time(const TreatedLoop& bench) {
+  return kRest + std::max(kWork, bench.launch_time());
+}
 
 }  // namespace jitterscope::explain

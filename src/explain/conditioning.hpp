@@ -7,7 +7,7 @@ namespace jitterscope::explain {
 
 /// A rest, in which the average of the power falls, and some work, so that the clock is awake.
 void condition(TreatedLoop& bench);
-/// Host time that it takes.
-Nanoseconds conditioning_time();
+/// Host time that it takes, roughly.
+Nanoseconds conditioning_time(const TreatedLoop& bench);
 
 }  // namespace jitterscope::explain

@@ -7,9 +7,23 @@
 namespace jitterscope::explain {
 namespace {
 
-constexpr std::int64_t kFewestBlocks = 6;
 constexpr double kEnoughBlocks = 10.0;
 constexpr std::size_t kPlainLoops = 2;
+
+std::vector<std::size_t> doses_of(const Factor& factor, bool few) {
+  const std::size_t count = factor.doses.size();
+  std::vector<std::size_t> doses;
+  for (std::size_t dose = 0; dose < count; ++dose) {
+    if (!few || dose == 0 || dose + 1 == count) doses.push_back(dose);
+  }
+  return doses;
+}
+
+Treatment treatment_of(const Factor& factor, std::size_t dose) {
+  Treatment treatment;
+  factor.doses[dose].apply(treatment);
+  return treatment;
+}
 
 class PairedExperiment {
  public:
@@ -17,9 +31,9 @@ class PairedExperiment {
                    Nanoseconds time_limit, const ExperimentListeners& listeners)
       : bench_(bench), factors_(factors), random_(random), time_limit_(time_limit), listeners_(listeners) {
     found_.dummies.resize(kDummies);
-    const bool has_time_for_all = block_time(false) * kEnoughBlocks <= time_limit;
+    const bool has_time_for_all = block_time(bench, factors, false) * kEnoughBlocks <= time_limit;
     for (std::size_t factor = 0; factor < factors.size(); ++factor) {
-      for (const std::size_t dose : doses_of(factor, !has_time_for_all)) add(factor, dose);
+      for (const std::size_t dose : doses_of(*factors[factor], !has_time_for_all)) add(factor, dose);
     }
   }
 
@@ -36,26 +50,6 @@ class PairedExperiment {
   }
 
  private:
-  std::vector<std::size_t> doses_of(std::size_t factor, bool few) const {
-    const std::size_t count = factors_[factor]->doses.size();
-    std::vector<std::size_t> doses;
-    for (std::size_t dose = 0; dose < count; ++dose) {
-      if (!few || dose == 0 || dose + 1 == count) doses.push_back(dose);
-    }
-    return doses;
-  }
-
-  Nanoseconds block_time(bool few) const {
-    Nanoseconds time =
-        (bench_.duration(Treatment()) + conditioning_time()) * static_cast<double>(kPlainLoops + kDummies);
-    for (std::size_t factor = 0; factor < factors_.size(); ++factor) {
-      for (const std::size_t dose : doses_of(factor, few)) {
-        time += bench_.duration(treatment(factor, dose)) + conditioning_time();
-      }
-    }
-    return time;
-  }
-
   Nanoseconds now() { return bench_.session().device().host_time(); }
 
   // What cannot run is left out, and said.
@@ -69,9 +63,7 @@ class PairedExperiment {
   }
 
   Treatment treatment(std::size_t factor, std::size_t dose) const {
-    Treatment treatment;
-    factors_[factor]->doses[dose].apply(treatment);
-    return treatment;
+    return treatment_of(*factors_[factor], dose);
   }
 
   // Plain loops first in the list, then dummies, then doses. A block that is cut off counts for nothing.
@@ -93,10 +85,23 @@ class PairedExperiment {
         one = treatment(effect.factor, effect.dose);
       }
       condition(bench_);
-      readings[place] = bench_.run(one);
+      try {
+        readings[place] = bench_.run(one);
+      } catch (const NeighbourLostError& error) {
+        note_lost(found_.doses[place - first_dose], error.what());
+      }
     }
     keep(readings);
     ++found_.blocks;
+  }
+
+  // Once for each factor; what was read of it before counts.
+  void note_lost(const PairedEffect& dose, const std::string& reason) {
+    const auto is_known = [&](const PairedEffects::Failure& failure) {
+      return failure.factor == dose.factor;
+    };
+    if (std::ranges::any_of(found_.failures, is_known)) return;
+    found_.failures.push_back({dose.factor, dose.dose, reason});
   }
 
   void keep(const std::vector<LoopReading>& readings) {
@@ -109,6 +114,7 @@ class PairedExperiment {
       has_clock = has_clock && readings[i].clock;
       if (has_clock) plain_clock += std::log(readings[i].clock->value()) / kPlainLoops;
     }
+    found_.log_plain.push_back(plain_time);
     for (std::size_t i = kPlainLoops; i < readings.size(); ++i) {
       if (!is_read(readings[i])) continue;
       const std::size_t number = i - kPlainLoops;
@@ -129,6 +135,17 @@ class PairedExperiment {
 };
 
 }  // namespace
+
+Nanoseconds block_time(const TreatedLoop& bench, const std::vector<const Factor*>& factors, bool few) {
+  Nanoseconds time =
+      (bench.duration(Treatment()) + conditioning_time(bench)) * static_cast<double>(kPlainLoops + kDummies);
+  for (const Factor* factor : factors) {
+    for (const std::size_t dose : doses_of(*factor, few)) {
+      time += bench.duration(treatment_of(*factor, dose)) + conditioning_time(bench);
+    }
+  }
+  return time;
+}
 
 PairedEffects confirm(TreatedLoop& bench, const std::vector<const Factor*>& factors, Nanoseconds time_limit,
                       Random& random, const ExperimentListeners& listeners) {

@@ -43,6 +43,7 @@ struct PairedEffects {
   std::vector<PairedEffect> doses;  ///< factor by factor, dose by dose
   std::vector<PairedEffect> dummies;
   std::int64_t blocks = 0;
+  std::vector<double> log_plain;  ///< time of the plain loops, block by block: logarithm of nanoseconds
   /// A dose that could not be run, and why: factor, dose, reason.
   struct Failure {
     std::size_t factor = 0, dose = 0;
@@ -51,9 +52,14 @@ struct PairedEffects {
   std::vector<Failure> failures;
 };
 
-/// Blocks until the time is over, at least 6; where 10 with all doses would take longer, with the first and
-/// the last dose of each factor. In each, behind the same conditioning, every dose of every factor, two plain
-/// loops and two dummies (plain loops as well), in random order.
+inline constexpr std::int64_t kFewestBlocks = 6;
+
+/// Host time of one block, roughly; `few`: with the first and the last dose of each factor.
+Nanoseconds block_time(const TreatedLoop& bench, const std::vector<const Factor*>& factors, bool few);
+
+/// Blocks until the time is over, at least kFewestBlocks; where 10 with all doses would take longer, with the
+/// first and the last dose of each factor. In each, behind the same conditioning, every dose of every factor,
+/// two plain loops and two dummies (plain loops as well), in random order.
 PairedEffects confirm(TreatedLoop& bench, const std::vector<const Factor*>& factors, Nanoseconds time_limit,
                       Random& random, const ExperimentListeners& listeners);
 

@@ -4,8 +4,13 @@
 #include <cmath>
 
 #include "explain/conditioning.hpp"
+#include "explain/counted_launches.hpp"
+#include "explain/engine_shares.hpp"
 #include "explain/experiments.hpp"
+#include "explain/fastest_loop.hpp"
+#include "explain/held_clock.hpp"
 #include "explain/observe.hpp"
+#include "explain/other_processes.hpp"
 #include "explain/processes.hpp"
 #include "explain/verdicts.hpp"
 
@@ -14,52 +19,119 @@ namespace {
 
 // Shares of the time limit; what the first steps leave belongs to the pairs.
 constexpr double kObserving = 0.1, kPlacing = 0.1, kScreening = 0.25;
+// Kept for blocks in which several causes are taken away at once.
+constexpr double kTogether = 0.03;
 
 class Study {
  public:
-  Study(Session& session, const Operation& operation, const ExplainOptions& options)
+  Study(Session& session, const Subject& subject, const ExplainOptions& options)
       : options_(options),
-        bench_(session, operation, options.seed),
-        factors_(chosen(session, operation)),
-        random_(options.seed),
-        start_(session.device().host_time()) {
-    found_.operation = operation.text();
-    found_.provider = bench_.plain().provider();
-    found_.algorithm = bench_.plain().algorithm();
+        start_(session.device().host_time()),
+        bench_(session, subject, options.seed, options.start_neighbour),
+        watch_(session.device()),
+        factors_(chosen(session)),
+        random_(options.seed) {
+    found_.operation = subject.text();
+    found_.provider = bench_.prepared_plain().provider;
+    found_.algorithm = bench_.prepared_plain().algorithm;
+    if (const CallableWork* callable = bench_.subject().callable(); callable && callable->waits_for_all) {
+      found_.notes.push_back(sentence_of_work_elsewhere(callable->name));
+    }
     for (const Factor& factor : factors_) {
-      (factor.not_available.empty() ? tried_ : not_available_).push_back(&factor);
+      (!factor.not_available.empty() ? not_available_
+       : factor.is_tried_last        ? tried_last_
+                                     : tried_)
+          .push_back(&factor);
     }
   }
 
   Explanation run() {
-    found_.observation =
-        observe(bench_, options_.time_limit * kObserving, random_, [&] { return is_interrupted(); });
-    for (const Factor* factor : tried_) found_.factors.push_back(result_of(*factor));
+    found_.observation = observe(bench_, options_.time_limit * kObserving, random_, [&] { return stops(); });
     vary_at_random();
+    leave_out();
+    for (const Factor* factor : tried_) found_.factors.push_back(result_of(*factor));
+    for (const Factor* factor : tried_last_) found_.factors.push_back(result_of(*factor));
     screen_factors();
-    confirm_factors();
+    const double first = block_time(bench_, tried_, true) / milliseconds(1),
+                 last = tried_last_.empty() ? 0.0 : block_time(bench_, tried_last_, true) / milliseconds(1);
+    const double share = 1.0 - share_spent() - kTogether;
+    confirm_factors(tried_, share * first / (first + last));
+    confirm_factors(tried_last_, 1.0 - share_spent() - kTogether);
+    judge();
     name_what_was_not_tried();
     found_.interrupted = is_interrupted();
+    found_.others = watch_.found();
     found_.duration = now() - start_;
     sort_factors();
     return std::move(found_);
   }
 
  private:
-  std::vector<Factor> chosen(Session& session, const Operation& operation) const {
-    FactorContext context = factor_context(session.device(), operation);
-    context.may_be_gated = bench_.may_be_gated();
+  std::vector<Factor> chosen(Session& session) {
+    FactorContext context = factor_context(session.device(), bench_.subject());
+    context.launches_wait = bench_.launches_wait();
+    context.fits_queue = bench_.fits_queue();
+    context.alignment = bench_.prepared_plain().alignment;
+    context.has_row_strides = bench_.prepared_plain().has_row_strides;
+    context.lies_in_pages = bench_.prepared_plain().lies_in_pages;
+    context.starts_processes = static_cast<bool>(options_.start_neighbour);
+    context.launch_time = bench_.launch_time();
+    if (const Operation* operation = bench_.subject().operation()) add_choices(session, *operation, context);
     return chosen_factors(context, options_.factors);
+  }
+
+  // Plans are built for it, which may take seconds: only where the study has them.
+  void add_choices(Session& session, const Operation& operation, FactorContext& context) const {
+    constexpr Nanoseconds kLongStudy = seconds(60);
+    constexpr double kShare = 0.05;
+    const bool is_asked =
+        options_.factors.empty() || std::ranges::find(options_.factors, "engine") != options_.factors.end();
+    if (!is_asked || context.engines.empty() || options_.time_limit < kLongStudy) return;
+    const EngineShares shares =
+        count_choices(session, operation, options_.seed, options_.time_limit * kShare);
+    context.engine_note = sentence_of(shares);
+    for (const EngineShare& share : shares.engines) {
+      const bool is_known = std::ranges::find(context.engines, share.engine) != context.engines.end();
+      if (!is_known) context.engines.push_back(share.engine);
+    }
+  }
+
+  // From the end of the list, until the fewest blocks have time.
+  void leave_out() {
+    if (!options_.factors.empty()) return;
+    const auto time_needed = [&] {
+      const Nanoseconds last = tried_last_.empty() ? Nanoseconds(0) : block_time(bench_, tried_last_, true);
+      return (block_time(bench_, tried_, true) + last) * static_cast<double>(kFewestBlocks);
+    };
+    const auto drop_from = [&](std::vector<const Factor*>& factors) {
+      const auto last = std::find_if(factors.rbegin(), factors.rend(), [](const Factor* factor) {
+        return factor->when_time_is_short == WhenShort::leave_out;
+      });
+      if (last == factors.rend()) return false;
+      left_out_.push_back(*last);
+      factors.erase(std::next(last).base());
+      return true;
+    };
+    constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
+    while (time_needed() * kMargin > options_.time_limit * (1.0 - share_spent())) {
+      if (!drop_from(tried_last_) && !drop_from(tried_)) return;
+    }
   }
 
   Nanoseconds now() { return bench_.session().device().host_time(); }
   double share_spent() { return std::min((now() - start_) / options_.time_limit, 1.0); }
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
+  // Asked between rounds. A neighbour of ours is none of the others.
+  bool stops() {
+    if (!bench_.has_neighbour()) watch_.look();
+    return is_interrupted();
+  }
 
   ExperimentListeners listeners(double before, double share) {
-    return {[this] { return is_interrupted(); },
+    return {[this] { return stops(); },
             [this, before, share](const std::string& stage, double part) {
-              if (options_.progress) options_.progress(stage, before + share * std::clamp(part, 0.0, 1.0));
+              if (options_.progress)
+                options_.progress(stage, std::min(before + share * std::clamp(part, 0.0, 1.0), 1.0));
             }};
   }
 
@@ -70,20 +142,29 @@ class Study {
     result.usual = factor.usual;
     result.remedy = factor.remedy;
     result.not_told_from = factor.not_told_from;
+    result.reason = factor.note;
     return result;
   }
 
   void vary_at_random() {
     if (!options_.factors.empty() || is_interrupted()) return;
-    const Nanoseconds round = bench_.duration(Treatment()) + conditioning_time();
+    const Nanoseconds round = bench_.duration(Treatment()) + conditioning_time(bench_);
     const double most = options_.time_limit * kPlacing / (round * 2.0);
     constexpr double kFewest = 6, kMost = 30;
     found_.random_factors.push_back(vary_placement(bench_,
                                                    static_cast<std::size_t>(std::clamp(most, kFewest, kMost)),
-                                                   random_, [&] { return is_interrupted(); }));
+                                                   random_, [&] { return stops(); }));
     if (options_.measure_in_processes && !is_interrupted()) {
       if (options_.progress) options_.progress("the same in fresh processes", kObserving);
-      found_.random_factors.push_back(vary_process(options_.measure_in_processes, options_.time_limit));
+      const std::vector<ProcessTime> times = options_.measure_in_processes(processes_in(options_.time_limit));
+      found_.random_factors.push_back(vary_process(times));
+      for (const ProcessTime& time : times) {
+        found_.observation.first_work.launch_in_processes.push_back(time.first_call);
+      }
+    }
+    if (options_.measure_on_each_gpu && !is_interrupted()) {
+      if (options_.progress) options_.progress("the same on each GPU", share_spent());
+      found_.random_factors.push_back(vary_gpu(options_.measure_on_each_gpu()));
     }
   }
 
@@ -110,16 +191,84 @@ class Study {
     for (const RatioEstimate& dummy : screened->dummies) found_.dummies.push_back({dummy, std::nullopt});
   }
 
-  void confirm_factors() {
-    if (tried_.empty() || is_interrupted()) return;
+  void confirm_factors(const std::vector<const Factor*>& factors, double share) {
+    if (factors.empty() || is_interrupted()) return;
     const double spent = share_spent();
-    const PairedEffects paired =
-        confirm(bench_, tried_, options_.time_limit * (1.0 - spent), random_, listeners(spent, 1.0 - spent));
-    found_.blocks = paired.blocks;
-    judge_factors(tried_, paired, found_.factors);
+    PairedEffects paired =
+        confirm(bench_, factors, options_.time_limit * share, random_, listeners(spent, share));
+    for (PairedEffect& dose : paired.doses) {
+      dose.factor += judged_.size();
+      paired_.doses.push_back(std::move(dose));
+    }
+    for (PairedEffects::Failure& failure : paired.failures) {
+      failure.factor += judged_.size();
+      paired_.failures.push_back(std::move(failure));
+    }
+    paired_.dummies.resize(kDummies);
     for (std::size_t i = 0; i < paired.dummies.size(); ++i) {
+      std::vector<double>& all = paired_.dummies[i].log_times;
+      all.insert(all.end(), paired.dummies[i].log_times.begin(), paired.dummies[i].log_times.end());
+    }
+    if (paired_.blocks == 0) {
+      paired_.blocks = paired.blocks;
+      paired_.log_plain = paired.log_plain;
+    }
+    judged_.insert(judged_.end(), factors.begin(), factors.end());
+  }
+
+  void judge() {
+    if (judged_.empty()) return;
+    found_.blocks = paired_.blocks;
+    const std::vector<std::size_t> doses = judge_factors(judged_, paired_, found_.factors);
+    found_.plain = plain_level(paired_);
+    if (!is_interrupted()) {
+      found_.fastest = find_fastest_loop(bench_, judged_, found_.factors, options_.time_limit * kTogether,
+                                         random_, listeners(1.0, 0.0));
+    }
+    find_what_held_the_clock(doses);
+    count_causes(doses);
+    for (std::size_t i = 0; i < paired_.dummies.size(); ++i) {
       if (i >= found_.dummies.size()) found_.dummies.emplace_back();
-      found_.dummies[i].paired = ratio_of_blocks(paired.dummies[i].log_times);
+      found_.dummies[i].paired = ratio_of_blocks(paired_.dummies[i].log_times);
+    }
+  }
+
+  // Power and heat lower the clock alike; the device says which of them it was.
+  void find_what_held_the_clock(const std::vector<std::size_t>& doses) {
+    for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
+      FactorResult& factor = found_.factors[i];
+      if (factor.verdict != FactorVerdict::cause || !moves_clock(factor)) continue;
+      Treatment treatment;
+      judged_[i]->doses[doses[i]].apply(treatment);
+      if (treatment.idle > Treatment().idle) continue;  // a clock that sleeps is held by nothing
+      try {
+        factor.held_clock = find_held_clock(bench_, treatment, factor.doses[factor.strongest].clock->ratio);
+      } catch (const NeighbourLostError&) {  // its effect was found out before
+        continue;
+      }
+      if (factor.held_clock && tells_power_from_heat(*factor.held_clock)) factor.not_told_from.clear();
+    }
+  }
+
+  static bool moves_clock(const FactorResult& factor) {
+    const std::optional<RatioEstimate>& clock = factor.doses[factor.strongest].clock;
+    return clock && std::abs(clock->ratio - 1.0) > kMaterial;
+  }
+
+  // A profiler slows what runs beside it: when all times are known.
+  void count_causes(const std::vector<std::size_t>& doses) {
+    std::optional<LaunchCounting> counting;
+    for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
+      if (!judged_[i]->shows_in_counters || found_.factors[i].verdict != FactorVerdict::cause) continue;
+      Treatment treatment;
+      judged_[i]->doses[doses[i]].apply(treatment);
+      try {
+        if (!counting) counting.emplace(bench_);
+        found_.factors[i].counters = counting->compare(treatment);
+      } catch (const Error& error) {
+        found_.without_counters = error.what();
+        return;
+      }
     }
   }
 
@@ -128,6 +277,11 @@ class Study {
       FactorResult result = result_of(*factor);
       result.verdict = FactorVerdict::not_identifiable;
       result.reason = factor->not_available;
+      found_.factors.push_back(std::move(result));
+    }
+    for (const Factor* factor : left_out_) {
+      FactorResult result = result_of(*factor);
+      result.verdict = FactorVerdict::left_out;
       found_.factors.push_back(std::move(result));
     }
   }
@@ -143,18 +297,21 @@ class Study {
   }
 
   const ExplainOptions& options_;
-  TreatedLoop bench_;
-  std::vector<Factor> factors_;
-  std::vector<const Factor*> tried_, not_available_;
-  Random random_;
   Nanoseconds start_;
+  TreatedLoop bench_;
+  ProcessWatch watch_;
+  std::vector<Factor> factors_;
+  std::vector<const Factor*> tried_, tried_last_, left_out_, not_available_;
+  std::vector<const Factor*> judged_;  ///< in the order of the results
+  PairedEffects paired_;
+  Random random_;
   Explanation found_;
 };
 
 }  // namespace
 
-Explanation explain(Session& session, const Operation& operation, const ExplainOptions& options) {
-  return Study(session, operation, options).run();
+Explanation explain(Session& session, const Subject& subject, const ExplainOptions& options) {
+  return Study(session, subject, options).run();
 }
 
 }  // namespace jitterscope::explain

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "base/names.hpp"
+#include "device/operand_rows.hpp"
 #include "explain/factors/factors.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/traffic.hpp"
 
 namespace jitterscope::explain {
 
@@ -20,15 +22,34 @@ std::vector<Factor> all_factors(const FactorContext& context) {
           factors::host_delay(context),
           factors::synchronization(context),
           factors::launches(context),
+          factors::host_scheduling(context),
+          factors::allocator(context),
+          factors::alignment(context),
+          factors::row_stride(context),
+          factors::heap(context),
           factors::data(context),
           factors::engine(context),
-          factors::instrument(context)};
+          factors::instrument(context),
+          factors::contention_kernels(context),
+          factors::contention_memory(context),
+          factors::contention_link(context),
+          factors::neighbour_kernels(context),
+          factors::neighbour_memory(context),
+          factors::neighbour_link(context)};
 }
 
-FactorContext factor_context(Device& device, const Operation& operation) {
+FactorContext factor_context(Device& device, const Subject& subject) {
   constexpr std::size_t kMostEngines = 4;
-  FactorContext context{.device = device.describe(), .operation = operation};
-  for (const EngineListing& engine : device.list_engines(operation)) {
+  FactorContext context{.device = device.describe(), .is_callable = subject.callable() != nullptr};
+  const Operation* operation = subject.operation();
+  context.has_row_strides =
+      operation != nullptr && !context.device.capabilities.is_simulated && has_matrices(*operation);
+  context.lies_in_pages = operation != nullptr;
+  if (operation == nullptr) return context;
+  context.operand_memory = operand_memory(*operation);
+  if (!context.device.capabilities.is_simulated) context.alignment = Bytes(1);
+  context.reads_data = !std::holds_alternative<Spin>(operation->parameters());
+  for (const EngineListing& engine : device.list_engines(*operation)) {
     const bool is_known = std::ranges::find(context.engines, engine.tag) != context.engines.end();
     if (engine.source == EngineListing::Source::heuristic && !is_known &&
         context.engines.size() < kMostEngines) {
@@ -54,7 +75,7 @@ std::vector<Factor> chosen_factors(const FactorContext& context, const std::vect
 
 std::vector<std::string> factor_ids() {
   std::vector<std::string> ids;
-  for (const Factor& factor : all_factors({.operation = Operation(Spin{})})) ids.push_back(factor.id);
+  for (const Factor& factor : all_factors(FactorContext())) ids.push_back(factor.id);
   return ids;
 }
 

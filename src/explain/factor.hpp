@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "explain/subject.hpp"
 #include "explain/treatment.hpp"
 
 namespace jitterscope::explain {
@@ -12,15 +14,27 @@ namespace jitterscope::explain {
 /// What decides whether a factor can be switched here.
 struct FactorContext {
   DeviceDescription device = {};
-  Operation operation;
-  bool may_be_gated = true;
+  bool reads_data = true;
+  bool is_callable = false;    ///< a program's own: neither its operands nor its memory are ours to change
+  bool launches_wait = false;  ///< for the device
+  bool fits_queue = true;      ///< a loop's launches, behind a gate
+  Nanoseconds launch_time = {};
+  std::optional<Bytes> alignment = {};    ///< PreparedOperation::operand_alignment
+  bool has_row_strides = true;            ///< PreparedOperation::has_row_strides
+  bool lies_in_pages = true;              ///< PreparedOperation::lies_in_pages
+  Bytes operand_memory = {};              ///< of all operands together
+  bool starts_processes = true;           ///< whoever asks can have another process run work beside the loop
   std::vector<std::string> engines = {};  ///< that PyTorch may take for it; the first is its heuristic's
+  std::string engine_note = {};           ///< how often which is taken
 };
 
 struct Dose {
   std::string text;  ///< "idle of 200 ms"
   std::function<void(Treatment&)> apply;
 };
+
+/// What becomes of a factor in a study that has no time for all of them.
+enum class WhenShort { keep, leave_out };
 
 struct Factor {
   std::string id = {};           ///< idle, load, cache…
@@ -32,10 +46,14 @@ struct Factor {
   std::string remedy = {};                      ///< one sentence
   std::vector<std::string> not_told_from = {};  ///< ids of factors that look the same in so short a study
   std::string not_available = {};               ///< empty, or why it cannot be switched here
+  std::string note = {};                        ///< what else is known of it
+  bool shows_in_counters = false;               ///< of one launch
+  bool is_tried_last = false;                   ///< it leaves the process changed for the others
+  WhenShort when_time_is_short = WhenShort::keep;
 };
 
-/// What the device and the operation decide; that launches may be gated is found out by launching.
-FactorContext factor_context(Device& device, const Operation& operation);
+/// What the device and the subject decide; the rest is found out by launching.
+FactorContext factor_context(Device& device, const Subject& subject);
 
 /// Every factor, whether it can be switched here or not, in the order in which treatments are put together.
 std::vector<Factor> all_factors(const FactorContext& context);

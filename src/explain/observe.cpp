@@ -49,7 +49,7 @@ class PlainLoop {
 
   void launch_all() {
     Queue& queue = bench_.session().queue();
-    PreparedOperation& workload = bench_.plain();
+    Workload& workload = bench_.plain();
     const std::int64_t count = launches_of_loop(bench_);
     stamps_.push_back(queue.stamp_clock());
     for (std::int64_t launch = 1; launch <= count; ++launch) {
@@ -176,7 +176,7 @@ std::string_view to_string(Variation variation) {
 Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
                     const std::function<bool()>& stop) {
   Observation observation;
-  observation.first_call = bench.first_call();
+  observation.first_work = bench.find_first_work();
   std::vector<double> all, medians, within;
   const Nanoseconds start = bench.session().device().host_time();
   const auto goes_on = [&] {

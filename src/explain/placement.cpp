@@ -46,7 +46,9 @@ RandomFactor vary_placement(TreatedLoop& bench, std::size_t placements, Random& 
   factor.id = "placement";
   factor.cause = "where the operands lie in memory";
   if (!bench.place_anew()) {
-    factor.not_available = "the operands cannot be moved on this device";
+    factor.not_available = bench.subject().callable() != nullptr
+                               ? "a function's operands are its own"
+                               : "the operands cannot be moved on this device";
     return factor;
   }
   const auto read = [&] {

@@ -1,5 +1,7 @@
 // The process. Intervention: the operation in fresh processes. Signature: a level that is constant within a
 // process; library handles, module placement, memory. It has no dose, only a spread.
+// The GPU. Intervention: the operation on each GPU of the machine, in a fresh process. Signature: clocks and
+// powers of its own under the same load. Can be confused with the process, which is another on each of them.
 #include "explain/processes.hpp"
 
 #include <algorithm>
@@ -9,22 +11,19 @@
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::explain {
+namespace {
 
-RandomFactor vary_process(const std::function<std::vector<TimeEstimate>(std::int64_t)>& measure_in_processes,
-                          Nanoseconds time_limit) {
-  RandomFactor factor;
-  factor.id = "process";
-  factor.cause = "the process";
-  constexpr std::int64_t kFewest = 3, kMost = 8;
-  const std::int64_t count =
-      std::clamp<std::int64_t>(std::llround(time_limit / 3.0 / seconds(6)), kFewest, kMost);
+constexpr std::int64_t kFewestProcesses = 3;
+
+RandomFactor spread_of(const std::vector<ProcessTime>& times, std::int64_t fewest, RandomFactor factor,
+                       const char* too_few) {
   std::vector<double> medians;
-  for (const TimeEstimate& time : measure_in_processes(count)) {
-    if (time.median > Nanoseconds(0)) medians.push_back(std::log(time.median.value()));
+  for (const ProcessTime& each : times) {
+    if (each.time.median > Nanoseconds(0)) medians.push_back(std::log(each.time.median.value()));
   }
   factor.levels = std::ssize(medians);
-  if (std::cmp_less(medians.size(), kFewest)) {
-    factor.not_available = "too few fresh processes gave a time";
+  if (factor.levels < fewest) {
+    factor.not_available = too_few;
     return factor;
   }
   const double freedom = static_cast<double>(medians.size()) - 1.0;
@@ -33,6 +32,33 @@ RandomFactor vary_process(const std::function<std::vector<TimeEstimate>(std::int
   factor.low = factor.deviation * std::sqrt(freedom / boost::math::quantile(distribution, 0.975));
   factor.high = factor.deviation * std::sqrt(freedom / boost::math::quantile(distribution, 0.025));
   return factor;
+}
+
+}  // namespace
+
+std::vector<ProcessTime> times_of(const RunRecord& record) {
+  std::vector<ProcessTime> times;
+  for (const RunEntry& entry : record.entries) {
+    const Result& result = entry.result;
+    if (!result.measurements.empty()) times.push_back({result.measurements.front().time, result.first_call});
+  }
+  return times;
+}
+
+std::int64_t processes_in(Nanoseconds time_limit) {
+  constexpr std::int64_t kMost = 8;
+  return std::clamp<std::int64_t>(std::llround(time_limit / 3.0 / seconds(6)), kFewestProcesses, kMost);
+}
+
+RandomFactor vary_process(const std::vector<ProcessTime>& times) {
+  return spread_of(times, kFewestProcesses, {.id = "process", .cause = "the process"},
+                   "too few fresh processes gave a time");
+}
+
+RandomFactor vary_gpu(const std::vector<ProcessTime>& times) {
+  constexpr std::int64_t kFewestGpus = 2;
+  return spread_of(times, kFewestGpus, {.id = "gpu", .cause = "the GPU, and the process on it"},
+                   "no other GPU gave a time");
 }
 
 }  // namespace jitterscope::explain

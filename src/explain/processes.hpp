@@ -1,15 +1,28 @@
-// How far fresh processes differ.
+// How far fresh processes differ, and the GPUs of one machine.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <vector>
 
 #include "explain/explanation.hpp"
+#include "measure/run_record.hpp"
 
 namespace jitterscope::explain {
 
-/// As many processes as a third of the time limit allows for, 3 to 8.
-RandomFactor vary_process(const std::function<std::vector<TimeEstimate>(std::int64_t)>& measure_in_processes,
-                          Nanoseconds time_limit);
+/// What a fresh process read.
+struct ProcessTime {
+  TimeEstimate time;
+  Nanoseconds first_call;  ///< host time of its first launch
+};
+
+/// Of what a process measured, each operation's first condition.
+std::vector<ProcessTime> times_of(const RunRecord& record);
+
+/// As many as a third of the time limit allows for, 3 to 8.
+std::int64_t processes_in(Nanoseconds time_limit);
+RandomFactor vary_process(const std::vector<ProcessTime>& times);
+
+/// One time of each GPU, from a process of its own there.
+RandomFactor vary_gpu(const std::vector<ProcessTime>& times);
 
 }  // namespace jitterscope::explain

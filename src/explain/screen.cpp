@@ -13,7 +13,7 @@ RatioEstimate ratio_of_logarithms(const statistics::MainEffect& effect) {
   return {std::exp(effect.value), std::exp(effect.interval.low), std::exp(effect.interval.high)};
 }
 
-Treatment treatment_of(const std::vector<bool>& row, const std::vector<const Factor*>& factors) {
+Treatment row_treatment(const std::vector<bool>& row, const std::vector<const Factor*>& factors) {
   Treatment treatment;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     if (row[i]) factors[i]->doses.back().apply(treatment);
@@ -21,11 +21,14 @@ Treatment treatment_of(const std::vector<bool>& row, const std::vector<const Fac
   return treatment;
 }
 
-// Each factor was rehearsed alone; together, evictions and copies may fill the queue behind a gate.
+// Each factor was rehearsed alone; together, evictions and copies may fill the queue behind a gate, and an
+// engine that is named may need other addresses than those given.
 std::optional<LoopReading> reading_of(TreatedLoop& bench, const Treatment& treatment) {
   try {
     return bench.run(treatment);
   } catch (const GateTimeoutError&) {
+    return std::nullopt;
+  } catch (const UsageError&) {
     return std::nullopt;
   }
 }
@@ -38,7 +41,7 @@ std::optional<ScreenedEffects> screen(TreatedLoop& bench, const std::vector<cons
   const statistics::TwoLevelDesign design = statistics::folded_plackett_burman(factors.size() + kDummies);
   Nanoseconds pass_time;
   for (const std::vector<bool>& row : design) {
-    pass_time += bench.duration(treatment_of(row, factors)) + conditioning_time();
+    pass_time += bench.duration(row_treatment(row, factors)) + conditioning_time(bench);
   }
   if (pass_time > time_limit) return std::nullopt;
   Device& device = bench.session().device();
@@ -58,7 +61,7 @@ std::optional<ScreenedEffects> screen(TreatedLoop& bench, const std::vector<cons
       if (listeners.stop()) break;
       listeners.progress("screening all factors at once", spent() / time_limit);
       condition(bench);
-      const std::optional<LoopReading> reading = reading_of(bench, treatment_of(design[row], factors));
+      const std::optional<LoopReading> reading = reading_of(bench, row_treatment(design[row], factors));
       if (!reading || !(reading->time > Nanoseconds(0))) continue;  // a timer's grain above a short launch
       rows.push_back(design[row]);
       passes.push_back(pass);

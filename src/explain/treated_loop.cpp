@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/engine_choice.hpp"
+#include "explain/shared_core.hpp"
 #include "measure/first_call.hpp"
 #include "measure/gate_guard.hpp"
 #include "statistics/statistics.hpp"
@@ -32,44 +32,98 @@ Nanoseconds median_between(Queue& queue, const std::vector<MarkPair>& pairs, Nan
 
 }  // namespace
 
-TreatedLoop::TreatedLoop(Session& session, const Operation& operation, std::uint64_t seed)
-    : session_(session), operation_(operation), seed_(seed), description_(session.device().describe()) {
-  std::unique_ptr<PreparedOperation>& plain = prepared_[{DataKind::normal, ""}];
-  plain = session.device().prepare(operation, {.seed = seed, .placement = seed});
+TreatedLoop::TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
+                         StartNeighbour start_neighbour)
+    : session_(session),
+      subject_(std::move(subject)),
+      seed_(seed),
+      description_(session.device().describe()),
+      start_neighbour_(std::move(start_neighbour)) {
+  PreparedSubject& plain = prepared_[variant_of(Treatment())];
+  const Nanoseconds began = session.device().host_time();
+  plain = subject_.prepare(session.device(), {.seed = seed, .placement = seed}, "");
+  first_preparation_ = session.device().host_time() - began;
   const FirstCall first =
-      make_first_call(session.device(), session.queue(), *plain, session.calibration().events.value);
+      make_first_call(session.device(), session.queue(), *plain.workload, session.calibration().events.value);
   first_call_ = first.time;
   launch_time_ = std::max(first.launch_time, Nanoseconds(1));
   waits_ = first.waits_for_queue;
+  wait_for_work_elsewhere();
+}
+
+// A function's own streams are found out by launching it.
+void TreatedLoop::wait_for_work_elsewhere() {
+  if (subject_.callable() == nullptr || !description_.capabilities.launches_return_early) return;
+  if (!leaves_work_elsewhere(session_, plain())) return;
+  subject_.wait_for_all_after_launch();
+  prepared_plain() = subject_.prepare(session_.device(), {}, "");
+  launch_time_ =
+      make_first_call(session_.device(), session_.queue(), plain(), session_.calibration().events.value)
+          .launch_time;
+  waits_ = true;
+}
+
+TreatedLoop::Variant TreatedLoop::variant_of(const Treatment& treatment) {
+  return {treatment.data, treatment.engine, treatment.offset, treatment.rows, treatment.heap_piece};
 }
 
 std::int64_t TreatedLoop::usual_launches() const {
-  constexpr double kFewest = 10, kMost = 50;
-  return std::llround(std::clamp(milliseconds(5) / launch_time_, kFewest, kMost));
+  constexpr double kMost = 50;
+  const double fewest = std::clamp(milliseconds(200) / launch_time_, 3.0, 10.0);
+  return std::llround(std::clamp(milliseconds(5) / launch_time_, fewest, kMost));
 }
 
 Nanoseconds TreatedLoop::duration(const Treatment& treatment) const {
   const auto launches = static_cast<double>(treatment.launches > 0 ? treatment.launches : usual_launches());
-  const Nanoseconds between = treatment.host_delay + microseconds(treatment.waits_for_each ? 10 : 5);
+  const Nanoseconds between =
+      treatment.host_delay + microseconds(treatment.wait == WaitBehindEach::none ? 5 : 10);
   return treatment.idle + treatment.load + (launch_time_ + between) * launches;
 }
 
-PreparedOperation& TreatedLoop::prepared(const Treatment& treatment) {
-  const Variant key{treatment.data, treatment.engine};
-  if (const auto known = prepared_.find(key); known != prepared_.end()) return *known->second;
-  const Operation operation =
-      treatment.engine.empty() ? operation_ : with_engine(operation_, treatment.engine);
-  std::unique_ptr<PreparedOperation> variant =
-      session_.device().prepare(operation, {.kind = treatment.data, .seed = seed_, .placement = seed_});
-  for (int i = 0; i < kWarmUpLaunches; ++i) session_.queue().launch(*variant);
+FirstWork TreatedLoop::find_first_work() {
+  Device& device = session_.device();
+  FirstWork work{.launch = first_call_, .later_launch = launch_time_};
+  if (subject_.callable() != nullptr) return work;
+  work.preparation = first_preparation_;
+  constexpr Nanoseconds kLong = seconds(1);
+  if (first_preparation_ > kLong) return work;
+  try {
+    const Nanoseconds began = device.host_time();
+    const PreparedSubject again = subject_.prepare(device, {.seed = seed_, .placement = seed_}, "");
+    work.preparation_again = device.host_time() - began;
+  } catch (const UsageError&) {  // there is no room for a second one
+    return work;
+  }
+  Bytes memory;
+  for (const MemoryRegion& region : plain().memory()) memory += region.size;
+  if (!description_.capabilities.allocates_memory || memory == Bytes(0)) return work;
+  const Nanoseconds began = device.host_time();
+  const auto taken = session_.queue().allocate(memory, MemorySource::driver);
   session_.queue().wait();
-  return *prepared_.emplace(key, std::move(variant)).first->second;
+  work.allocation = device.host_time() - began;
+  return work;
+}
+
+PreparedSubject& TreatedLoop::prepared(const Treatment& treatment) {
+  const Variant key = variant_of(treatment);
+  if (const auto known = prepared_.find(key); known != prepared_.end()) return known->second;
+  PreparedSubject variant = subject_.prepare(session_.device(),
+                                             {.kind = treatment.data,
+                                              .seed = seed_,
+                                              .placement = seed_,
+                                              .offset = treatment.offset,
+                                              .rows = treatment.rows,
+                                              .heap_piece = treatment.heap_piece},
+                                             treatment.engine);
+  for (int i = 0; i < kWarmUpLaunches; ++i) session_.queue().launch(*variant.workload);
+  session_.queue().wait();
+  return prepared_.emplace(key, std::move(variant)).first->second;
 }
 
 bool TreatedLoop::place_anew() {
   const bool is_moved = plain().place_anew();
   for (const auto& [variant, workload] : prepared_) {
-    if (workload.get() != &plain()) workload->place_anew();
+    if (workload.workload.get() != &plain()) workload.workload->place_anew();
   }
   return is_moved;
 }
@@ -117,17 +171,29 @@ void TreatedLoop::delay_host(Nanoseconds duration) {
   }
 }
 
-void TreatedLoop::set_caches(PreparedOperation& workload, const Treatment& treatment) {
+void TreatedLoop::set_caches(Workload& workload, const Treatment& treatment) {
   Queue& queue = session_.queue();
   if (treatment.traffic > Bytes(0)) queue.launch(copy_of(treatment.traffic));
   if (treatment.cache != CacheState::warm) queue.set_cache(treatment.cache, workload);
 }
 
-LoopReading TreatedLoop::run_loop(PreparedOperation& workload, const Treatment& treatment,
-                                  std::int64_t launches) {
+void TreatedLoop::wait_behind(Mark end, WaitBehindEach way) {
+  Queue& queue = session_.queue();
+  switch (way) {
+    case WaitBehindEach::none: return;
+    case WaitBehindEach::usual: return queue.wait();
+    case WaitBehindEach::asleep: return queue.wait_asleep();
+    case WaitBehindEach::polling:
+      while (!queue.has_passed(end)) {
+      }
+  }
+}
+
+LoopReading TreatedLoop::run_loop(Workload& workload, const Treatment& treatment, std::int64_t launches) {
   Queue& queue = session_.queue();
   GateGuard gate(queue);
-  const bool is_gated = treatment.queue == QueueMode::saturated && may_be_gated();
+  // Memory that is taken back may wait for the device, and so behind a closed gate for its time limit.
+  const bool is_gated = treatment.queue == QueueMode::saturated && may_be_gated() && !treatment.allocator;
   if (is_gated) gate.close();
   std::vector<MarkPair> pairs;
   const ClockStamp before = queue.stamp_clock();
@@ -136,24 +202,32 @@ LoopReading TreatedLoop::run_loop(PreparedOperation& workload, const Treatment& 
     MarkPair pair;
     pair.from = queue.mark();
     delay_host(treatment.host_delay);
+    std::unique_ptr<TemporaryMemory> memory;
+    if (treatment.allocator) memory = queue.allocate(subject_.output_bytes(), *treatment.allocator);
     queue.launch(workload);
+    memory.reset();
     pair.to = queue.mark();
     pairs.push_back(pair);
-    if (treatment.waits_for_each && !is_gated) queue.wait();
+    if (treatment.companion) companion_->keep_up();
+    if (!is_gated) wait_behind(pair.to, treatment.wait);
   }
   const ClockStamp after = queue.stamp_clock();
   gate.open();
+  if (treatment.companion) {
+    while (!queue.has_passed(pairs.back().to)) companion_->keep_up();
+  }
   queue.wait();
   LoopReading reading{median_between(queue, pairs, session_.calibration().events.grain), std::nullopt};
   if (const auto clock = queue.clock_between(before, after)) reading.clock = clock->frequency;
   return reading;
 }
 
-LoopReading TreatedLoop::run_recording(PreparedOperation& workload, const Treatment& treatment,
+LoopReading TreatedLoop::run_recording(Workload& workload, const Treatment& treatment,
                                        std::int64_t launches) {
   Queue& queue = session_.queue();
-  std::unique_ptr<Recording>& recording = recordings_[{{treatment.data, treatment.engine}, launches}];
+  std::unique_ptr<Recording>& recording = recordings_[{variant_of(treatment), launches}];
   if (!recording) {
+    workload.prepare_recording(queue.native());
     recording = queue.record([&](Queue& recorded) {
       for (std::int64_t i = 0; i < launches; ++i) recorded.launch(workload);
     });
@@ -171,8 +245,8 @@ LoopReading TreatedLoop::run_recording(PreparedOperation& workload, const Treatm
   return reading;
 }
 
-LoopReading TreatedLoop::run_own_reading(PreparedOperation& workload, const Treatment& treatment) {
-  std::unique_ptr<RoundRunner>& runner = runners_[{{treatment.data, treatment.engine}, treatment.cache}];
+LoopReading TreatedLoop::run_own_reading(Workload& workload, const Treatment& treatment) {
+  std::unique_ptr<RoundRunner>& runner = runners_[{variant_of(treatment), treatment.cache}];
   if (!runner) {
     const TimedWork work{session_.device(), session_.queue(), workload, treatment.cache};
     MeasureOptions options;
@@ -186,12 +260,40 @@ LoopReading TreatedLoop::run_own_reading(PreparedOperation& workload, const Trea
   return {round.time(), round.clock};
 }
 
+LoopReading TreatedLoop::run_beside_companion(Workload& workload, const Treatment& treatment,
+                                              std::int64_t launches) {
+  if (!companion_) companion_ = std::make_unique<CompanionLoad>(session_, seed_);
+  companion_->start(*treatment.companion);
+  const LoopReading reading = run_loop(workload, treatment, launches);
+  companion_->stop();
+  return reading;
+}
+
+// Started when it is needed first, and once: it rests between the loops that it runs beside.
+Neighbour& TreatedLoop::neighbour() {
+  if (!neighbour_ && start_neighbour_) neighbour_ = start_neighbour_();
+  if (!neighbour_) throw NeighbourLostError("no other process can be started from here");
+  return *neighbour_;
+}
+
 LoopReading TreatedLoop::run(const Treatment& treatment) {
-  PreparedOperation& workload = prepared(treatment);
+  Workload& workload = *prepared(treatment).workload;
   Queue& queue = session_.queue();
   if (treatment.load > Nanoseconds(0)) load(treatment.load);
   if (treatment.idle > Nanoseconds(0)) session_.device().idle(treatment.idle);
   const std::int64_t launches = treatment.launches > 0 ? treatment.launches : usual_launches();
+  // For the loop alone: they end with it, whichever way it ends.
+  std::optional<PinnedThread> core;
+  std::optional<BusyNeighbour> busy_thread;
+  if (treatment.core_shared) core.emplace();
+  if (treatment.core_shared.value_or(0.0) > 0.0) busy_thread.emplace(*treatment.core_shared);
+  std::optional<NeighbourAtWork> beside;
+  if (treatment.neighbour) beside.emplace(neighbour(), *treatment.neighbour);
+  // A loop longer than the others is a load to the round behind it (docs/method.md, Causes).
+  constexpr Nanoseconds kShortLoop = milliseconds(50);
+  const bool is_longer =
+      launches > usual_launches() && launch_time_ * static_cast<double>(launches) > kShortLoop;
+  is_heated_ = is_heated_ || is_longer;
   if (treatment.is_own_reading) return run_own_reading(workload, treatment);
   if (launches > kConditioningLaunches) {
     for (int i = 0; i < kConditioningLaunches; ++i) {
@@ -200,10 +302,29 @@ LoopReading TreatedLoop::run(const Treatment& treatment) {
     }
   }
   const bool is_recorded = treatment.queue == QueueMode::graph && treatment.cache == CacheState::warm &&
-                           treatment.traffic == Bytes(0);
+                           treatment.traffic == Bytes(0) && !treatment.allocator;
   if (is_recorded) return run_recording(workload, treatment, launches);
   queue.wait();
-  return run_loop(workload, treatment, launches);
+  return treatment.companion ? run_beside_companion(workload, treatment, launches)
+                             : run_loop(workload, treatment, launches);
+}
+
+CounterReading TreatedLoop::count(CounterReader& reader, const Treatment& treatment) {
+  Workload& workload = *prepared(treatment).workload;
+  Queue& queue = session_.queue();
+  const auto prepare = [&] {
+    for (int i = 0; i < kConditioningLaunches; ++i) {
+      set_caches(workload, treatment);
+      queue.launch(workload);
+    }
+    set_caches(workload, treatment);
+    queue.wait();
+  };
+  const auto launch = [&] {
+    queue.launch(workload);
+    queue.wait();
+  };
+  return reader.read(prepare, launch);
 }
 
 void TreatedLoop::rehearse(const Treatment& treatment) {

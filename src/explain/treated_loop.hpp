@@ -5,9 +5,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "explain/companion_load.hpp"
+#include "explain/explanation.hpp"
+#include "explain/neighbour.hpp"
+#include "explain/subject.hpp"
 #include "explain/treatment.hpp"
 #include "measure/round_runner.hpp"
 #include "measure/session.hpp"
@@ -23,55 +28,77 @@ struct LoopReading {
 class TreatedLoop {
  public:
   /// Prepares the operation and launches it a few times. Throws what that throws.
-  TreatedLoop(Session& session, const Operation& operation, std::uint64_t seed);
+  TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
+              StartNeighbour start_neighbour = nullptr);
 
   /// One loop. Throws what launching or preparing throws: UsageError where the device cannot do what the
-  /// treatment asks for.
+  /// treatment asks for, NeighbourLostError where the other process that it needs is not there.
   LoopReading run(const Treatment& treatment);
+
+  /// One launch in the state that a loop brings it into, in each pass of the reader.
+  CounterReading count(CounterReader& reader, const Treatment& treatment);
 
   /// Prepares and launches what the treatment needs, so that its first round is like the others.
   void rehearse(const Treatment& treatment);
 
   Session& session() { return session_; }
-  /// The operation as a plain loop launches it.
-  PreparedOperation& plain() { return prepared(Treatment()); }
+  /// As a plain loop launches it.
+  PreparedSubject& prepared_plain() { return prepared(Treatment()); }
+  Workload& plain() { return *prepared_plain().workload; }
   /// Moves the operands of all that was prepared of it; false where they stay.
   bool place_anew();
-  Nanoseconds first_call() const { return first_call_; }
-  const Operation& operation() const { return operation_; }
+  /// Prepares the operation once more, and takes memory for it: where the first preparation was quick
+  /// enough, and there is room.
+  FirstWork find_first_work();
+  const Subject& subject() const { return subject_; }
   /// Of one launch, roughly.
   Nanoseconds launch_time() const { return launch_time_; }
   /// Whether a heavy load was run since this was asked last.
   bool take_heated() { return std::exchange(is_heated_, false); }
-  /// Of launches in a loop: 5 ms, but 10 to 50 launches.
+  /// Of launches in a loop: 5 ms, but 10 to 50 launches; fewer where 10 last longer than 0.2 s.
   std::int64_t usual_launches() const;
-  bool may_be_gated() const { return !waits_; }
+  /// A queue holds 511 launches with a mark each (H200): a pass of a network may be more.
+  bool fits_queue() const { return subject_.calls() * usual_launches() <= 400; }
+  bool may_be_gated() const { return !waits_ && fits_queue(); }
+  bool launches_wait() const { return waits_; }
+  /// Whether a treatment has needed the second process by now.
+  bool has_neighbour() const { return neighbour_ != nullptr; }
   /// Host time that the loop takes, roughly, its idle and load included.
   Nanoseconds duration(const Treatment& treatment) const;
 
  private:
-  using Variant = std::pair<DataKind, std::string>;  // data and engine
+  // What preparing depends on: data, engine, offset, rows and pieces of the heap.
+  using Variant = std::tuple<DataKind, std::string, Bytes, RowStride, std::int64_t>;
 
-  PreparedOperation& prepared(const Treatment& treatment);
+  static Variant variant_of(const Treatment& treatment);
+
+  PreparedSubject& prepared(const Treatment& treatment);
   Workload& large_product();
   Workload& copy_of(Bytes traffic);
   void load(Nanoseconds duration);
   void delay_host(Nanoseconds duration);
-  void set_caches(PreparedOperation& workload, const Treatment& treatment);
-  LoopReading run_loop(PreparedOperation& workload, const Treatment& treatment, std::int64_t launches);
-  LoopReading run_recording(PreparedOperation& workload, const Treatment& treatment, std::int64_t launches);
-  LoopReading run_own_reading(PreparedOperation& workload, const Treatment& treatment);
+  void wait_for_work_elsewhere();
+  void set_caches(Workload& workload, const Treatment& treatment);
+  void wait_behind(Mark end, WaitBehindEach way);
+  Neighbour& neighbour();
+  LoopReading run_beside_companion(Workload& workload, const Treatment& treatment, std::int64_t launches);
+  LoopReading run_loop(Workload& workload, const Treatment& treatment, std::int64_t launches);
+  LoopReading run_recording(Workload& workload, const Treatment& treatment, std::int64_t launches);
+  LoopReading run_own_reading(Workload& workload, const Treatment& treatment);
 
   Session& session_;
-  Operation operation_;
+  Subject subject_;
   std::uint64_t seed_;
   DeviceDescription description_;
-  std::map<Variant, std::unique_ptr<PreparedOperation>> prepared_;
+  std::map<Variant, PreparedSubject> prepared_;
   std::unique_ptr<PreparedOperation> product_;
+  std::unique_ptr<CompanionLoad> companion_;
+  StartNeighbour start_neighbour_;
+  std::unique_ptr<Neighbour> neighbour_;
   std::map<Bytes, std::unique_ptr<PreparedOperation>> copies_;
   std::map<std::pair<Variant, std::int64_t>, std::unique_ptr<Recording>> recordings_;
   std::map<std::pair<Variant, CacheState>, std::unique_ptr<RoundRunner>> runners_;
-  Nanoseconds launch_time_, first_call_;
+  Nanoseconds launch_time_, first_preparation_, first_call_;
   bool waits_ = false, is_heated_ = false;
 };
 

@@ -48,10 +48,11 @@ bool grows(const std::vector<const PairedEffect*>& doses) {
 }
 
 // The dose that decides is the strongest where they grow, else the one that moves the time most.
-void judge_factor(FactorResult& result, const Factor& factor, const std::vector<const PairedEffect*>& doses,
-                  const std::vector<bool>& shown) {
+std::size_t judge_factor(FactorResult& result, const Factor& factor,
+                         const std::vector<const PairedEffect*>& doses, const std::vector<bool>& shown) {
   std::vector<Effect> effects;
   std::vector<bool> are_shown;
+  std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < doses.size(); ++i) {
     const std::optional<Effect> effect = effect_of_blocks(doses[i]->log_times);
     if (!effect) continue;
@@ -64,8 +65,9 @@ void judge_factor(FactorResult& result, const Factor& factor, const std::vector<
     dose.p_value = effect->p_value;
     effects.push_back(*effect);
     are_shown.push_back(shown[i]);
+    numbers.push_back(doses[i]->dose);
   }
-  if (effects.empty()) return;
+  if (effects.empty()) return 0;
   const auto size = [](const Effect& effect) { return std::abs(effect.value); };
   result.strongest =
       factor.doses_grow
@@ -88,6 +90,7 @@ void judge_factor(FactorResult& result, const Factor& factor, const std::vector<
   } else {
     result.blocks_to_decide = statistics::processes_to_decide(effect, kMaterial);
   }
+  return numbers[result.strongest];
 }
 
 void note_failures(const std::vector<const Factor*>& factors,
@@ -107,6 +110,7 @@ std::string_view to_string(FactorVerdict verdict) {
     case FactorVerdict::cause: return "cause";
     case FactorVerdict::cleared: return "cleared";
     case FactorVerdict::unresolved: return "unresolved";
+    case FactorVerdict::left_out: return "left out";
     case FactorVerdict::not_identifiable: return "not identifiable";
   }
   return "unresolved";
@@ -117,8 +121,8 @@ std::optional<RatioEstimate> ratio_of_blocks(std::span<const double> differences
   return effect ? std::optional(ratio_of(*effect)) : std::nullopt;
 }
 
-void judge_factors(const std::vector<const Factor*>& factors, const PairedEffects& paired,
-                   std::vector<FactorResult>& results) {
+std::vector<std::size_t> judge_factors(const std::vector<const Factor*>& factors, const PairedEffects& paired,
+                                       std::vector<FactorResult>& results) {
   std::vector<double> p_values;
   for (const PairedEffect& dose : paired.doses) {
     const std::optional<Effect> effect = effect_of_blocks(dose.log_times);
@@ -128,6 +132,7 @@ void judge_factors(const std::vector<const Factor*>& factors, const PairedEffect
   // one.
   constexpr double kAlpha = 0.04;
   const std::vector<bool> is_shown = statistics::holm_rejects(p_values, kAlpha);
+  std::vector<std::size_t> decisive;
   for (std::size_t factor = 0; factor < factors.size(); ++factor) {
     std::vector<const PairedEffect*> doses;
     std::vector<bool> shown;
@@ -136,9 +141,10 @@ void judge_factors(const std::vector<const Factor*>& factors, const PairedEffect
       doses.push_back(&paired.doses[i]);
       shown.push_back(is_shown[i]);
     }
-    judge_factor(results[factor], *factors[factor], doses, shown);
+    decisive.push_back(judge_factor(results[factor], *factors[factor], doses, shown));
   }
   note_failures(factors, paired.failures, results);
+  return decisive;
 }
 
 }  // namespace jitterscope::explain

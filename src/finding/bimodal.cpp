@@ -10,6 +10,7 @@
 #include "base/quantity_text.hpp"
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
+#include "finding/places.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -19,18 +20,33 @@ struct Split {
   std::vector<double> fast, slow;  ///< clocks of the rounds nearest to the fastest and to the slowest mode
 };
 
+const Mode& nearest_mode(const Measurement& measurement, const Round& round) {
+  const double time = round.time().value();
+  return *std::ranges::min_element(measurement.modes, std::ranges::less(), [time](const Mode& mode) {
+    return std::abs(mode.location.value() - time);
+  });
+}
+
+// Those nearest to another mode than most launches have; none where the modes alternate within each round.
+std::vector<std::size_t> rounds_off_the_main_mode(const Measurement& measurement) {
+  const Mode& main = *std::ranges::max_element(measurement.modes, std::ranges::less(), &Mode::weight);
+  std::vector<std::size_t> rounds;
+  for (std::size_t i = 0; i < measurement.rounds.size(); ++i) {
+    const Round& round = measurement.rounds[i];
+    if (!round.launches.empty() && &nearest_mode(measurement, round) != &main) rounds.push_back(i);
+  }
+  return rounds;
+}
+
 std::optional<Split> clocks_by_mode(const Measurement& measurement, const Mode& fastest,
                                     const Mode& slowest) {
   constexpr std::size_t kFewest = 2;
   Split split;
   for (const Round& round : measurement.rounds) {
     if (!round.clock || round.launches.empty()) continue;
-    const double time = round.time().value();
-    const auto nearest =
-        std::ranges::min_element(measurement.modes, std::ranges::less(),
-                                 [time](const Mode& mode) { return std::abs(mode.location.value() - time); });
-    if (nearest->location == fastest.location) split.fast.push_back(round.clock->value());
-    if (nearest->location == slowest.location) split.slow.push_back(round.clock->value());
+    const Mode& nearest = nearest_mode(measurement, round);
+    if (nearest.location == fastest.location) split.fast.push_back(round.clock->value());
+    if (nearest.location == slowest.location) split.slow.push_back(round.clock->value());
   }
   if (split.fast.size() < kFewest || split.slow.size() < kFewest) return std::nullopt;
   return split;
@@ -110,6 +126,7 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
     }
     explain(finding, measurement, clocks_by_mode(measurement, *fastest, *slowest), step,
             clock_word(context.on_gpu));
+    finding.places = places_of(rounds_off_the_main_mode(measurement), measurement, result);
     candidates.push_back({step, measurement.conditions, finding});
   }
   return strongest(std::move(candidates));

@@ -7,6 +7,7 @@
 #include "base/quantity_text.hpp"
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
+#include "finding/places.hpp"
 #include "finding/series.hpp"
 
 namespace jitterscope {
@@ -32,6 +33,7 @@ std::vector<Finding> find_drift(const Result& result, const FindingContext& cont
     finding.sentence += ".";
     finding.remedy =
         "Measure for longer, until the level holds, or compare only by alternating the two things.";
+    finding.places = places_of(outer_thirds(measurement), measurement, result);
     candidates.push_back({std::abs(*change), measurement.conditions, finding});
   }
   return strongest(std::move(candidates));

@@ -47,6 +47,8 @@ std::vector<Finding> strongest(std::vector<Candidate> candidates) {
   std::string others;
   for (auto other = candidates.begin() + 1; other != candidates.end(); ++other) {
     others += (others.empty() ? "" : "; ") + conditions_text(other->conditions);
+    const std::vector<FindingPlace>& places = other->finding.places;
+    finding.places.insert(finding.places.end(), places.begin(), places.end());
   }
   if (!others.empty()) finding.evidence.push_back({"also_in", others});
   return {std::move(finding)};

@@ -34,7 +34,8 @@ struct Candidate {
   Conditions conditions;
   Finding finding;
 };
-/// A cause is said once: where it shows most. The other conditions become evidence, `also_in`.
+/// A cause is said once: where it shows most. The other conditions become evidence, `also_in`, and their
+/// places its own.
 std::vector<Finding> strongest(std::vector<Candidate> candidates);
 
 }  // namespace jitterscope

@@ -180,7 +180,9 @@ std::optional<Finding> too_narrow(const Measurement& measurement) {
   if (memory < std::max(kStrong, chance) || drift_of(measurement)) return std::nullopt;
   const double honest =
       measurement.repeatability.precision() * std::sqrt((1.0 + memory) / (1.0 - std::min(memory, 0.99)));
-  if (honest <= std::max(measurement.precision_asked, measurement.time.precision())) return std::nullopt;
+  constexpr double kWorthSaying = 1.2;  // below, the two read alike
+  const double said = std::max(measurement.precision_asked, measurement.time.precision());
+  if (honest <= said * kWorthSaying) return std::nullopt;
   Finding finding;
   finding.id = kImpreciseFinding;
   finding.headline =

@@ -9,6 +9,7 @@
 #include "base/quantity_text.hpp"
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
+#include "finding/places.hpp"
 #include "finding/series.hpp"
 #include "statistics/statistics.hpp"
 
@@ -62,6 +63,18 @@ std::string remedy_of(Steadiness::Verdict verdict) {
          "the sustained time.";
 }
 
+// A change that is not seen has no place.
+std::vector<std::size_t> rounds_unsettled(const Measurement& measurement) {
+  switch (measurement.steadiness->verdict) {
+    case Steadiness::Verdict::warming_up:
+    case Steadiness::Verdict::slowing_down:
+    case Steadiness::Verdict::never_steady: return rounds_from(0, measurement);
+    case Steadiness::Verdict::steady:
+    case Steadiness::Verdict::not_shown: break;
+  }
+  return {};
+}
+
 // Heat takes tens of seconds: where it still comes, times that look level are not.
 std::string warming_text(const Measurement& measurement) {
   const auto &first = measurement.rounds.front().sensors, &last = measurement.rounds.back().sensors;
@@ -91,6 +104,7 @@ std::vector<Finding> find_no_steady_state(const Result& result, const FindingCon
     finding.evidence = {{"verdict", std::string(to_string(steadiness.verdict))},
                         evidence("watched", steadiness.watched),
                         evidence_ratio("time_change", change)};
+    finding.places = places_of(rounds_unsettled(measurement), measurement, result);
     candidates.push_back({std::abs(change), measurement.conditions, finding});
   }
   return strongest(std::move(candidates));

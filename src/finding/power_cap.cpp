@@ -7,6 +7,7 @@
 #include "base/quantity_text.hpp"
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
+#include "finding/places.hpp"
 #include "finding/series.hpp"
 #include "finding/throttling.hpp"
 
@@ -81,6 +82,13 @@ const Measurement* burst_counterpart(const Result& result, const Measurement& su
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
+// Before it settled as well. Where no sensor names them: the settled part, which is slower than bursts are.
+std::vector<std::size_t> rounds_held_down(const Measurement& sustained) {
+  const Throttling held = throttling(sustained.rounds, ThrottleCause::power);
+  const std::size_t settled = sustained.rounds.size() - settled_rounds(sustained).size();
+  return held.affected.empty() ? rounds_from(settled, sustained) : held.affected;
+}
+
 std::vector<Candidate> sustained_below_burst(const Result& result, const FindingContext& context) {
   std::vector<Candidate> candidates;
   for (const Measurement& sustained : result.measurements) {
@@ -93,7 +101,9 @@ std::vector<Candidate> sustained_below_burst(const Result& result, const Finding
     const Throttling heat = throttling(settled_rounds(sustained), ThrottleCause::heat);
     const bool by_heat = is_active(heat) && !is_active(power);
     if (!is_slower_by_clock(pair) || by_heat) continue;
-    candidates.push_back({pair.time_change, sustained.conditions, describe(pair, power, context)});
+    Finding finding = describe(pair, power, context);
+    finding.places = places_of(rounds_held_down(sustained), sustained, result);
+    candidates.push_back({pair.time_change, sustained.conditions, std::move(finding)});
   }
   return candidates;
 }
@@ -120,6 +130,7 @@ std::vector<Candidate> capped_in_bursts(const Result& result, const FindingConte
     finding.evidence = {
         evidence("burst_time", burst.time.median), evidence("burst_clock", burst.clock->median),
         evidence_ratio("rounds_capped", power.rounds), evidence("throttled_power", power.held)};
+    finding.places = places_of(power.affected, burst, result);
     candidates.push_back({power.rounds, burst.conditions, finding});
   }
   return candidates;

@@ -7,6 +7,7 @@
 #include "base/quantity_text.hpp"
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
+#include "finding/places.hpp"
 #include "finding/throttling.hpp"
 
 namespace jitterscope {
@@ -57,8 +58,9 @@ std::vector<Finding> find_thermal(const Result& result, const FindingContext& co
   for (const Measurement& measurement : result.measurements) {
     const Throttling heat = throttling(measurement.rounds, ThrottleCause::heat);
     if (heat.share <= kActiveShare && heat.rounds < kActiveRounds) continue;
-    candidates.push_back(
-        {std::max(heat.share, heat.rounds), measurement.conditions, describe(measurement, heat, context)});
+    Finding finding = describe(measurement, heat, context);
+    finding.places = places_of(heat.affected, measurement, result);
+    candidates.push_back({std::max(heat.share, heat.rounds), measurement.conditions, std::move(finding)});
   }
   return strongest(std::move(candidates));
 }

@@ -32,8 +32,8 @@ Throttling throttling(std::span<const Round> rounds, ThrottleCause cause) {
     Nanoseconds at, held;
   };
   std::optional<Reading> first, last;
-  std::size_t affected = 0;
-  for (const Round& round : rounds) {
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const Round& round = rounds[i];
     if (!round.sensors) continue;
     result.readable |= !round.sensors->clock_reasons.empty();
     bool active = is_named(*round.sensors, cause);
@@ -42,14 +42,16 @@ Throttling throttling(std::span<const Round> rounds, ThrottleCause cause) {
       last = Reading{round.started, *held};
       if (!first) first = last;
     }
-    affected += active ? 1 : 0;
+    if (active) result.affected.push_back(i);
   }
   result.readable |= first.has_value();
   if (first && last->at > first->at) {
     result.held = last->held - first->held;
     result.share = result.held / (last->at - first->at);
   }
-  if (!rounds.empty()) result.rounds = static_cast<double>(affected) / static_cast<double>(rounds.size());
+  if (!rounds.empty()) {
+    result.rounds = static_cast<double>(result.affected.size()) / static_cast<double>(rounds.size());
+  }
   return result;
 }
 

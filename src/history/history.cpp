@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "base/file_text.hpp"
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "output/display_text.hpp"
@@ -179,11 +177,8 @@ void History::remove(const HistoryEntry& entry) const {
 }
 
 RunRecord read_entry(const HistoryEntry& entry) {
-  std::ifstream stream(entry.file, std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (!stream) {
-    throw UsageError(fmt::format("'{}' cannot be read: {}", shown(entry.file), std::strerror(errno)));
-  }
+  const auto [text, problem] = file_text(entry.file);
+  if (problem) throw UsageError(fmt::format("'{}' cannot be read: {}", shown(entry.file), problem.message()));
   try {
     return read_run_record(text, shown(entry.file));
   } catch (const UsageError& error) {

@@ -12,66 +12,6 @@
 namespace jitterscope {
 namespace {
 
-class CallableWorkload final : public Workload {
- public:
-  CallableWorkload(Device& device, const CallableWork& work) : device_(device), work_(work) {}
-
-  const std::string& name() const { return work_.name; }
-  const std::string& why_not_recorded() const { return why_not_recorded_; }
-  void wait_for_all_after_launch() { waits_for_all_ = true; }
-  bool waits_for_all() const { return waits_for_all_; }
-
-  void run(NativeQueue queue) override {
-    work_.launch(queue);
-    if (waits_for_all_) device_.wait_for_all();
-  }
-  bool waits_for_queue() const override { return waits_for_all_; }
-  void prepare_recording(NativeQueue queue) override {
-    if (graph_ == nullptr && work_.record) graph_ = work_.record(queue);
-  }
-  NativeGraph graph() const override { return graph_; }
-  void not_recorded(std::string_view reason) override {
-    if (why_not_recorded_.empty()) why_not_recorded_ = reason;
-  }
-
- private:
-  Device& device_;
-  const CallableWork& work_;
-  NativeGraph graph_ = nullptr;
-  bool waits_for_all_ = false;
-  std::string why_not_recorded_;
-};
-
-DeviceCapabilities real_capabilities(Device& device) {
-  const DeviceDescription description = device.describe();
-  if (!description.capabilities.is_simulated) return description.capabilities;
-  throw UsageError(description.id +
-                   " is simulated and runs none of a program's code, so a callable would take no time there: "
-                   "open cpu or cuda:0 for it, or measure an operation");
-}
-
-// Right behind a wait for its queue a device has nothing left to do, but for what went elsewhere. How long an
-// idle one needs to say so is asked right after.
-bool leaves_work_elsewhere(Session& session, Workload& workload) {
-  constexpr Nanoseconds kLonger = microseconds(10);
-  constexpr int kTries = 3;
-  Device& device = session.device();
-  const auto wait = [&] {
-    const Nanoseconds start = device.host_time();
-    device.wait_for_all();
-    return device.host_time() - start;
-  };
-  Nanoseconds least = seconds(1), idle = seconds(1);
-  wait();
-  for (int i = 0; i < kTries; ++i) {
-    session.queue().launch(workload);
-    session.queue().wait();
-    least = std::min(least, wait());
-    idle = std::min(idle, wait());
-  }
-  return least > idle * 2.0 + kLonger;
-}
-
 // Whether two marks lie no farther apart with a launch between them than without one.
 bool launches_nothing(Session& session, Workload& workload) {
   constexpr Nanoseconds kShorterThanAnyKernel = Nanoseconds(400);  // an empty one takes 0.6 us (H200)
@@ -168,11 +108,7 @@ class CallableMeasurer {
                       workload.name(), workload.why_not_recorded()));
     }
     if (workload.waits_for_all()) {
-      notes.push_back(fmt::format(
-          "{} puts work on another stream than the one that it is called with, so each launch is "
-          "timed with a wait for the whole device and holds the host's work; launch on the current "
-          "stream for the device's own time.",
-          workload.name()));
+      notes.push_back(sentence_of_work_elsewhere(workload.name()));
     }
     if (may_have_launched_nothing(result) && launches_nothing(session_, workload)) {
       notes.push_back(fmt::format(

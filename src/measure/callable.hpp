@@ -2,22 +2,12 @@
 // launch should not.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "measure/session.hpp"
+#include "measure/callable_workload.hpp"
 
 namespace jitterscope {
-
-struct CallableWork {
-  std::string name;
-  Launch launch;
-  /// One launch as the device's own graph, where whoever owns its memory must be the one that records it
-  /// (PyTorch's allocator). It stays while it is measured. Throws where that cannot be recorded. Empty: a
-  /// recording is made of `launch`.
-  std::function<NativeGraph(NativeQueue)> record = {};
-};
 
 struct CallableOutcome {
   Result result;

@@ -4,70 +4,15 @@
 #include <optional>
 
 #include "base/random.hpp"
-#include "device/shared_operand.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
+#include "measure/prepared_calls.hpp"
 #include "measure/traced_launches.hpp"
-#include "operation/aten_text.hpp"
-#include "operation/layer_aten.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
-
-using PreparedCalls = std::vector<std::unique_ptr<PreparedOperation>>;
-
-// What a call shares with those before it, and of how much that the network computes it reads something else.
-struct Sharing {
-  std::vector<SharedOperand> shared;
-  std::int64_t unwritten = 0;
-};
-
-// Operands as calls count them. An operator of PyTorch tells only what it reads, and not what it writes.
-struct Operands {
-  bool is_aten = false;
-  std::vector<Bytes> sizes = {};
-  std::vector<OperandRole> roles = {};
-
-  explicit Operands(const Operation& operation) {
-    if (const auto* aten = std::get_if<Aten>(&operation.parameters())) {
-      is_aten = true;
-      sizes = tensor_sizes(*aten);
-      roles.assign(sizes.size(), OperandRole::input);
-    }
-    for (const Operand& operand : operation.operands()) {
-      sizes.push_back(operand.bytes());
-      roles.push_back(operand.role);
-    }
-  }
-  bool may_be(OperandRole role, std::size_t operand) const {
-    if (operand < roles.size()) return roles[operand] == role;
-    return !is_aten || role == OperandRole::output || operand == kUnknownOperand;
-  }
-};
-
-Sharing sharing_of(const Model& model, const Call& call, const PreparedCalls& prepared) {
-  const Operands reader(model.layers[call.layer].operation);
-  Sharing sharing{{}, call.unwritten};
-  for (const OperandSource& input : call.inputs) {
-    const SharedOperand shared{input.operand, prepared[input.call].get(), input.source_operand, input.offset};
-    if (shared.owner != nullptr && input.operand < reader.sizes.size() &&
-        lies_within_owner(shared, reader.sizes[input.operand])) {
-      sharing.shared.push_back(shared);
-      continue;
-    }
-    const Operands writer(model.layers[model.calls[input.call].layer].operation);
-    if (reader.may_be(OperandRole::input, input.operand) &&
-        writer.may_be(OperandRole::output, input.source_operand)) {
-      ++sharing.unwritten;
-    }
-  }
-  // Where its operands are not known, an operator of PyTorch has memory of its own.
-  if (reader.is_aten && sharing.shared.empty())
-    sharing.unwritten = std::max<std::int64_t>(1, sharing.unwritten);
-  return sharing;
-}
 
 // One pass over all calls that were prepared.
 struct Pass {
@@ -87,18 +32,16 @@ class Sequence {
     for (std::size_t i = 0; i < model_.calls.size(); ++i) {
       const Call& call = model_.calls[i];
       result.calls.push_back({call.name, call.layer, {}});
-      prepared_.push_back(nullptr);
-      if (interrupted()) continue;
+      if (interrupted()) {
+        prepared_.push_back(nullptr);
+        continue;
+      }
       if (listener_) listener_("preparing " + call.name, i + 1, model_.calls.size());
       try {
-        Sharing sharing = sharing_of(model_, call, prepared_);
-        const InputData data{.kind = options_.data,
-                             .seed = options_.seed + i,
-                             .shared = std::move(sharing.shared),
-                             .scaled_weights = true};
-        prepared_[i] = session_.device().prepare(model_.layers[call.layer].operation, data);
+        const CallSharing sharing = prepare_call(session_.device(), model_, i,
+                                                 {.kind = options_.data, .seed = options_.seed}, prepared_);
         result.calls[i].unwritten = sharing.unwritten;
-        result.is_connected = result.is_connected || !data.shared.empty();
+        result.is_connected = result.is_connected || !sharing.shared.empty();
         running_.push_back(i);
       } catch (const Error& error) {
         result.calls[i].failure = error.what();

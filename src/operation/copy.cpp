@@ -40,16 +40,20 @@ std::vector<Operand> operands(const Copy& copy) {
 }
 
 Kind copy() {
-  return {{"copy",
-           "memory to memory, on the device or between host and device",
-           "copy:bytes=1Gi,kind=d2d",
-           {{"bytes",
-             "size, a multiple of 4; as every number with k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (of "
-             "1024) behind it, and B: 1GiB",
-             ""},
-            {"kind", "d2d (on the device), h2d (host to device) or d2h (back)", "d2d"},
-            {"memory", "how the host side is allocated: pinned or pageable", "pinned"}}},
-          read_copy};
+  return {
+      {"copy",
+       "memory to memory, on the device or between host and device",
+       "copy:bytes=1Gi,kind=d2d",
+       {{"bytes",
+         "size, a multiple of 4; as every number with k, M, G, T (powers of 1000) or Ki, Mi, Gi, Ti (of "
+         "1024) behind it, and B: 1GiB",
+         ""},
+        {"kind", "d2d (on the device), h2d (host to device) or d2h (back)", "d2d"},
+        {"memory",
+         "how the host side is allocated: pinned or pageable; registered (pageable, page-locked later, once), "
+         "registered_anew (in each launch), mapped (a kernel copies, over the bus)",
+         "pinned"}}},
+      read_copy};
 }
 
 }  // namespace jitterscope::kinds

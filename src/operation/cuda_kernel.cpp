@@ -82,7 +82,7 @@ void check_sizes(const CudaKernel& kernel) {
     check_range("cuda", "grid", kernel.grid[i], 1, kLargestGrid[i]);
     check_range("cuda", "block", kernel.block[i], 1, kLargestBlock[i]);
   }
-  const std::int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+  const std::int64_t threads = threads_in_block(kernel);
   if (threads > kMostThreads) {
     fail_kernel(fmt::format("block={}x{}x{} is impossible: a block has at most {} threads", kernel.block[0],
                             kernel.block[1], kernel.block[2], kMostThreads));

@@ -39,6 +39,12 @@ inline constexpr std::size_t kNoOperand = std::numeric_limits<std::size_t>::max(
 /// Of each argument, where its buffer stands among operands(), or kNoOperand of a number.
 std::vector<std::size_t> operand_places(const CudaKernel& kernel);
 
+inline std::int64_t threads_in_block(const CudaKernel& kernel) {
+  return kernel.block[0] * kernel.block[1] * kernel.block[2];
+}
+/// On every GPU since Kepler.
+inline constexpr std::int64_t kRegistersOfAProcessor = 65536;
+
 /// Bytes that a number takes in a launch: 2, 4 or 8.
 std::size_t number_size(KernelArgument::NumberType type);
 inline bool is_integer(KernelArgument::NumberType type) { return type <= KernelArgument::NumberType::i64; }

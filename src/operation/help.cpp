@@ -18,7 +18,7 @@ const std::vector<kinds::Kind>& kinds::all() {
     append(optimizer_steps());
     append({copy()});
     append(elementwise());
-    append({spin(), cuda_kernel(), aten()});
+    append({spin(), allocation(), cuda_kernel(), aten(), chain()});
     return result;
   }();
   return list;

@@ -36,6 +36,8 @@ std::vector<Kind> elementwise();
 Kind spin();
 Kind aten();
 Kind cuda_kernel();
+Kind chain();
+Kind allocation();
 
 std::string_view name(const Conv2d&);
 std::string_view name(const Matmul&);
@@ -45,6 +47,7 @@ std::string_view name(const Elementwise&);
 std::string_view name(const Spin&);
 std::string_view name(const Aten&);
 std::string_view name(const CudaKernel&);
+std::string_view name(const Allocation&);
 std::string_view name(const BatchNorm&);
 std::string_view name(const Pool2d&);
 std::string_view name(const Softmax&);
@@ -53,6 +56,7 @@ std::string_view name(const BiasAdd&);
 std::string_view name(const Embedding&);
 std::string_view name(const OptimizerStep&);
 std::string_view name(const Attention&);
+std::string_view name(const Chain&);
 
 /// Throws UsageError where the shape is impossible. The total of the operands is checked apart.
 void check(const Conv2d&);
@@ -63,6 +67,7 @@ void check(const Elementwise&);
 void check(const Spin&);
 void check(const Aten&);
 void check(const CudaKernel&);
+void check(const Allocation&);
 
 /// One of all that are equal, so that equal operations print equally.
 void normalize(Aten&);
@@ -75,6 +80,7 @@ void check(const BiasAdd&);
 void check(const Embedding&);
 void check(const OptimizerStep&);
 void check(const Attention&);
+void check(const Chain&);
 
 /// In the order of the normal form.
 void write(const Conv2d&, ParameterWriter&);
@@ -91,6 +97,8 @@ void write(const BiasAdd&, ParameterWriter&);
 void write(const Embedding&, ParameterWriter&);
 void write(const OptimizerStep&, ParameterWriter&);
 void write(const Attention&, ParameterWriter&);
+void write(const Chain&, ParameterWriter&);
+void write(const Allocation&, ParameterWriter&);
 
 double flops(const Conv2d&);
 double flops(const Matmul&);
@@ -100,8 +108,10 @@ double flops(const Elementwise&);
 double flops(const Spin&);
 double flops(const Aten&);
 double flops(const CudaKernel&);
+double flops(const Allocation&);
 
 Bytes bytes(const Aten&);
+Bytes bytes(const Chain&);
 double flops(const BatchNorm&);
 double flops(const Pool2d&);
 double flops(const Softmax&);
@@ -110,6 +120,7 @@ double flops(const BiasAdd&);
 double flops(const Embedding&);
 double flops(const OptimizerStep&);
 double flops(const Attention&);
+double flops(const Chain&);
 
 std::vector<Operand> operands(const Conv2d&);
 std::vector<Operand> operands(const Matmul&);
@@ -119,6 +130,7 @@ std::vector<Operand> operands(const Elementwise&);
 std::vector<Operand> operands(const Spin&);
 std::vector<Operand> operands(const Aten&);
 std::vector<Operand> operands(const CudaKernel&);
+std::vector<Operand> operands(const Allocation&);
 std::vector<Operand> operands(const BatchNorm&);
 std::vector<Operand> operands(const Pool2d&);
 std::vector<Operand> operands(const Softmax&);
@@ -127,5 +139,6 @@ std::vector<Operand> operands(const BiasAdd&);
 std::vector<Operand> operands(const Embedding&);
 std::vector<Operand> operands(const OptimizerStep&);
 std::vector<Operand> operands(const Attention&);
+std::vector<Operand> operands(const Chain&);
 
 }  // namespace jitterscope::kinds

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "operation/aten_text.hpp"
+#include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
@@ -57,6 +58,8 @@ std::string Operation::text() const {
           return aten_text(shape);
         } else if constexpr (std::is_same_v<Shape, CudaKernel>) {
           return cuda_kernel_text(shape);
+        } else if constexpr (std::is_same_v<Shape, Chain>) {
+          return chain_text(shape);
         } else {
           ParameterWriter writer(kind());
           kinds::write(shape, writer);
@@ -72,12 +75,14 @@ double Operation::flops() const {
 
 Bytes Operation::bytes() const {
   if (const Aten* aten = std::get_if<Aten>(&parameters_)) return kinds::bytes(*aten);
+  if (const Chain* chain = std::get_if<Chain>(&parameters_)) return kinds::bytes(*chain);
   Bytes total;
   for (const Bytes bytes : operand_traffic(*this)) total += bytes;
   return total;
 }
 
 DataType Operation::dtype() const {
+  if (const Chain* chain = std::get_if<Chain>(&parameters_)) return coarsest_type(*chain);
   return std::visit(
       [](const auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) return shape.dtype;
@@ -92,6 +97,10 @@ std::vector<Operand> Operation::operands() const {
 
 Operation Operation::with_dtype(DataType type) const {
   Parameters changed = parameters_;
+  if (Chain* chain = std::get_if<Chain>(&changed)) {
+    for (Operation& step : chain->steps) step = step.with_dtype(type);
+    return changed;
+  }
   std::visit(
       [type](auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) shape.dtype = type;

@@ -58,6 +58,13 @@ void ParameterReader::read(std::string_view name, DataType& field) const {
   read_word(name, field);
 }
 
+void ParameterReader::read(std::string_view name, std::string& field) const {
+  const std::string* text = find(name);
+  if (text == nullptr) return;
+  if (text->empty()) fail_value(name, *text, "");
+  field = *text;
+}
+
 void ParameterReader::read_engine(std::string& field) const {
   const std::string* text = find("engine");
   if (text == nullptr) return;

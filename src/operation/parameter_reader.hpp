@@ -47,6 +47,7 @@ class ParameterReader {
   void read(std::string_view name, std::int64_t& field) const;
   /// i64 and i32 are read too, so that the shape can say why it is refused.
   void read(std::string_view name, DataType& field) const;
+  void read(std::string_view name, std::string& field) const;
   /// Of the parameter `engine`: `pytorch` is the empty field.
   void read_engine(std::string& field) const;
   template <class Value>

@@ -2,6 +2,12 @@
 
 namespace jitterscope {
 
+void ParameterWriter::write_subject(std::string_view subject) {
+  text_ += ':';
+  text_ += subject;
+  empty_ = false;
+}
+
 void ParameterWriter::write(std::string_view name, std::int64_t value) {
   append(name, std::to_string(value));
 }

@@ -13,7 +13,10 @@ class ParameterWriter {
  public:
   explicit ParameterWriter(std::string_view kind) : text_(kind) {}
 
+  /// What stands before all parameters.
+  void write_subject(std::string_view subject);
   void write(std::string_view name, std::int64_t value);
+  void write(std::string_view name, const std::string& value) { append(name, value); }
   template <class Value>
   void write(std::string_view name, Value value) {
     append(name, printed_word(value));

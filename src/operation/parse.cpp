@@ -7,7 +7,9 @@
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/aten_text.hpp"
+#include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
+#include "operation/text_pieces.hpp"
 
 namespace jitterscope {
 namespace {
@@ -74,30 +76,41 @@ OperationText split_operation(std::string_view text) {
   if (colon == std::string_view::npos) return operation;
   std::string_view rest = text.substr(colon + 1);
   if (trimmed(rest).empty()) return operation;
-  const bool is_kernel = operation.kind->help.kind == kCudaKind;
-  if (is_kernel) {
-    const std::size_t comma = kernel_piece_end(rest);
-    operation.kernel = trimmed(rest.substr(0, comma));
-    require_kernel_name(operation.kernel);
-    if (comma == rest.size()) return operation;
-    rest.remove_prefix(comma + 1);
+  const std::string& kind = operation.kind->help.kind;
+  if (kind == kCudaKind || kind == kChainKind) {
+    rest = trimmed(rest);
+    const std::size_t end = subject_end(kind, rest);
+    operation.subject = trimmed(rest.substr(0, end));
+    if (kind == kCudaKind) require_kernel_name(operation.subject);
+    rest = trimmed(rest.substr(end));
+    if (rest.empty()) return operation;
+    if (!rest.starts_with(',')) read_chain_steps(rest);  // which says what is no step
+    rest.remove_prefix(1);
   }
   while (true) {
-    const std::size_t comma = is_kernel ? kernel_piece_end(rest) : std::min(rest.find(','), rest.size());
+    const std::size_t comma = parameter_end(kind, rest);
     add_piece(operation, rest.substr(0, comma));
     if (comma == rest.size()) return operation;
     rest.remove_prefix(comma + 1);
   }
 }
 
-bool is_range(std::string_view value) { return value.find("..") != std::string_view::npos; }
+// A path may have two dots, and has slashes.
+bool is_range(std::string_view value) {
+  return value.find("..") != std::string_view::npos && value.find('/') == std::string_view::npos;
+}
 
 Operation make_operation(const OperationText& text, std::vector<NamedValue> values) {
   const kinds::Kind& kind = *text.kind;
-  if (!text.kernel.empty()) return Operation(read_cuda_kernel(text.kernel, values));
+  if (kind.help.kind == kCudaKind && !text.subject.empty()) {
+    return Operation(read_cuda_kernel(text.subject, values));
+  }
   std::vector<std::string> known;
   for (const ParameterHelp& parameter : kind.help.parameters) known.push_back(parameter.name);
-  return kind.read(ParameterReader(kind.help.kind, kind.help.example, std::move(values), known));
+  Operation::Parameters parameters =
+      kind.read(ParameterReader(kind.help.kind, kind.help.example, std::move(values), known));
+  if (Chain* chain = std::get_if<Chain>(&parameters)) chain->steps = read_chain_steps(text.subject);
+  return Operation(std::move(parameters));
 }
 
 Operation Operation::parse(std::string_view text) {

@@ -15,15 +15,16 @@ struct ParameterValues {
 };
 struct OperationText {
   const kinds::Kind* kind = nullptr;
-  std::string kernel = {};  ///< FILE.cu:KERNEL, of cuda alone
+  std::string subject = {};  ///< before the parameters: FILE.cu:KERNEL of cuda, the steps of a chain
   std::vector<ParameterValues> parameters;
 };
 
 /// For a word that is no kind: the nearest one, its parameters and an example, or all kinds.
 std::string kind_hint(std::string_view word);
 
-/// `KIND:name=value,name=value`, or `cuda:FILE.cu:KERNEL,name=value`; a piece without `=` continues the list
-/// of values before it. Throws UsageError for an unknown kind, or where there is no name.
+/// `KIND:name=value,name=value`, `cuda:FILE.cu:KERNEL,name=value` or `chain:[STEP][STEP],name=value`; a piece
+/// without `=` continues the list of values before it. Throws UsageError for an unknown kind, or where there
+/// is no name.
 OperationText split_operation(std::string_view text);
 
 bool is_range(std::string_view value);

@@ -71,7 +71,7 @@ std::vector<std::string> expanded(const std::string& kind, const ParameterValues
 
 std::string text_of(const OperationText& operation, const std::vector<NamedValue>& values) {
   std::vector<std::string> pieces;
-  if (!operation.kernel.empty()) pieces.push_back(operation.kernel);
+  if (!operation.subject.empty()) pieces.push_back(operation.subject);
   for (const NamedValue& entry : values) pieces.push_back(entry.name + "=" + entry.value);
   return operation.kind->help.kind + ":" + joined(pieces, ",");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
 
 namespace jitterscope {
@@ -19,6 +20,12 @@ Bytes read_of_x(const Conv2d& conv) {
 
 std::vector<Bytes> operand_traffic(const Operation& operation) {
   std::vector<Bytes> traffic;
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    for (const ChainOperand& place : chain_operands(*chain)) {
+      traffic.push_back(operand_traffic(chain->steps[place.step]).at(place.operand));
+    }
+    return traffic;
+  }
   for (const Operand& operand : operation.operands()) traffic.push_back(operand.bytes());
   if (const auto* copy = std::get_if<Copy>(&operation.parameters())) {
     if (copy->kind == CopyKind::h2d) traffic.front() = Bytes(0);
@@ -44,6 +51,14 @@ std::vector<Bytes> operand_traffic(const Operation& operation) {
 
 Bytes operand_memory(const Operation& operation) {
   Bytes sum;
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain != nullptr && !chain->fused) {
+    for (std::size_t step = 0; step < chain->steps.size(); ++step) {
+      sum += operand_memory(chain->steps[step]);
+      if (is_linked(*chain, step)) sum -= chain->steps[step].operands().front().bytes();
+    }
+    return sum * chain->lanes;
+  }
   for (const Operand& operand : operation.operands()) sum += operand.bytes();
   return sum;
 }

@@ -22,7 +22,22 @@ constexpr Word<Pass> kPasses[] = {
 constexpr Word<CopyKind> kCopyKinds[] = {
     {"d2d", CopyKind::d2d}, {"h2d", CopyKind::h2d}, {"d2h", CopyKind::d2h}};
 constexpr Word<HostMemory> kHostMemories[] = {{"pinned", HostMemory::pinned},
-                                              {"pageable", HostMemory::pageable}};
+                                              {"pageable", HostMemory::pageable},
+                                              {"registered", HostMemory::registered},
+                                              {"registered_anew", HostMemory::registered_anew},
+                                              {"mapped", HostMemory::mapped}};
+constexpr Word<ChainSpread> kChainSpreads[] = {{"lane", ChainSpread::lanes}, {"step", ChainSpread::steps}};
+constexpr Word<ChainOrder> kChainOrders[] = {
+    {"events", ChainOrder::events}, {"joins", ChainOrder::joins}, {"none", ChainOrder::none}};
+constexpr Word<HostWait> kHostWaits[] = {{"none", HostWait::none},         {"stream", HostWait::stream},
+                                         {"event", HostWait::event},       {"device", HostWait::device},
+                                         {"blocking", HostWait::blocking}, {"polling", HostWait::polling},
+                                         {"yielding", HostWait::yielding}, {"value", HostWait::value}};
+constexpr Word<WaitAfter> kWaitAfters[] = {{"lane", WaitAfter::lane}, {"step", WaitAfter::step}};
+constexpr Word<Allocator> kAllocators[] = {
+    {"malloc", Allocator::malloc},         {"pool", Allocator::pool},
+    {"pool_kept", Allocator::pool_kept},   {"cache", Allocator::cache},
+    {"expandable", Allocator::expandable}, {"preallocated", Allocator::preallocated}};
 constexpr Word<bool> kFlags[] = {{"0", false}, {"1", true}, {"false", false}, {"true", true}};
 
 }  // namespace
@@ -58,6 +73,26 @@ std::span<const Word<HostMemory>> words_of<HostMemory>() {
   return kHostMemories;
 }
 template <>
+std::span<const Word<ChainSpread>> words_of<ChainSpread>() {
+  return kChainSpreads;
+}
+template <>
+std::span<const Word<ChainOrder>> words_of<ChainOrder>() {
+  return kChainOrders;
+}
+template <>
+std::span<const Word<HostWait>> words_of<HostWait>() {
+  return kHostWaits;
+}
+template <>
+std::span<const Word<WaitAfter>> words_of<WaitAfter>() {
+  return kWaitAfters;
+}
+template <>
+std::span<const Word<Allocator>> words_of<Allocator>() {
+  return kAllocators;
+}
+template <>
 std::span<const Word<bool>> words_of<bool>() {
   return kFlags;
 }
@@ -74,6 +109,7 @@ std::string_view to_string(Direction value) { return printed_word(value); }
 std::string_view to_string(Pass value) { return printed_word(value); }
 std::string_view to_string(CopyKind value) { return printed_word(value); }
 std::string_view to_string(HostMemory value) { return printed_word(value); }
+std::string_view to_string(Allocator value) { return printed_word(value); }
 
 Bytes element_size(DataType type) {
   switch (type) {

@@ -38,6 +38,16 @@ std::span<const Word<CopyKind>> words_of<CopyKind>();
 template <>
 std::span<const Word<HostMemory>> words_of<HostMemory>();
 template <>
+std::span<const Word<ChainSpread>> words_of<ChainSpread>();
+template <>
+std::span<const Word<ChainOrder>> words_of<ChainOrder>();
+template <>
+std::span<const Word<HostWait>> words_of<HostWait>();
+template <>
+std::span<const Word<WaitAfter>> words_of<WaitAfter>();
+template <>
+std::span<const Word<Allocator>> words_of<Allocator>();
+template <>
 std::span<const Word<bool>> words_of<bool>();
 
 template <class Value>

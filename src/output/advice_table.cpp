@@ -148,15 +148,12 @@ std::string rest_table(const AdviceRecord& record, std::size_t width) {
   return fitted_table({remedies, steps, changes, errors, reasons}, width);
 }
 
-std::string layers_table_of(const AdviceRecord& record, const Page& page) {
+std::string layers_table_of(const AdviceRecord& record, std::size_t width) {
   if (record.layers.size() < 2) return {};
   TableColumn layers{"as it is", Align::left, {}}, counts{"×", Align::right, {}, 1},
       times{"time", Align::right, {}}, shares{"share", Align::right, {}}, tried{"tried", Align::left, {}},
       findings{"findings", Align::left, {}, 2};
-  constexpr std::size_t kLongest = 10;
-  const std::size_t shown = std::min(record.layers.size(), page.details ? record.layers.size() : kLongest);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const AdvisedLayer& layer = record.layers[i];
+  for (const AdvisedLayer& layer : record.layers) {
     layers.cells.push_back(one_line(layer.layers.empty() ? to_string(layer.subject) : layer.layers.front()));
     counts.cells.push_back(std::to_string(layer.count));
     times.cells.push_back(estimate_text(layer.time));
@@ -166,7 +163,7 @@ std::string layers_table_of(const AdviceRecord& record, const Page& page) {
     for (const Finding& finding : layer.findings) ids.push_back(finding.id);
     findings.cells.push_back(joined(ids));
   }
-  return fitted_table({layers, counts, times, shares, tried, findings}, page.width);
+  return fitted_table({layers, counts, times, shares, tried, findings}, width);
 }
 
 std::string notes_of(const AdviceRecord& record, const Page& page) {
@@ -200,17 +197,17 @@ std::string notes_of(const AdviceRecord& record, const Page& page) {
 }  // namespace
 
 std::string advice_table(const AdviceRecord& record, const Page& page) {
-  std::string answer = wrapped(fmt::format("What would make {} faster?", one_line(record.title)), page.width);
-  if (record.goal == study::Goal::memory) {
-    answer = wrapped(fmt::format("What would make {} take less memory?", one_line(record.title)), page.width);
-  }
-  answer += '\n';
+  const bool is_memory = record.goal == study::Goal::memory;
+  std::string answer = wrapped(fmt::format("What would make {} {}?", one_line(record.title),
+                                           is_memory ? "take less memory" : "faster"),
+                               page.width) +
+                       '\n';
   for (const std::string& sentence : record.conclusions) answer += wrapped(one_line(sentence), page.width);
   std::vector<std::string> sections = {answer + '\n' + facts_line(record, page.width),
                                        lines_section(record),
                                        path_table(record, page.width),
                                        rest_table(record, page.width),
-                                       page.details ? layers_table_of(record, page) : "",
+                                       page.details ? layers_table_of(record, page.width) : "",
                                        notes_of(record, page)};
   std::erase(sections, std::string());
   return joined(sections, "\n");

@@ -6,6 +6,7 @@
 
 #include "base/quantity_text.hpp"
 #include "output/operation_label.hpp"
+#include "output/ratio_text.hpp"
 #include "output/table.hpp"
 
 namespace jitterscope {
@@ -31,11 +32,44 @@ std::string against(const std::string& first) {
   return first.size() <= kLongest ? "against " + first : "against the first";
 }
 
+bool has_amounts(const ComparisonRecord& record) {
+  return std::ranges::any_of(record.comparisons, [](const Comparison& each) {
+    return each.first.amount.has_value() || each.second.amount.has_value();
+  });
+}
+
+bool has_unlike_amounts(const ComparisonRecord& record) {
+  return std::ranges::any_of(record.comparisons, [](const Comparison& each) {
+    return each.first.amount && each.second.amount && each.first.amount->unit != each.second.amount->unit;
+  });
+}
+
+std::string amount_text(const ComparedSide& side) {
+  if (!side.amount) return std::string(kAbsent);
+  const double per_second = side.amount->count / (side.time.median.value() * 1e-9);
+  switch (side.amount->unit) {
+    case Amount::Unit::loads:
+      return time_text(side.time.median / side.amount->count, side.time.precision()) + " a load";
+    case Amount::Unit::bytes: return rate_text(per_second, "B/s");
+    case Amount::Unit::additions: return rate_text(per_second, " additions/s");
+  }
+  return std::string(kAbsent);
+}
+
 // Of its results against a float64 reference.
 std::string error_text(const ComparedSide& side) {
   if (!side.verification) return std::string(kAbsent);
-  return fmt::format("{:.1e}{}", side.verification->relative_error,
-                     side.verification->passed ? "" : " WRONG");
+  const Verification& found = *side.verification;
+  if (found.unwritten > 0) return fmt::format("{} unwritten WRONG", found.unwritten);
+  return fmt::format("{:.1e}{}", found.relative_error, found.passed ? "" : " WRONG");
+}
+
+std::string change_text(const Comparison& comparison) {
+  return is_wrong(comparison) ? std::string(kAbsent) : change_of(comparison.time);
+}
+
+std::string verdict_text(const Comparison& comparison) {
+  return std::string(is_wrong(comparison) ? "WRONG RESULT" : to_string(comparison.verdict));
 }
 
 bool has_errors(const ComparisonRecord& record) {

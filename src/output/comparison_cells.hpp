@@ -24,10 +24,21 @@ std::vector<std::string> row_labels(const std::vector<const Comparison*>& rows);
 /// Of as much work as one launch of the first alternative does.
 std::string same_work_text(const ComparisonRecord& record, const ComparedSide& side, std::size_t alternative);
 
+/// Whether a study counts what launches do.
+bool has_amounts(const ComparisonRecord& record);
+/// Whether launches do things that have no common measure: then how much longer one takes says nothing.
+bool has_unlike_amounts(const ComparisonRecord& record);
+/// "30.1 ns a load", "4.12 TB/s", "2.5 G additions/s"; absent where nothing was counted.
+std::string amount_text(const ComparedSide& side);
+
 /// Whether any result was compared with a float64 reference, and is not exactly that (a copy is).
 bool has_errors(const ComparisonRecord& record);
-/// "3.6e-04", "0.7 WRONG"
+/// "3.6e-04", "0.7 WRONG", "17,888 unwritten WRONG"
 std::string error_text(const ComparedSide& side);
+/// Against the first alternative; absent where a side computed something else.
+std::string change_text(const Comparison& comparison);
+/// "faster", "WRONG RESULT"
+std::string verdict_text(const Comparison& comparison);
 /// Of all that an alternative computed.
 std::string largest_error_text(const ComparisonRecord& record, std::size_t alternative);
 

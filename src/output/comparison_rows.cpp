@@ -57,32 +57,36 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
                                std::size_t width) {
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
       times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
-      same_work{"same work", Align::right, {}}, errors{"error", Align::right, {}},
-      cycles{"in cycles", Align::right, {}, 2}, clocks{"clock", Align::right, {}, 3},
-      verdicts{"verdict", Align::left, {}};
+      same_work{"same work", Align::right, {}}, rates{"rate", Align::right, {}},
+      errors{"error", Align::right, {}}, cycles{"in cycles", Align::right, {}, 2},
+      clocks{"clock", Align::right, {}, 3}, verdicts{"verdict", Align::left, {}};
   for (const AlternativeRow& row : alternative_rows(record, names)) {
     alternatives.cells.push_back(row.name);
     conditions.cells.push_back(row.conditions);
     times.cells.push_back(estimate_text(row.side->time));
     same_work.cells.push_back(
         same_work_text(record, *row.side, row.comparison ? row.comparison->alternative : 0));
+    rates.cells.push_back(amount_text(*row.side));
     errors.cells.push_back(error_text(*row.side));
     clocks.cells.push_back(row.side->clock ? clock_text(*row.side->clock) : std::string(kAbsent));
-    changes.cells.push_back(row.comparison ? change_of(row.comparison->time) : "");
-    const bool has_cycles = row.comparison && row.comparison->cycles;
+    changes.cells.push_back(row.comparison ? change_text(*row.comparison) : "");
+    const bool has_cycles = row.comparison && row.comparison->cycles && !is_wrong(*row.comparison);
     cycles.cells.push_back(has_cycles ? change_of(*row.comparison->cycles) : "");
-    verdicts.cells.emplace_back(row.comparison ? to_string(row.comparison->verdict) : "");
+    verdicts.cells.push_back(row.comparison ? verdict_text(*row.comparison) : "");
   }
   if (alternatives.cells.empty()) return {};
   std::vector<TableColumn> columns = {alternatives};
   if (has_several_conditions(record)) columns.push_back(conditions);
   columns.push_back(times);
   if (!record.works.empty()) columns.push_back(same_work);
-  columns.insert(columns.end(), {clocks, changes});
+  if (has_amounts(record)) columns.push_back(rates);
+  columns.push_back(clocks);
+  const bool are_comparable = !has_unlike_amounts(record);
+  if (are_comparable) columns.push_back(changes);
   const auto is_filled = [](const std::string& cell) { return !cell.empty(); };
-  if (std::ranges::any_of(cycles.cells, is_filled)) columns.push_back(cycles);
+  if (are_comparable && std::ranges::any_of(cycles.cells, is_filled)) columns.push_back(cycles);
   if (has_errors(record)) columns.push_back(errors);
-  columns.push_back(verdicts);
+  if (are_comparable) columns.push_back(verdicts);
   return fitted_table(std::move(columns), width);
 }
 
@@ -100,6 +104,7 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   const std::vector<std::string> labels = row_labels(rows);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
+  TableColumn rates{"rate", Align::right, {}};
   TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 1},
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
       firsts{names[0], Align::right, {}, 2}, seconds{names.size() == 2 ? names[1] : "time", Align::right, {}},
@@ -114,9 +119,10 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
     firsts.cells.push_back(time_text(row->first.time.median, row->first.time.precision()));
     seconds.cells.push_back(time_text(row->second.time.median, row->second.time.precision()));
     same_work.cells.push_back(same_work_text(record, row->second, row->alternative));
+    rates.cells.push_back(amount_text(row->second));
     errors.cells.push_back(error_text(row->second));
-    changes.cells.push_back(change_of(row->time));
-    verdicts.cells.emplace_back(to_string(row->verdict));
+    changes.cells.push_back(change_text(*row));
+    verdicts.cells.push_back(verdict_text(*row));
   }
   std::vector<TableColumn> columns = {layers};
   if (are_layers) columns.push_back(counts);
@@ -124,9 +130,11 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   if (names.size() > 2) columns.push_back(alternatives);
   columns.insert(columns.end(), {firsts, seconds});
   if (!record.works.empty()) columns.push_back(same_work);
-  columns.push_back(changes);
+  if (has_amounts(record)) columns.push_back(rates);
+  const bool are_comparable = !has_unlike_amounts(record);
+  if (are_comparable) columns.push_back(changes);
   if (has_errors(record)) columns.push_back(errors);
-  columns.push_back(verdicts);
+  if (are_comparable) columns.push_back(verdicts);
   std::string text = fitted_table(std::move(columns), page.width);
   if (rows.size() < all) {
     text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", rows.size(), all,

@@ -111,7 +111,7 @@ std::string counts_of_verdicts(const ComparisonRecord& record, std::size_t alter
   for (const EffectVerdict verdict :
        {EffectVerdict::faster, EffectVerdict::slower, EffectVerdict::same, EffectVerdict::undecided}) {
     const auto count = std::ranges::count_if(record.comparisons, [&](const Comparison& comparison) {
-      return comparison.alternative == alternative && comparison.failure.empty() &&
+      return comparison.alternative == alternative && comparison.failure.empty() && !is_wrong(comparison) &&
              comparison.verdict == verdict;
     });
     if (count > 0) parts.push_back(fmt::format("{} {}", count, to_string(verdict)));
@@ -125,6 +125,12 @@ std::string headlines(const ComparisonRecord& record, const std::vector<std::str
   if (record.totals.empty()) {
     for (const Comparison& comparison : record.comparisons) {
       if (!comparison.failure.empty()) continue;
+      if (is_wrong(comparison)) {
+        text += wrapped(fmt::format("**{} and {} do not compute the same**: their times are not compared.",
+                                    names[0], names[comparison.alternative]),
+                        width);
+        continue;
+      }
       text +=
           wrapped(sentence(condition_of(record, comparison), comparison.verdict, comparison.time,
                            comparison.processes_to_decide, names[0], names[comparison.alternative], record),

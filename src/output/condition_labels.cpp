@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/names.hpp"
-#include "measure/run_results.hpp"
+#include "measure/network_total.hpp"
 #include "record/words.hpp"
 
 namespace jitterscope {
@@ -46,30 +46,6 @@ void explain_condition(std::vector<std::string>& sentences, Value value, std::st
     sentences.push_back(sentence);
 }
 
-// What waits for the device runs eagerly where the rest is saturated. Its time stands beside theirs, and is
-// part of a network's total; a finding says what it is.
-bool is_time_under(const Conditions& wanted, const Result& result, const Measurement& measurement) {
-  Conditions as_run = wanted;
-  if (result.waits_for_device && wanted.queue == QueueMode::saturated) as_run.queue = QueueMode::eager;
-  return measurement.conditions == wanted || measurement.conditions == as_run;
-}
-
-std::vector<Conditions> distinct_conditions(const RunRecord& record) {
-  std::vector<Conditions> all;
-  for (const bool waiting : {false, true}) {
-    for (const Result& result : results_of(record)) {
-      if (result.waits_for_device != waiting) continue;
-      for (const Measurement& measurement : result.measurements) {
-        const auto is_there = [&](const Conditions& known) {
-          return is_time_under(known, result, measurement);
-        };
-        if (std::ranges::none_of(all, is_there)) all.push_back(measurement.conditions);
-      }
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 ConditionLabels label_conditions(const RunRecord& record) {
@@ -90,13 +66,6 @@ ConditionLabels label_conditions(const RunRecord& record) {
     result.labels.push_back(label);
   }
   return result;
-}
-
-const Measurement* find_measurement(const Result& result, const Conditions& conditions) {
-  const auto found = std::find_if(
-      result.measurements.begin(), result.measurements.end(),
-      [&](const Measurement& measurement) { return is_time_under(conditions, result, measurement); });
-  return found == result.measurements.end() ? nullptr : &*found;
 }
 
 std::string explain_conditions(const ConditionLabels& labels) {

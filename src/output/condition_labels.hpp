@@ -15,10 +15,6 @@ struct ConditionLabels {
 };
 ConditionLabels label_conditions(const RunRecord& record);
 
-/// The measurement in these conditions, or null. Where launches wait for the device, saturated is also what
-/// had to be run eagerly.
-const Measurement* find_measurement(const Result& result, const Conditions& conditions);
-
 /// What the words mean, for the words that occur: "warm: operands as the last launch left them; …".
 std::string explain_conditions(const ConditionLabels& labels);
 

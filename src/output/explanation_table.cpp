@@ -39,14 +39,44 @@ std::string subject_line(const ExplainRecord& record, std::size_t width) {
   return wrapped(joined(facts), width);
 }
 
+// What comes once, part by part: each is taken off the one that holds it.
+std::string first_work_section(const explain::FirstWork& work, std::size_t width) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* what, Nanoseconds time) {
+    constexpr Nanoseconds kNothing = microseconds(1);
+    if (time > kNothing) parts.push_back(fmt::format("{} {}", what, duration_text(time)));
+  };
+  if (work.preparation_again) {
+    const Nanoseconds memory = work.allocation.value_or(Nanoseconds(0));
+    add("libraries and handles", work.preparation - *work.preparation_again);
+    add(work.allocation ? "a plan and the operands' contents" : "a plan, memory and its contents",
+        *work.preparation_again - memory);
+    add("memory", memory);
+  } else {
+    add("libraries, a plan, memory and its contents", work.preparation);
+  }
+  add("the first launch beyond a later one", work.launch - work.later_launch);
+  if (parts.empty()) return {};
+  std::string text = fmt::format("Paid once, by the host: {}.", joined(parts));
+  if (!work.launch_in_processes.empty()) {
+    const auto [least, most] = std::ranges::minmax(work.launch_in_processes);
+    const std::size_t count = work.launch_in_processes.size();
+    const std::string from = duration_text(least), to = duration_text(most);
+    text += fmt::format(" In {} the first launch took {}.",
+                        count == 1 ? "a fresh process" : fmt::format("{} fresh processes", count),
+                        from == to ? from : fmt::format("{} to {}", from, to));
+  }
+  return wrapped(text, width);
+}
+
 std::string observation_section(const Observation& observation, std::size_t width) {
   if (observation.loops.empty()) return {};
   std::string text = fmt::format(
       "Seen in {}: {} between events around a launch ({} for 90 % of launches), {} (standard "
-      "deviation) within a loop, {} between loops; first call {}.",
+      "deviation) within a loop, {} between loops.",
       counted(std::ssize(observation.loops), "plain loop"), time_text(observation.median),
       time_range_text(observation.p5, observation.p95), percent_text(observation.within_loops),
-      percent_text(observation.between_loops), duration_text(observation.first_call));
+      percent_text(observation.between_loops));
   if (!observation.modes.empty()) {
     std::vector<std::string> modes;
     for (const Mode& mode : observation.modes) {
@@ -54,7 +84,7 @@ std::string observation_section(const Observation& observation, std::size_t widt
     }
     text += fmt::format(" Levels: {}.", joined(modes));
   }
-  return wrapped(text, width);
+  return wrapped(text, width) + first_work_section(observation.first_work, width);
 }
 
 struct FactorColumns {
@@ -158,6 +188,9 @@ std::string meaning_section(const ExplainRecord& record, const Page& page) {
         counted(record.study->screening_rounds, "round"), percent_text(explain::kMaterial),
         percent_text(explain::kMaterial)));
   }
+  if (record.study && !record.study->without_counters.empty()) {
+    sentences.push_back("Causes without hardware counters: " + record.study->without_counters + '.');
+  }
   if (record.interrupted) sentences.emplace_back("Interrupted: this is what was known by then.");
   std::string text;
   for (const std::string& sentence : sentences) text += wrapped(sentence, page.width);
@@ -182,10 +215,10 @@ std::string explanation_table(const ExplainRecord& record, const Page& page) {
   return joined(sections, "\n");
 }
 
-std::string factors_text(const std::vector<explain::Factor>& factors, const Operation& operation,
+std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
                          Nanoseconds time_limit, std::size_t width) {
   std::string text =
-      wrapped(fmt::format("About {} with {}:", duration_text(time_limit), operation.text()), width) + '\n';
+      wrapped(fmt::format("About {} with {}:", duration_text(time_limit), subject), width) + '\n';
   for (const explain::Factor& factor : factors) {
     std::vector<std::string> doses;
     for (const explain::Dose& dose : factor.doses) doses.push_back(dose.text);

@@ -13,7 +13,7 @@ namespace jitterscope {
 std::string explanation_table(const ExplainRecord& record, const Page& page);
 
 /// What a study would switch, and what it would not and why.
-std::string factors_text(const std::vector<explain::Factor>& factors, const Operation& operation,
+std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
                          Nanoseconds time_limit, std::size_t width);
 
 }  // namespace jitterscope

@@ -76,7 +76,7 @@ Json models_json(const std::vector<ModelListing>& models) {
 
 Json studies_json() {
   Json array = Json::array();
-  for (const study::Study& study : study::all_studies()) {
+  for (const study::StudySummary& study : study::list_studies()) {
     array.push_back({{"id", study.id}, {"question", study.question}, {"concerns", study.concerns}});
   }
   return array;

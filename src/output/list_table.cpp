@@ -123,8 +123,8 @@ std::string counters_text(const CounterListing& listing, bool all, std::size_t w
 
 std::string studies_text(std::size_t width) {
   std::string text = heading("Studies");
-  for (const study::Study& study : study::all_studies()) {
-    text += item(study.id, fmt::format("{} Of {}.", study.question, study.concerns), width);
+  for (const study::StudySummary& study : study::list_studies()) {
+    text += item(std::string(study.id), fmt::format("{} Of {}.", study.question, study.concerns), width);
   }
   return text + "\n`jitterscope study NAME` runs one, of your own work or of an example.\n";
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/names.hpp"
-#include "operation/cuda_kernel.hpp"
+#include "operation/text_pieces.hpp"
 
 namespace jitterscope {
 namespace {
@@ -26,12 +26,14 @@ Parts split(std::string_view text) {
     return {std::string(text), {}};
   }
   // A user's kernel is what is timed: it stands with its file, and commas within its brackets part nothing.
-  const bool is_kernel = text.substr(0, colon) == kCudaKind;
-  const std::size_t head = is_kernel ? kernel_piece_end(text) : colon;
+  // A chain stands with its steps.
+  const std::string_view kind = text.substr(0, colon);
+  const std::size_t subject = subject_end(kind, text.substr(colon + 1));
+  const std::size_t head = subject > 0 ? colon + 1 + subject : colon;
   Parts parts{std::string(text.substr(0, head)), {}};
   std::string_view rest = text.substr(std::min(text.size(), head + 1));
   while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, is_kernel ? kernel_piece_end(rest) : rest.find(','));
+    const std::string_view item = rest.substr(0, parameter_end(kind, rest));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
     const std::size_t equals = std::min(item.find('='), item.size());
     parts.parameters.emplace_back(item.substr(0, equals), item.substr(std::min(item.size(), equals + 1)));

@@ -24,12 +24,6 @@ std::string_view verdict_text(Verdict verdict) {
   return kAbsent;
 }
 
-Nanoseconds kernel_time(const Result& result) {
-  Nanoseconds sum;
-  for (const LaunchKernel& kernel : result.kernels) sum += kernel.median;
-  return sum;
-}
-
 std::string layers_table(const std::vector<ComparedLayer>& layers) {
   std::array<TableColumn, 8> columns = {{{"#", Align::right, {}},
                                          {"layer", Align::left, {}},
@@ -49,7 +43,7 @@ std::string layers_table(const std::vector<ComparedLayer>& layers) {
         std::string(verdict_text(layer.engine)),
         std::string(verdict_text(layer.kernels)),
         reference.time ? time_text(*reference.time) : std::string(kAbsent),
-        layer.here.kernels.empty() ? std::string(kAbsent) : time_text(kernel_time(layer.here)),
+        layer.here.kernels.empty() ? std::string(kAbsent) : time_text(time_here(layer)),
         layer.time_ratio ? fmt::format("{:.3f}", *layer.time_ratio) : std::string(kAbsent)};
     for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
   }

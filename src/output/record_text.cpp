@@ -2,12 +2,14 @@
 
 #include <variant>
 
+#include "measure/network_total.hpp"
 #include "output/advice_table.hpp"
 #include "output/comparison_table.hpp"
 #include "output/doctor_table.hpp"
 #include "output/engines_table.hpp"
 #include "output/explanation_table.hpp"
 #include "output/gate_text.hpp"
+#include "output/loss_scaling_table.hpp"
 #include "output/methods_table.hpp"
 #include "output/pytorch_table.hpp"
 #include "output/run_sections.hpp"
@@ -21,7 +23,7 @@ struct RecordPrinter {
   const ShownPage& shown;
 
   std::string operator()(const RunRecord& record) const {
-    return run_table(record, page_of(shown, is_model(record)));
+    return run_table(record, page_of(shown, is_network(record)));
   }
   std::string operator()(const ComparisonRecord& record) const {
     if (record.baseline) {
@@ -37,6 +39,9 @@ struct RecordPrinter {
   }
   std::string operator()(const study::AdviceRecord& record) const {
     return advice_table(record, page_of(shown, false));
+  }
+  std::string operator()(const study::LossScalingRecord& record) const {
+    return loss_scaling_table(record, page_of(shown, false));
   }
   std::string operator()(const PytorchRecord& record) const { return pytorch_table(record); }
   std::string operator()(const selftest::SelftestRecord& record) const {

@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "measure/network_total.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/run_sections.hpp"

@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "measure/network_total.hpp"
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 
 namespace jitterscope {
-
-bool is_model(const RunRecord& record) {
-  return std::ranges::any_of(record.entries,
-                             [](const RunEntry& entry) { return !entry.layers.empty() || entry.count > 1; });
-}
 
 std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabels& labels,
                                     const Page& page) {

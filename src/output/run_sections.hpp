@@ -24,8 +24,6 @@ struct RunPage {
   Page page;
 };
 
-/// Whether the results are those of a model, whose layers are counted.
-bool is_model(const RunRecord& record);
 /// Indices of all results, or of the slowest of them, the slowest first, by the first condition and the
 /// number of calls.
 std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabels& labels, const Page& page);

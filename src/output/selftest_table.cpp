@@ -15,13 +15,12 @@ namespace {
 
 using selftest::ProofLine;
 using selftest::SelftestRecord;
-using selftest::Verdict;
 
 constexpr std::size_t kNotesWidth = 120;  // below a table that is wider
 constexpr std::size_t kListIndent = 2;    // of "- ": Markdown then keeps the lines in the item
 
-std::string verdict_cell(Verdict verdict) {
-  return verdict == Verdict::missed ? "**missed**" : std::string(to_string(verdict));
+std::string verdict_cell(selftest::Verdict verdict) {
+  return verdict == selftest::Verdict::missed ? "**missed**" : std::string(to_string(verdict));
 }
 
 std::string text_or_absent(const std::string& text) { return text.empty() ? std::string(kAbsent) : text; }
@@ -60,18 +59,19 @@ std::string notes(const std::vector<ProofLine>& lines) {
   return text.empty() ? text : '\n' + text;
 }
 
-std::int64_t count(const SelftestRecord& record, Verdict verdict) {
+std::int64_t count(const SelftestRecord& record, selftest::Verdict verdict) {
   return std::ranges::count(record.lines, verdict, &ProofLine::verdict);
 }
 
 std::string verdict_line(const SelftestRecord& record) {
-  const std::int64_t passed = count(record, Verdict::passed), missed = count(record, Verdict::missed),
-                     open = count(record, Verdict::inconclusive);
+  const std::int64_t passed = count(record, selftest::Verdict::passed),
+                     missed = count(record, selftest::Verdict::missed),
+                     open = count(record, selftest::Verdict::inconclusive);
   const char* word = missed > 0 ? "MISSED" : passed == 0 || record.interrupted ? "NOT PROVEN" : "PASSED";
   std::string text = fmt::format("**{}**: {} of {} missed, {}{} skipped, in {}", word, missed,
                                  counted(passed + missed + open, "line"),
                                  open > 0 ? fmt::format("{} inconclusive, ", open) : std::string(),
-                                 count(record, Verdict::skipped), duration_text(record.duration));
+                                 count(record, selftest::Verdict::skipped), duration_text(record.duration));
   if (record.interrupted) text += "; interrupted: these are the proofs so far";
   return text;
 }
@@ -80,14 +80,14 @@ std::string verdict_line(const SelftestRecord& record) {
 std::string not_passed(const SelftestRecord& record, std::size_t width) {
   std::string text;
   for (const ProofLine& line : record.lines) {
-    if (line.verdict != Verdict::missed) continue;
+    if (line.verdict != selftest::Verdict::missed) continue;
     text += wrapped(fmt::format("- missed: {}, {}: must be {}, is {}{}", line.group, line.name,
                                 text_or_absent(line.target), text_or_absent(line.measured),
                                 line.note.empty() ? "" : "; " + one_line(line.note)),
                     width, kListIndent);
   }
   for (const ProofLine& line : record.lines) {
-    if (line.verdict != Verdict::skipped) continue;
+    if (line.verdict != selftest::Verdict::skipped) continue;
     text += wrapped(fmt::format("- skipped: {}, {}{}", line.group, line.name,
                                 line.note.empty() ? "" : ": " + one_line(line.note)),
                     width, kListIndent);
@@ -95,7 +95,7 @@ std::string not_passed(const SelftestRecord& record, std::size_t width) {
   return text;
 }
 
-std::string counts_of_proofs(const SelftestRecord& record, Verdict verdict, const std::string& lead,
+std::string counts_of_proofs(const SelftestRecord& record, selftest::Verdict verdict, const std::string& lead,
                              std::size_t width) {
   std::vector<std::string> parts, groups;
   for (const ProofLine& line : record.lines) {
@@ -104,7 +104,8 @@ std::string counts_of_proofs(const SelftestRecord& record, Verdict verdict, cons
   for (const std::string& group : groups) {
     const auto lines = std::ranges::count_if(
         record.lines, [&](const ProofLine& line) { return line.group == group && line.verdict == verdict; });
-    if (lines > 0 || verdict == Verdict::passed) parts.push_back(fmt::format("{} {}", group, lines));
+    if (lines > 0 || verdict == selftest::Verdict::passed)
+      parts.push_back(fmt::format("{} {}", group, lines));
   }
   return parts.empty() ? std::string() : wrapped(lead + joined(parts) + ".", width);
 }
@@ -151,8 +152,8 @@ std::string selftest_summary(const SelftestRecord& record, std::size_t width) {
       wrapped(verdict_line(record) + ".", width) + wrapped("selftest on " + title(record) + '.', width);
   const std::string others = not_passed(record, width);
   if (!others.empty()) text += '\n' + others;
-  return text + '\n' + counts_of_proofs(record, Verdict::passed, "Lines that passed: ", width) +
-         counts_of_proofs(record, Verdict::inconclusive,
+  return text + '\n' + counts_of_proofs(record, selftest::Verdict::passed, "Lines that passed: ", width) +
+         counts_of_proofs(record, selftest::Verdict::inconclusive,
                           "Inconclusive, as so few trials fit the target and its opposite: ", width) +
          "Every line: --details, --markdown FILE or --json FILE.\n";
 }

@@ -5,6 +5,7 @@
 
 #include "base/quantity_text.hpp"
 #include "finding/sequence_reason.hpp"
+#include "measure/network_total.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/run_sections.hpp"

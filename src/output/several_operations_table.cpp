@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/quantity_text.hpp"
+#include "measure/network_total.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/rate_text.hpp"
@@ -38,29 +39,12 @@ std::string layer_text(const RunEntry& entry) {
   return entry.count > 1 ? fmt::format("{}× {}", entry.count, name) : name;
 }
 
-// A model's total in one condition. The layers' errors are added, not taken as independent: the clock is
-// common to all of them, and so is the error of the instrument's constant, which hardly matters to one launch
-// and is 39 us in the 391 of MobileNet V2.
-std::string total_text(const RunRecord& record, const Conditions& conditions, bool with_precision) {
-  TimeEstimate total;
-  total.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
-  bool complete = true, interval = true;
-  for (const RunEntry& entry : record.entries) {
-    const Measurement* measurement = find_measurement(entry.result, conditions);
-    if (!measurement || measurement->time.rounds == 0) {
-      complete = false;
-      continue;
-    }
-    const TimeEstimate& time = measurement->time;
-    const auto count = static_cast<double>(entry.count);
-    interval = interval && has_interval(time);
-    total.median += count * time.median;
-    total.low += count * (time.low - instrument_error(*measurement));
-    total.high += count * (time.high + instrument_error(*measurement));
-  }
-  if (!complete) return "over " + time_text(total.median);
-  if (!with_precision) return plain_text(total);
-  return interval ? estimate_text(total) : time_text(total.median) + ", no interval";
+std::string total_text(const NetworkTotal& total, bool with_precision) {
+  if (!total.is_complete()) return "over " + time_text(total.time);
+  if (!total.low || !total.high) return time_text(total.time) + (with_precision ? ", no interval" : "");
+  TimeEstimate estimate{.median = total.time, .low = *total.low, .high = *total.high};
+  estimate.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
+  return with_precision ? estimate_text(estimate) : plain_text(estimate);
 }
 
 Columns key_columns(const RunPage& run, bool model) {
@@ -79,10 +63,11 @@ Columns key_columns(const RunPage& run, bool model) {
 // With ± where there is room; a model's first row is its total.
 Columns time_columns(const RunPage& run, bool model, std::size_t with_precision) {
   Columns columns;
+  const std::vector<NetworkTotal> totals = network_totals(run.record);
   for (std::size_t i = 0; i < run.labels.conditions.size(); ++i) {
     const Conditions& conditions = run.labels.conditions[i];
     TableColumn column{run.labels.labels[i], Align::right, {}};
-    if (model) column.cells.push_back(total_text(run.record, conditions, i < with_precision));
+    if (model) column.cells.push_back(total_text(totals[i], i < with_precision));
     for (const std::size_t row : run.rows) {
       const Result& result = run.record.entries[row].result;
       const Measurement* measurement = find_measurement(result, conditions);
@@ -102,19 +87,9 @@ const Measurement* first_measurement(const RunPage& run, std::size_t row) {
 }
 
 // Of the model's time in the first condition, as far as it was measured.
-std::vector<std::optional<double>> shares_of_total(const RunPage& run) {
-  std::vector<std::optional<Nanoseconds>> times;
-  Nanoseconds total;
-  for (std::size_t row = 0; row < run.record.entries.size(); ++row) {
-    const Measurement* measurement = first_measurement(run, row);
-    times.emplace_back();
-    if (measurement == nullptr) continue;
-    times.back() = static_cast<double>(run.record.entries[row].count) * measurement->time.median;
-    total += *times.back();
-  }
-  std::vector<std::optional<double>> shares;
-  for (const auto& time : times) shares.push_back(time ? std::optional(*time / total) : std::nullopt);
-  return shares;
+std::vector<std::optional<double>> shares_of_first_total(const RunPage& run) {
+  if (run.labels.conditions.empty()) return std::vector<std::optional<double>>(run.record.entries.size());
+  return shares_of_total(run.record, run.labels.conditions.front());
 }
 
 // What a call took where it was recorded, and this time over it; both absent where nothing was recorded.
@@ -191,16 +166,16 @@ Columns below_total(Columns columns) {
 }
 
 Columns with_total(Columns keys, const RunRecord& record) {
-  std::int64_t launches = 0;
-  for (const RunEntry& entry : record.entries) launches += entry.count;
+  std::int64_t calls = 0;
+  for (const RunEntry& entry : record.entries) calls += entry.count;
   keys = below_total(std::move(keys));
-  keys[1].cells.front() = fmt::format("all {}", counted(launches, "call"));
+  keys[1].cells.front() = fmt::format("all {}", counted(calls, "call"));
   return keys;
 }
 
 TableColumn share_column(const RunPage& run) {
   TableColumn column{"share", Align::right, {"100 %"}};
-  const std::vector<std::optional<double>> shares = shares_of_total(run);
+  const std::vector<std::optional<double>> shares = shares_of_first_total(run);
   for (const std::size_t row : run.rows) {
     column.cells.push_back(shares[row] ? percent_text(*shares[row]) : std::string(kAbsent));
   }
@@ -246,7 +221,7 @@ std::string left_out_text(const RunPage& run, bool model) {
       fmt::format("The {} slowest of {} operations; the other {}", run.rows.size(), all, left_out);
   if (!model) text += " are left out";
   if (model) {
-    std::vector<std::optional<double>> shares = shares_of_total(run);
+    std::vector<std::optional<double>> shares = shares_of_first_total(run);
     for (const std::size_t row : run.rows) shares[row].reset();
     double share = 0.0;
     for (const auto& each : shares) share += each.value_or(0.0);
@@ -277,7 +252,7 @@ std::string detailed_tables(const RunPage& run, bool model) {
 }  // namespace
 
 std::string several_operations_table(const RunPage& run) {
-  const bool model = is_model(run.record);
+  const bool model = is_network(run.record);
   const std::string text = run.page.details ? detailed_tables(run, model) : page_table(run, model);
   const std::string left_out = left_out_text(run, model);
   return left_out.empty() ? text : text + '\n' + left_out;

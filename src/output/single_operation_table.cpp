@@ -5,6 +5,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "measure/network_total.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/rate_text.hpp"

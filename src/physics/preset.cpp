@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <utility>
 
 #include "base/data_folders.hpp"
 #include "base/names.hpp"
@@ -89,14 +88,11 @@ const DataFiles& preset_files() {
   return files;
 }
 
-std::string read_file(const fs::path& file) {
-  std::error_code ignored;
-  std::ifstream stream(file);
-  std::ostringstream text;
-  if (!fs::is_regular_file(file, ignored) || !(text << stream.rdbuf())) {
-    throw UsageError(fmt::format("cannot read the preset {}", file.string()));
-  }
-  return text.str();
+std::string text_of_preset(const fs::path& file) {
+  auto [text, problem] = file_text(file);
+  if (problem)
+    throw UsageError(fmt::format("cannot read the preset {}: {}", file.string(), problem.message()));
+  return std::move(text);
 }
 
 /// Beside the file that names it, else where shipped presets are.
@@ -121,7 +117,7 @@ Parameters read(const fs::path& file, Chain& chain) {
                                  chain.back().string()));
   }
   chain.push_back(path);
-  return parse(read_file(file), file, chain);
+  return parse(text_of_preset(file), file, chain);
 }
 
 Parameters parse(std::string_view text, const fs::path& file, Chain& chain) {

@@ -112,6 +112,12 @@ std::vector<UntimedOperator> other_operators(const PytorchRecording& recording) 
   return others;
 }
 
+Nanoseconds time_here(const ComparedLayer& layer) {
+  Nanoseconds sum;
+  for (const LaunchKernel& kernel : layer.here.kernels) sum += kernel.median;
+  return sum;
+}
+
 ComparedLayer compare_layer(ReferenceLayer reference, Result here) {
   ComparedLayer compared{.reference = std::move(reference), .here = std::move(here), .time_ratio = {}};
   const ReferenceLayer& there = compared.reference;
@@ -120,9 +126,10 @@ ComparedLayer compare_layer(ReferenceLayer reference, Result here) {
   const std::vector<std::string> theirs = identities(there.kernels);
   const std::vector<std::string> ours = identities(names_of(compared.here.kernels));
   compared.kernels = verdict(!theirs.empty() && !ours.empty(), theirs == ours);
-  Nanoseconds sum;
-  for (const LaunchKernel& kernel : compared.here.kernels) sum += kernel.median;
-  if (there.time && there.time->value() > 0 && sum.value() > 0) compared.time_ratio = sum / *there.time;
+  const Nanoseconds here_time = time_here(compared);
+  if (there.time && there.time->value() > 0 && here_time.value() > 0) {
+    compared.time_ratio = here_time / *there.time;
+  }
   return compared;
 }
 

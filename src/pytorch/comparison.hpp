@@ -32,6 +32,9 @@ struct ComparedLayer {
   std::optional<double> time_ratio;    ///< here over there, sums of kernels
 };
 
+/// Of one call, the sum of its kernels; zero where none are known.
+Nanoseconds time_here(const ComparedLayer& layer);
+
 struct PytorchComparison {
   std::string model, torch, cudnn;
   std::vector<ComparedLayer> layers;

@@ -12,6 +12,7 @@
 
 #include "base/names.hpp"
 #include "base/subprocess.hpp"
+#include "base/temporary_folder.hpp"
 #include "import/import.hpp"
 #include "jitterscope/error.hpp"
 #include "model/named_models.hpp"
@@ -21,28 +22,6 @@ namespace jitterscope {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Gone with its content when the recording has been read.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string path = (fs::temp_directory_path() / "jitterscope-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) {
-      throw FailedError("no temporary folder could be made in " + fs::temp_directory_path().string());
-    }
-    path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
@@ -100,15 +79,6 @@ void require_known_options(const std::string& name, const ModelOptions& options)
   if (options.dtype == DataType::f64) {
     throw UsageError(fmt::format("{}: PyTorch's side trains in f32, tf32, f16 or bf16, not in f64", name));
   }
-}
-
-std::string last_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::string last;
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) last = line;
-  }
-  return last;
 }
 
 constexpr int kUsageStatus = 2;  // of record_training.py, and of Python's argparse

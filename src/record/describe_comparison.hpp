@@ -7,16 +7,24 @@
 namespace jitterscope {
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, Amount>& amount) {
+  fields("unit", amount.unit);
+  fields("count", amount.count);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
   describe_subject(fields, side.subject);
   fields("provider", side.provider);
   fields("algorithm", side.algorithm);
+  fields("held_memory", side.held_memory);
   fields("conditions", side.conditions);
   fields("instrument", side.instrument);
   fields("time", side.time);
   fields("clock_hertz", side.clock);
   fields("cycles", side.cycles);
   fields("verification", side.verification);
+  fields("amount", side.amount);
 }
 
 template <class Fields>

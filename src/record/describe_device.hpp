@@ -36,6 +36,7 @@ void describe(Fields& fields, Described<Fields, DeviceCapabilities>& can) {
   fields("is_simulated", can.is_simulated);
   fields("launches_return_early", can.launches_return_early);
   fields("launches_have_blocks", can.launches_have_blocks);
+  fields("chains_have_streams", can.chains_have_streams);
   fields("marks_on_device", can.marks_on_device);
   fields("traces_kernels", can.traces_kernels);
   fields("owns_last_level_cache", can.owns_last_level_cache);

@@ -32,8 +32,18 @@ void describe(Fields& fields, Described<Fields, explain::VariationShare>& share)
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::FirstWork>& work) {
+  fields("preparation_seconds", work.preparation);
+  fields("preparation_again_seconds", work.preparation_again);
+  fields("allocation_seconds", work.allocation);
+  fields("launch_seconds", work.launch);
+  fields("later_launch_seconds", work.later_launch);
+  fields("launch_in_processes_seconds", work.launch_in_processes);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, explain::Observation>& observation) {
-  fields("first_call_seconds", observation.first_call);
+  fields("first_work", observation.first_work);
   fields("median_seconds", observation.median);
   fields("p5_seconds", observation.p5);
   fields("p95_seconds", observation.p95);
@@ -66,6 +76,22 @@ void describe(Fields& fields, Described<Fields, explain::DoseEffect>& dose) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::CountedChange>& change) {
+  fields("name", change.name);
+  fields("quantity", change.quantity);
+  fields("unit", change.unit);
+  fields("plain", change.plain);
+  fields("treated", change.treated);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::HeldClock>& held) {
+  fields("is_plain", held.is_plain);
+  fields("by_power", held.by_power);
+  fields("by_heat", held.by_heat);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, explain::FactorResult>& factor) {
   fields("id", factor.id);
   fields("cause", factor.cause);
@@ -79,6 +105,8 @@ void describe(Fields& fields, Described<Fields, explain::FactorResult>& factor) 
                "the number of one of the doses");
   fields.check(factor.verdict != explain::FactorVerdict::cause || !factor.doses.empty(), "verdict",
                "no cause without a dose");
+  fields.where(!factor.counters.empty(), "counters", factor.counters);
+  fields("held_clock", factor.held_clock);
   fields("not_told_from", factor.not_told_from);
   fields("blocks_to_decide", factor.blocks_to_decide);
   fields("reason", factor.reason);
@@ -91,15 +119,44 @@ void describe(Fields& fields, Described<Fields, explain::DummyEffect>& dummy) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::OtherProcess>& other) {
+  fields("name", other.name);
+  fields("looks", other.looks);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::OtherProcesses>& others) {
+  fields("looks", others.looks);
+  fields("seen", others.seen);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::FastestLoop::Part>& part) {
+  fields("factor", part.factor);
+  fields("dose", part.dose);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::FastestLoop>& fastest) {
+  fields("parts", fastest.parts);
+  fields("time_ratio", fastest.time);
+  fields("blocks", fastest.blocks);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, explain::Explanation>& study) {
   fields("operation", study.operation);
   fields("provider", study.provider);
   fields("algorithm", study.algorithm);
   fields("factors", study.factors);
   fields("random_factors", study.random_factors);
+  fields.where(!study.others.seen.empty(), "other_processes", study.others);
   fields("dummies", study.dummies);
   fields("screening_rounds", study.screening_rounds);
   fields("blocks", study.blocks);
+  fields("plain", study.plain);
+  fields("fastest", study.fastest);
+  fields.where(!study.without_counters.empty(), "without_counters", study.without_counters);
   fields("duration_seconds", study.duration);
   fields("observation", study.observation);
 }

@@ -12,6 +12,19 @@
 namespace jitterscope {
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, RoundRange>& range) {
+  fields("first", range.first);
+  fields("last", range.last);
+  fields.check(range.first <= range.last, "last", "a round that is not before the first");
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, FindingPlace>& place) {
+  fields("measurement", place.measurement);
+  fields("rounds", place.rounds);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, Finding>& finding) {
   fields("id", finding.id);
   fields("headline", finding.headline);
@@ -19,6 +32,7 @@ void describe(Fields& fields, Described<Fields, Finding>& finding) {
   fields("remedy", finding.remedy);
   fields("effect", finding.effect);
   fields("evidence", finding.evidence);
+  fields.where(!finding.places.empty(), "places", finding.places);
 }
 
 template <class Fields>
@@ -130,6 +144,13 @@ void describe_shortfall(Fields& fields, std::string_view key, std::string_view c
   fields(code_key, shortfall->exit_code);
 }
 
+template <class Fields>
+void describe(Fields& fields, Described<Fields, HeldMemory>& memory) {
+  fields("asked_bytes", memory.asked);
+  fields("held_bytes", memory.held);
+  fields("largest_free_bytes", memory.largest_free);
+}
+
 /// What was found out about the subject.
 template <class Fields>
 void describe_outcome(Fields& fields, Described<Fields, Result>& result) {
@@ -139,6 +160,7 @@ void describe_outcome(Fields& fields, Described<Fields, Result>& result) {
   fields("flops", result.flops);
   fields("minimum_bytes", result.bytes);
   fields("workspace_bytes", result.workspace);
+  fields("held_memory", result.held_memory);
   fields("prepare_seconds", result.prepare_time);
   fields("first_call_seconds", result.first_call);
   fields("launch_cost_seconds", result.launch_cost);

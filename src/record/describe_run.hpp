@@ -1,6 +1,7 @@
 // Everything that one run found out, as it stands in a file.
 #pragma once
 
+#include "measure/network_total.hpp"
 #include "record/describe_result.hpp"
 
 namespace jitterscope {
@@ -23,6 +24,18 @@ template <class Fields>
 void describe(Fields& fields, Described<Fields, Ceilings>& ceilings) {
   fields("bytes_per_second", ceilings.bytes_per_second);
   fields("compute", ceilings.compute);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, NetworkTotal>& total) {
+  describe(fields, total.conditions);
+  fields.derived("seconds", in_seconds(total.time));
+  if (total.low && total.high) {
+    fields.derived("low_seconds", in_seconds(*total.low));
+    fields.derived("high_seconds", in_seconds(*total.high));
+  }
+  fields("calls", total.calls);
+  fields("timed_calls", total.timed_calls);
 }
 
 template <class Fields>
@@ -105,7 +118,11 @@ void describe_content(Fields& fields, Described<Fields, RunRecord>& record) {
   fields("asked", record.asked);
   fields("calibration", record.calibration);
   fields("ceilings", record.ceilings);
-  if constexpr (Fields::kWrites) fields("summary", run_summary_json(record));
+  if constexpr (Fields::kWrites) {
+    fields("summary", run_summary_json(record));
+    // They follow from the results.
+    if (is_network(record)) fields("totals", network_totals(record));
+  }
   fields("results", record.entries);
   describe_sequence(fields, record);
   fields("untimed", record.untimed);

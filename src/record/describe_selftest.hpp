@@ -20,6 +20,13 @@ void describe(Fields& fields, Described<Fields, ProofValue>& value) {
   fields("value", value.value);
   fields("low", value.low);
   fields("high", value.high);
+  if constexpr (!Fields::kWrites) {
+    if (fields.has("target_low") && fields.has("target_high")) value.target.emplace();
+  }
+  if (value.target) {
+    fields("target_low", value.target->low);
+    fields("target_high", value.target->high);
+  }
 }
 
 /// The value's fields are the line's own.

@@ -44,7 +44,7 @@ template <class T>
 concept WholeNumber = std::integral<T> && !std::same_as<T, bool>;
 /// One word of several.
 template <class T>
-concept Word = std::is_enum_v<T>;
+concept Enumeration = std::is_enum_v<T>;
 /// A list of them is an object in the file, the keys in their order: Property, Evidence.
 template <class T>
 concept Named = std::is_class_v<T> && requires(T named) {

@@ -98,7 +98,7 @@ void Reader::read(const Json& json, const Place& place, T& value) {
       value.push_back(blank(std::type_identity<typename T::value_type>()));
       read(element(json, i), Place{&place, {}, i}, value.back());
     }
-  } else if constexpr (Word<T>) {
+  } else if constexpr (Enumeration<T>) {
     const std::string text = get_text(json, place);
     std::vector<std::string> known;
     for (const T each : enumerators(T{})) {

@@ -7,6 +7,7 @@
 #include "record/describe_doctor.hpp"
 #include "record/describe_engines.hpp"
 #include "record/describe_explanation.hpp"
+#include "record/describe_loss_scaling.hpp"
 #include "record/describe_methods.hpp"
 #include "record/describe_pytorch.hpp"
 #include "record/describe_selftest.hpp"
@@ -41,6 +42,8 @@ constexpr std::string_view kCommand<ExplainRecord> = "explain";
 template <>
 constexpr std::string_view kCommand<study::AdviceRecord> = "advise";
 template <>
+constexpr std::string_view kCommand<study::LossScalingRecord> = "loss-scaling";
+template <>
 constexpr std::string_view kCommand<PytorchRecord> = "verify-pytorch";
 template <>
 constexpr std::string_view kCommand<selftest::SelftestRecord> = "selftest";
@@ -52,8 +55,9 @@ std::string write_any(const Record& record) {
   return write_envelope(kCommand<Record>, record);
 }
 
-using OtherRecord = std::variant<ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
-                                 study::AdviceRecord, PytorchRecord, selftest::SelftestRecord, DoctorReport>;
+using OtherRecord =
+    std::variant<ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord, study::AdviceRecord,
+                 study::LossScalingRecord, PytorchRecord, selftest::SelftestRecord, DoctorReport>;
 
 template <class... Records>
 AnyRecord read_as(std::variant<Records...>*, const std::string& command, const Json& document,
@@ -76,6 +80,7 @@ std::string write_record(const MethodsRecord& record) { return write_any(record)
 std::string write_record(const EnginesRecord& record) { return write_any(record); }
 std::string write_record(const ExplainRecord& record) { return write_any(record); }
 std::string write_record(const study::AdviceRecord& record) { return write_any(record); }
+std::string write_record(const study::LossScalingRecord& record) { return write_any(record); }
 std::string write_record(const PytorchRecord& record) { return write_any(record); }
 std::string write_record(const selftest::SelftestRecord& record) { return write_any(record); }
 std::string write_record(const DoctorReport& record) { return write_any(record); }

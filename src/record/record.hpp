@@ -11,6 +11,7 @@
 #include "record/records.hpp"
 #include "selftest/proof.hpp"
 #include "study/advice.hpp"
+#include "study/loss_scaling.hpp"
 
 namespace jitterscope {
 
@@ -22,12 +23,14 @@ std::string write_record(const MethodsRecord& record);
 std::string write_record(const EnginesRecord& record);
 std::string write_record(const ExplainRecord& record);
 std::string write_record(const study::AdviceRecord& record);
+std::string write_record(const study::LossScalingRecord& record);
 std::string write_record(const PytorchRecord& record);
 std::string write_record(const selftest::SelftestRecord& record);
 std::string write_record(const DoctorReport& record);
 
 using AnyRecord = std::variant<RunRecord, ComparisonRecord, MethodsRecord, EnginesRecord, ExplainRecord,
-                               study::AdviceRecord, PytorchRecord, selftest::SelftestRecord, DoctorReport>;
+                               study::AdviceRecord, study::LossScalingRecord, PytorchRecord,
+                               selftest::SelftestRecord, DoctorReport>;
 
 /// Also what version 1 of `run` wrote, where what it lacks has its default, and the journal of a run that was
 /// not finished. Throws UsageError, which begins

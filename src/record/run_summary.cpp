@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/names.hpp"
 #include "jitterscope/operation.hpp"
 #include "measure/achieved_rate.hpp"
-#include "operation/cuda_kernel.hpp"
+#include "measure/network_total.hpp"
+#include "operation/chain.hpp"
+#include "operation/text_pieces.hpp"
 #include "record/numbers.hpp"
 #include "record/words.hpp"
 
@@ -71,6 +75,28 @@ void put_time(Json& row, const Measurement& measurement) {
   put(row, "cycles", measurement.cycles);
 }
 
+// Of a network's total in the measurement's conditions.
+class SharesOfTotal {
+ public:
+  explicit SharesOfTotal(const RunRecord& record) {
+    if (!is_network(record)) return;
+    for (const Conditions& conditions : distinct_conditions(record)) {
+      shares_.emplace_back(conditions, shares_of_total(record, conditions));
+    }
+  }
+
+  void put_share(Json& row, std::size_t entry, const Result& result, const Measurement& measurement) const {
+    for (const auto& [conditions, shares] : shares_) {
+      if (find_measurement(result, conditions) != &measurement || !shares[entry]) continue;
+      put(row, "share", six_digits(*shares[entry]));
+      return;
+    }
+  }
+
+ private:
+  std::vector<std::pair<Conditions, std::vector<std::optional<double>>>> shares_;
+};
+
 Json operation_row(const RunRecord& record, const RunEntry& entry) {
   const Result& result = entry.result;
   Json row = Json::object();
@@ -101,17 +127,16 @@ Json parameters_json(const Subject& subject) {
   const OperationHelp* help = help_of(operation->kind());
   if (help == nullptr) return parameters;
   const std::string text = operation->text();
-  const bool is_kernel = help->kind == kCudaKind;  // cuda:FILE.cu:KERNEL,grid=…
   std::string_view rest = std::string_view(text).substr(help->kind.size() + 1);
+  if (const std::size_t end = subject_end(help->kind, rest); end > 0) {
+    parameters[help->kind == kChainKind ? "steps" : "kernel"] = std::string(rest.substr(0, end));
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+  }
   while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, is_kernel ? kernel_piece_end(rest) : rest.find(','));
+    const std::string_view item = rest.substr(0, parameter_end(help->kind, rest));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
     const std::size_t equals = item.find('=');
-    if (is_kernel && parameters.empty()) {
-      parameters["kernel"] = std::string(item);
-    } else {
-      parameters[std::string(item.substr(0, equals))] = value_json(item.substr(equals + 1));
-    }
+    parameters[std::string(item.substr(0, equals))] = value_json(item.substr(equals + 1));
   }
   for (const ParameterHelp& parameter : help->parameters) {
     const std::string& usual = parameter.default_value;
@@ -123,7 +148,9 @@ Json parameters_json(const Subject& subject) {
 
 Json run_summary_json(const RunRecord& record) {
   Json rows = Json::array();
-  for (const RunEntry& entry : record.entries) {
+  const SharesOfTotal shares(record);
+  for (std::size_t i = 0; i < record.entries.size(); ++i) {
+    const RunEntry& entry = record.entries[i];
     const Result& result = entry.result;
     const Json operation = operation_row(record, entry);
     for (const Measurement& measurement : result.measurements) {
@@ -131,6 +158,7 @@ Json run_summary_json(const RunRecord& record) {
       put_conditions(row, measurement);
       put_time(row, measurement);
       put_rates(row, result, measurement.time.median, record.ceilings);
+      shares.put_share(row, i, result, measurement);
       rows.push_back(std::move(row));
     }
     if (!result.measurements.empty()) continue;

@@ -46,6 +46,15 @@ std::string_view to_string(Check::Status status) {
   return "";
 }
 
+std::string_view to_string(Amount::Unit unit) {
+  switch (unit) {
+    case Amount::Unit::loads: return "loads";
+    case Amount::Unit::bytes: return "bytes";
+    case Amount::Unit::additions: return "additions";
+  }
+  return "";
+}
+
 std::string_view to_string(EngineListing::Source source) {
   switch (source) {
     case EngineListing::Source::heuristic: return "heuristic";

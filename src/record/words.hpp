@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "experiment/comparison.hpp"
 #include "explain/explanation.hpp"
 #include "jitterscope/measurement.hpp"
 #include "statistics/effect.hpp"
@@ -47,6 +48,12 @@ constexpr auto enumerators(DataType) {
 }
 constexpr auto enumerators(Layout) { return std::array{Layout::nchw, Layout::nhwc}; }
 
+std::string_view to_string(Amount::Unit);
+constexpr auto enumerators(Amount::Unit) {
+  using enum Amount::Unit;
+  return std::array{loads, bytes, additions};
+}
+
 namespace statistics {
 constexpr auto enumerators(EffectVerdict) {
   using enum EffectVerdict;
@@ -64,7 +71,7 @@ constexpr auto enumerators(Variation) {
 }
 constexpr auto enumerators(FactorVerdict) {
   using enum FactorVerdict;
-  return std::array{cause, cleared, unresolved, not_identifiable};
+  return std::array{cause, cleared, unresolved, left_out, not_identifiable};
 }
 }  // namespace explain
 

@@ -102,7 +102,7 @@ void Writer::write(Json& place, const T& value) {
     for (const auto& each : value) {
       if (is_number(each)) write(appended(place), each);
     }
-  } else if constexpr (Word<T>) {
+  } else if constexpr (Enumeration<T>) {
     set(place, std::string_view(identifier(to_string(value))));
   } else if constexpr (std::same_as<T, Nanoseconds> || std::same_as<T, bool>) {
     set(place, value);

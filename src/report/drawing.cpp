@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
+
+#include "output/display_text.hpp"
 
 namespace jitterscope::report {
 
@@ -70,10 +74,10 @@ constexpr const char* kSchema = "https://vega.github.io/schema/vega-lite/v5.json
 Json frame() {
   return Json{{"$schema", kSchema}, {"background", nullptr}, {"config", parsed(R"({
     "view": {"stroke": null},
-    "axisX": {"labelFlush": false},
+    "axisX": {"labelFlush": false, "labelSeparation": 6},
     "axis": {"gridOpacity": 0.35, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "orient": "top", "labelLimit": 400},
-    "title": {"anchor": "start", "fontSize": 13, "subtitleFontSize": 12}
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "orient": "top", "labelLimit": 400, "symbolOpacity": 1},
+    "title": {"anchor": "start", "frame": "group", "fontSize": 13, "subtitleFontSize": 12}
   })")}};
 }
 
@@ -92,10 +96,11 @@ std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, 
   Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
             {"mark", {{"type", "rule"}, {"color", kGrey}}},
             {"encoding", {{"x", change}}}};
-  Json intervals{{"name", "intervals"},
-                 {"data", data_of(rows)},
-                 {"mark", {{"type", "rule"}, {"size", 3}}},
-                 {"encoding", {{"y", y}, {"x", x}, {"x2", {{"field", "high"}}}, {"color", color}}}};
+  Json intervals{
+      {"name", "intervals"},
+      {"data", data_of(rows)},
+      {"mark", {{"type", "rule"}, {"size", 3}}},
+      {"encoding", {{"y", y}, {"x", x}, {"x2", {{"field", "high"}}}, {"color", color}, {"tooltip", tips}}}};
   Json points{{"name", "effects"},
               {"data", data_of(rows)},
               {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
@@ -103,19 +108,51 @@ std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, 
   return {zero, intervals, points};
 }
 
+std::string name_apart(const std::string& name, const std::vector<std::string>& before) {
+  std::string apart = one_line(name);
+  for (int again = 2; std::ranges::find(before, apart) != before.end(); ++again) {
+    apart = fmt::format("{} ({})", one_line(name), again);
+  }
+  return apart;
+}
+
+Json names_axis(std::string_view field, const std::vector<std::string>& in_order, int longest_label) {
+  Json axis = category(
+      field, "", Json{{"sort", in_order}, {"axis", {{"labelLimit", longest_label}, {"title", nullptr}}}});
+  axis["title"] = nullptr;
+  return axis;
+}
+
+int height_of(const std::vector<std::string>& names, int step) {
+  return step * static_cast<int>(std::set<std::string>(names.begin(), names.end()).size());
+}
+
+int width_beside(const std::vector<std::string>& names, int longest_label) {
+  constexpr int kLetter = 8, kTick = 12;  // at most, of 12 pixels' height
+  std::size_t longest = 0;
+  for (const std::string& name : names) longest = std::max(longest, display_width(name));
+  return kPlotWidth - kTick - std::min(longest_label, kLetter * static_cast<int>(longest));
+}
+
 Json single_plot(const Json& view) {
   Json spec = frame();
-  if (!view.contains("width")) spec["width"] = kPlotWidth;
+  spec["width"] = kPlotWidth;
+  spec["autosize"] = parsed(R"({"type": "fit-x", "contains": "padding"})");
+  spec["padding"] =
+      parsed(R"({"left": 5, "top": 5, "right": 18, "bottom": 5})");  // the last label of an axis
   spec.update(view);
   return spec;
 }
 
 Json stacked_plots(Json views) {
-  if (views.size() == 1) return single_plot(views.front());
+  if (views.size() == 1) {
+    views.front().erase("width");  // of its axes, beside those of others; alone it is as wide as the page
+    return single_plot(views.front());
+  }
   Json spec = frame();
   std::size_t number = 0;
   for (Json& view : views) {
-    if (!view.contains("width")) view["width"] = kPlotWidth;
+    if (!view.contains("width")) view["width"] = kAxesWidth;
     number_names(view, ++number);
   }
   spec["vconcat"] = std::move(views);

@@ -13,10 +13,11 @@
 
 namespace jitterscope::report {
 
-inline constexpr int kPlotWidth = 640;  ///< pixels
+/// Pixels: of what a page shows without scrolling, and of a view's axes in a stack, whose labels come on top.
+inline constexpr int kPlotWidth = 820, kAxesWidth = 730;
 /// Both are seen on white and on black.
 inline constexpr std::string_view kBlue = "#3f83c9", kOrange = "#e08a2e", kGrey = "#8a8f98", kRed = "#d1495b",
-                                  kGreen = "#3a9d6b";
+                                  kGreen = "#3a9d6b", kPurple = "#8e63c7";
 
 /// The unit that times are drawn in.
 struct TimeUnit {
@@ -59,8 +60,19 @@ Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>
 std::vector<Json> effect_layers(const Json& rows, const Json& y, const Json& x, const Json& color,
                                 const Json& tips);
 
-/// The frame of a specification: one view, or several below each other, whose names get the view's number:
-/// rounds_1, rounds_2.
+/// A name on one line, numbered where it is among those before it: two of one name would share a row.
+std::string name_apart(const std::string& name, const std::vector<std::string>& before);
+
+/// An axis of names, in this order: layers that share it would else each bring their own.
+Json names_axis(std::string_view field, const std::vector<std::string>& in_order, int longest_label);
+/// Of rows of these names, each as high as the others. A view whose height is {"step": …} cannot be fitted to
+/// a width without a warning of Vega-Lite's.
+int height_of(const std::vector<std::string>& names, int step);
+/// What is left of a page beside such an axis, for a view in a stack.
+int width_beside(const std::vector<std::string>& names, int longest_label);
+
+/// The frame of a specification: one view, as wide as a page with its labels, or several below each other,
+/// whose names get the view's number: rounds_1, rounds_2.
 Json single_plot(const Json& view);
 Json stacked_plots(Json views);
 

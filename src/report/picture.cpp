@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
+#include "output/display_text.hpp"
+#include "report/drawing.hpp"
 
 namespace jitterscope {
 namespace {
@@ -14,12 +18,21 @@ import json, sys, vl_convert
 spec = json.load(sys.stdin)
 spec["background"] = "white"
 spec.pop("$schema")
-spec["padding"] = 12
+spec["padding"] = {"left": 12, "top": 12, "right": 24, "bottom": 12}
 if sys.argv[1] == "png":
     sys.stdout.buffer.write(vl_convert.vegalite_to_png(json.dumps(spec), vl_version="6.4", scale=2))
 else:
     sys.stdout.write(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version="6.4"))
 )";
+
+// An operation's name may be as long as the picture is wide.
+Json title_lines(const std::string& title) {
+  constexpr std::size_t kLetters = 105;
+  Json lines = Json::array();
+  std::istringstream text(wrapped(title, kLetters));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
 
 }  // namespace
 
@@ -43,7 +56,11 @@ std::string draw_picture(const Plot& plot, PictureFormat format, const std::stri
   const std::string word = format == PictureFormat::png ? "png" : "svg";
   SubprocessLimits limits;
   Json spec = plot.spec;
-  spec["title"] = {{"text", plot.title}, {"anchor", "start"}, {"offset", 14}};
+  spec["title"] = {{"text", title_lines(plot.title)},
+                   {"anchor", "start"},
+                   {"frame", "bounds"},
+                   {"offset", 14},
+                   {"limit", report::kPlotWidth}};
   limits.input = spec.dump(-1, ' ', false, Json::error_handler_t::replace);
   const SubprocessOutcome outcome = run_subprocess({"/usr/bin/env", python, "-c", kScript, word}, limits);
   if (outcome.exit_code != 0 || outcome.output.empty()) {

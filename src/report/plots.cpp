@@ -17,10 +17,14 @@ struct PlotsOf {
   }
   std::vector<Plot> operator()(const EnginesRecord& record) const { return report::engines_plots(record); }
   std::vector<Plot> operator()(const MethodsRecord& record) const { return report::methods_plots(record); }
-  // Words and tables alone.
-  std::vector<Plot> operator()(const PytorchRecord&) const { return {}; }
-  std::vector<Plot> operator()(const selftest::SelftestRecord&) const { return {}; }
-  std::vector<Plot> operator()(const DoctorReport&) const { return {}; }
+  std::vector<Plot> operator()(const study::LossScalingRecord& record) const {
+    return report::loss_scaling_plots(record);
+  }
+  std::vector<Plot> operator()(const PytorchRecord& record) const { return report::pytorch_plots(record); }
+  std::vector<Plot> operator()(const selftest::SelftestRecord& record) const {
+    return report::selftest_plots(record);
+  }
+  std::vector<Plot> operator()(const DoctorReport& record) const { return report::doctor_plots(record); }
 };
 
 }  // namespace
@@ -28,7 +32,7 @@ struct PlotsOf {
 std::vector<Plot> plots_of(const AnyRecord& record) { return std::visit(PlotsOf(), record); }
 
 const Plot& main_plot(std::span<const Plot> plots) {
-  if (plots.empty()) throw UsageError("this record has nothing to draw: no operation in it has rounds");
+  if (plots.empty()) throw UsageError("this record has nothing to draw: nothing in it was measured");
   return plots.front();
 }
 

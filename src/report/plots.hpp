@@ -9,7 +9,7 @@
 
 namespace jitterscope {
 
-/// Empty where a record is words alone, as a doctor's.
+/// Empty where a record is words alone, as of a doctor that measured nothing.
 std::vector<Plot> plots_of(const AnyRecord& record);
 
 /// The first: throws UsageError where there is none.

@@ -57,7 +57,8 @@ std::vector<ProofLine> prove_clock(ProofContext& context) {
   const double ratio = statistics::median(ratios);
   const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
   return {judged_line(name, target, fmt::format("{:.4f} ({:.4f}–{:.4f})", ratio, *low, *high),
-                      {ValueKind::ratio, ratio, *low, *high}, std::abs(ratio - 1.0) <= kClockTolerance,
+                      {ValueKind::ratio, ratio, *low, *high, around(1.0, kClockTolerance)},
+                      std::abs(ratio - 1.0) <= kClockTolerance,
                       fmt::format("clock between stamps over known cycles per time between marks, at {}; "
                                   "median and range of {}",
                                   clock_text(Hertz(statistics::median(clocks))), repetitions))};

@@ -43,7 +43,7 @@ ProofLine proportion_line(const std::array<Nanoseconds, 3>& times) {
   const double ratio = second / first;
   return judged_line(
       "time over bytes", fmt::format("1.00 ± {:.2f}", kTolerance), fmt::format("{:.4f}", ratio),
-      {ValueKind::ratio, ratio, {}, {}}, std::abs(ratio - 1.0) <= kTolerance,
+      {ValueKind::ratio, ratio, {}, {}, around(1.0, kTolerance)}, std::abs(ratio - 1.0) <= kTolerance,
       fmt::format("slope from 512 MiB to 1 GiB over that from 256 to 512 MiB; {}, {} and {}",
                   time_text(times[0], 1e-3), time_text(times[1], 1e-3), time_text(times[2], 1e-3)));
 }
@@ -61,7 +61,8 @@ ProofLine bus_line(const DeviceDescription& device, const std::array<Nanoseconds
                                     rate_text(fastest, "B/s")));
   }
   return judged_line("bandwidth", "at most " + rate_text(*limit, "B/s"), rate_text(fastest, "B/s"),
-                     {ValueKind::bytes_per_second, fastest, {}, {}}, fastest <= *limit,
+                     {ValueKind::bytes_per_second, fastest, {}, {}, ProofTarget{0.0, *limit}},
+                     fastest <= *limit,
                      fmt::format("{} of what the memory bus can do", percent_text(fastest / *limit)));
 }
 

@@ -8,11 +8,11 @@
 namespace jitterscope::selftest {
 namespace {
 
-ProofLine share_line(std::string name, std::string target, const Frequency& share, Verdict verdict,
-                     std::string note) {
+ProofLine share_line(std::string name, std::string words, const Frequency& share, ProofTarget target,
+                     Verdict verdict, std::string note) {
   const statistics::Interval interval = statistics::clopper_pearson(share.hits, share.trials);
-  return judged_line(std::move(name), std::move(target), frequency_text(share),
-                     {ValueKind::share, share.value(), interval.low, interval.high}, verdict,
+  return judged_line(std::move(name), std::move(words), frequency_text(share),
+                     {ValueKind::share, share.value(), interval.low, interval.high, target}, verdict,
                      std::move(note));
 }
 
@@ -34,13 +34,13 @@ Verdict verdict_on(const Frequency& share, double least) {
 ProofLine at_least_line(std::string name, const Frequency& share, double least, bool holds,
                         std::string note) {
   const Verdict verdict = holds ? verdict_on(share, least) : Verdict::missed;
-  return share_line(std::move(name), fmt::format("at least {:g} %", least * 100), share, verdict,
-                    std::move(note));
+  return share_line(std::move(name), fmt::format("at least {:g} %", least * 100), share, {least, 1.0},
+                    verdict, std::move(note));
 }
 
 ProofLine at_most_line(std::string name, const Frequency& share, double most, std::string note) {
   const Verdict verdict = verdict_on({share.trials - share.hits, share.trials}, 1.0 - most);
-  return share_line(std::move(name), fmt::format("at most {:g} %", most * 100), share, verdict,
+  return share_line(std::move(name), fmt::format("at most {:g} %", most * 100), share, {0.0, most}, verdict,
                     std::move(note));
 }
 

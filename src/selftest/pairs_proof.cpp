@@ -41,7 +41,8 @@ ProofLine pairs_line(const Operation& operation, const Pairs& pairs) {
       operation.text(), std::string(kTarget),
       fmt::format("{} of {}: {:.0f} % ({:.0f}–{:.0f} %)", inside.hits, inside.trials, inside.value() * 100,
                   interval.low * 100, interval.high * 100),
-      {ValueKind::share, inside.value(), interval.low, interval.high}, verdict_on(inside, kExpectedShare),
+      {ValueKind::share, inside.value(), interval.low, interval.high, ProofTarget{kExpectedShare, 1.0}},
+      verdict_on(inside, kExpectedShare),
       fmt::format(
           "second estimates within the first one's 95 % interval, with the exact 95 % interval of "
           "their share; so few have a probability of {:.2g} where intervals are right; largest distance "

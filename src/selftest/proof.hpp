@@ -30,11 +30,17 @@ enum class ValueKind {
 };
 std::string_view to_string(ValueKind);
 
+/// From where to where a value meets its target.
+struct ProofTarget {
+  double low = 0.0, high = 0.0;
+};
+
 /// A number with the interval or range that its note explains.
 struct ProofValue {
   ValueKind kind = ValueKind::ratio;
   double value = 0.0;
   std::optional<double> low, high;
+  std::optional<ProofTarget> target = {};  ///< nothing where it is no range of the value alone
 };
 
 /// One row of the table: a claim, its target, and what was seen.

@@ -23,6 +23,8 @@ ProofLine judged_line(std::string name, std::string target, std::string measured
           .note = std::move(note)};
 }
 
+ProofTarget around(double middle, double distance) { return {middle - distance, middle + distance}; }
+
 ProofLine skipped_line(std::string name, std::string target, std::string reason) {
   return {.group = {},
           .name = std::move(name),
@@ -37,7 +39,7 @@ ProofLine slope_line(std::string name, const statistics::LinearFit& fit, double 
   const statistics::Interval& interval = fit.slope_interval;
   return judged_line(std::move(name), fmt::format("1.000 ± {:.3f}", tolerance),
                      fmt::format("{:.4f} ({:.4f}–{:.4f})", fit.slope, interval.low, interval.high),
-                     {ValueKind::ratio, fit.slope, interval.low, interval.high},
+                     {ValueKind::ratio, fit.slope, interval.low, interval.high, around(1.0, tolerance)},
                      std::abs(fit.slope - 1.0) <= tolerance, std::move(note));
 }
 

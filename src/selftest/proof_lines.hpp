@@ -13,6 +13,8 @@ ProofLine judged_line(std::string name, std::string target, std::string measured
                       bool holds, std::string note = {});
 ProofLine judged_line(std::string name, std::string target, std::string measured, ProofValue value,
                       Verdict verdict, std::string note = {});
+/// A target that is met this far to either side of a value.
+ProofTarget around(double middle, double distance);
 /// A line without a value, and why.
 ProofLine skipped_line(std::string name, std::string target, std::string reason);
 

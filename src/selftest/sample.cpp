@@ -61,9 +61,10 @@ ProofLine coverage_line(std::string name, const Frequency& held, double lowest, 
                                            : fmt::format("at least {:.0f} %", 100 * lowest);
   const std::string measured = fmt::format("{:.1f} % ({:.1f}–{:.1f}) of {}", 100 * held.value(),
                                            100 * interval.low, 100 * interval.high, held.trials);
-  return judged_line(std::move(name), target, measured,
-                     {ValueKind::share, held.value(), interval.low, interval.high},
-                     interval.low > highest ? Verdict::missed : verdict_on(held, lowest), std::move(note));
+  return judged_line(
+      std::move(name), target, measured,
+      {ValueKind::share, held.value(), interval.low, interval.high, ProofTarget{lowest, highest}},
+      interval.low > highest ? Verdict::missed : verdict_on(held, lowest), std::move(note));
 }
 
 }  // namespace jitterscope::selftest

@@ -49,11 +49,12 @@ class SpinSeries {
       if (std::abs(residuals_[i].value()) > std::abs(worst.value())) worst = residuals_[i];
       texts.push_back(fmt::format("{} at {:g} µs", microseconds_text(residuals_[i]), known_[i] * 1e-3));
     }
-    return judged_line(std::move(name), "at most 0.1 µs", microseconds_text(worst),
-                       {ValueKind::seconds, worst.value() * 1e-9, {}, {}},
-                       std::abs(worst.value()) <= kResidualLimit.value(),
-                       fmt::format("reported less known time, less the {:.3f} µs of an empty kernel: {}",
-                                   empty_.value() * 1e-3, joined(texts)));
+    return judged_line(
+        std::move(name), "at most 0.1 µs", microseconds_text(worst),
+        {ValueKind::seconds, worst.value() * 1e-9, {}, {}, around(0.0, to_seconds(kResidualLimit))},
+        std::abs(worst.value()) <= kResidualLimit.value(),
+        fmt::format("reported less known time, less the {:.3f} µs of an empty kernel: {}",
+                    empty_.value() * 1e-3, joined(texts)));
   }
 
   Nanoseconds empty_;

@@ -87,7 +87,8 @@ ProofLine settling_line(ProofContext& context, const Scene& scene) {
   return judged_line(
       scene.name, "bias under 0.3 %, or no steady state",
       fmt::format("{:.1f} % of {}", 100.0 * honest.value(), honest.trials),
-      {ValueKind::share, honest.value(), share.low, share.high}, verdict_on(honest, kLeastShare),
+      {ValueKind::share, honest.value(), share.low, share.high, ProofTarget{kLeastShare, 1.0}},
+      verdict_on(honest, kLeastShare),
       fmt::format("settles at {}; {}; {} said no steady state", time_text(truth), bias, unsettled));
 }
 

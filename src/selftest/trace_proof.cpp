@@ -45,7 +45,7 @@ ProofLine agreement_line(const Operation& operation, Nanoseconds reported, Nanos
   const Nanoseconds distance = reported - traced;
   const Nanoseconds limit = std::max(kLimit, traced * kRelativeLimit);
   return judged_line(operation.text(), std::string(kTarget), microseconds_text(distance),
-                     {ValueKind::seconds, distance.value() * 1e-9, {}, {}},
+                     {ValueKind::seconds, distance.value() * 1e-9, {}, {}, around(0.0, to_seconds(limit))},
                      std::abs(distance.value()) <= limit.value(),
                      fmt::format("{} reported, {} traced: {}", time_text(reported, 1e-3),
                                  time_text(traced, 1e-3), change_text(distance / traced)));

@@ -46,7 +46,8 @@ void add_trial(Score& score, const Scene& scene, const TrueBurst& truth, std::ui
 ProofLine bias_line(const Scene& scene, const Score& score) {
   const double bias = statistics::median(score.errors);
   return judged_line("bias, " + scene.name, "at most 0.05 %", change_text(bias),
-                     {ValueKind::ratio, bias, {}, {}}, std::abs(bias) <= kLargestWidthBias,
+                     {ValueKind::ratio, bias, {}, {}, around(0.0, kLargestWidthBias)},
+                     std::abs(bias) <= kLargestWidthBias,
                      fmt::format("median over {} runs, of times read without error, against the true time of "
                                  "such a burst",
                                  score.errors.size()));
@@ -63,7 +64,8 @@ ProofLine interval_line(const Scene& scene, const Score& score) {
 ProofLine duration_line(const Scene& scene, const Score& score) {
   const double duration = statistics::median(score.durations);
   return judged_line("time needed, " + scene.name, "less than 1 s", fmt::format("{:.2f} s", duration),
-                     {ValueKind::seconds, duration, {}, {}}, duration < kLongestSeconds,
+                     {ValueKind::seconds, duration, {}, {}, ProofTarget{0.0, kLongestSeconds}},
+                     duration < kLongestSeconds,
                      "simulated, from the opening of the device, calibration included");
 }
 

@@ -52,10 +52,8 @@ void take_best(std::vector<TriedRemedy>& remedies, const AdviceLimits& limits) {
 
 // Of all layers together, in the conditions that a step has; nothing where the comparison was cut short.
 std::optional<ArmOutcome> outcome_together(const std::optional<ComparisonRecord>& comparison) {
-  if (!comparison || comparison->comparisons.empty()) return std::nullopt;
-  const std::vector<ArmOutcome> outcomes = arm_outcomes(*comparison);
-  if (outcomes.empty()) return std::nullopt;
-  return outcomes.front();
+  const auto outcomes = comparison ? arm_outcomes(*comparison) : std::vector<ArmOutcome>();
+  return outcomes.empty() ? std::nullopt : std::optional(outcomes.front());
 }
 
 std::string what_was_taken(const AdviceRecord& record) {
@@ -154,8 +152,7 @@ std::string_view to_string(Trying outcome) {
 
 std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::vector<Candidate>& candidates,
                                const AdviceLimits& limits) {
-  const std::vector<ArmOutcome> outcomes =
-      comparison.comparisons.empty() ? std::vector<ArmOutcome>() : arm_outcomes(comparison);
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(comparison);
   std::vector<TriedRemedy> remedies;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     TriedRemedy remedy{.study = candidates[i].study, .arm = candidates[i].arm};
@@ -181,6 +178,16 @@ std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::ve
   });
   take_best(remedies, limits);
   return remedies;
+}
+
+const TriedRemedy* add_step(AdviceRecord& record, ComparisonRecord comparison,
+                            const std::vector<Candidate>& candidates) {
+  AdviceStep& step = record.steps.emplace_back();
+  step.comparison = std::move(comparison);
+  step.remedies = judge(step.comparison, candidates,
+                        {.goal = record.goal, .margin = record.margin, .tolerance = record.tolerance});
+  const auto taken = std::ranges::find(step.remedies, Trying::taken, &TriedRemedy::outcome);
+  return taken == step.remedies.end() ? nullptr : &*taken;
 }
 
 void choose_layers(std::vector<AdvisedLayer>& layers, double share, std::size_t most) {
@@ -217,9 +224,8 @@ std::optional<Nanoseconds> time_together(const ComparisonRecord& comparison, std
 }
 
 std::optional<RatioEstimate> ratio_together(const ComparisonRecord& comparison) {
-  if (comparison.comparisons.empty()) return std::nullopt;
-  const std::vector<ArmOutcome> outcomes = arm_outcomes(comparison);
-  return outcomes.empty() ? std::nullopt : std::optional(outcomes.front().time);
+  const auto outcome = outcome_together(comparison);
+  return outcome ? std::optional(outcome->time) : std::nullopt;
 }
 
 std::size_t alternative_of(const AdviceStep& step, const TriedRemedy& remedy) {

@@ -108,6 +108,10 @@ struct AdviceLimits {
 std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::vector<Candidate>& candidates,
                                const AdviceLimits& limits);
 
+/// Appends what came of the candidates as a step. What was taken lies in that step; null where nothing was.
+const TriedRemedy* add_step(AdviceRecord& record, ComparisonRecord comparison,
+                            const std::vector<Candidate>& candidates);
+
 /// Fills shares, sorts by them, and marks what remedies are tried on: the longest that hold `share` of the
 /// time together, `most` at most.
 void choose_layers(std::vector<AdvisedLayer>& layers, double share, std::size_t most);

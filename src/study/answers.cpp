@@ -108,6 +108,12 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
   return sentences;
 }
 
+std::string simulation_note(const ComparisonRecord& record) {
+  if (!record.device.capabilities.is_simulated) return {};
+  return "**This GPU is simulated**: it moves a kernel's buffers once, however the kernel does it, so that no arm "
+         "differs from another here.";
+}
+
 std::string remedy_sentence(const Remedy& remedy) {
   std::string text = remedy.lines.empty() ? "" : remedy.place + ": " + joined(remedy.lines, "; ") + ".";
   if (!text.empty() && !remedy.price.empty()) text += ' ';

@@ -38,6 +38,9 @@ std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
 /// where there are several operations.
 std::vector<std::string> what_ran(const ComparisonRecord& record);
 
+/// Of a kernel on a simulated GPU, which knows its buffers alone: that nothing can differ there. Else empty.
+std::string simulation_note(const ComparisonRecord& record);
+
 /// Which arms computed something else than they should; mostly none.
 std::vector<std::string> wrong_results(const ComparisonRecord& record);
 

@@ -7,22 +7,33 @@
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
+#include "study/loss_scaling.hpp"
 #include "study/studies/studies.hpp"
 
 namespace jitterscope::study {
 
 const std::vector<Study>& all_studies() {
-  static const std::vector<Study> studies = {studies::layout(),   studies::precision(), studies::engine(),
-                                             studies::batch(),    studies::graph(),     studies::pinned(),
-                                             studies::compiler(), studies::occupancy()};
+  static const std::vector<Study> studies = {
+      studies::layout(),     studies::precision(), studies::engine(),        studies::batch(),
+      studies::graph(),      studies::pinned(),    studies::compiler(),      studies::occupancy(),
+      studies::streams(),    studies::overlap(),   studies::dependencies(),  studies::synchronization(),
+      studies::priorities(), studies::tiling(),    studies::waves(),         studies::access(),
+      studies::hierarchy(),  studies::allocator(), studies::fragmentation(), studies::fusion()};
   return studies;
+}
+
+std::vector<StudySummary> list_studies() {
+  std::vector<StudySummary> list;
+  for (const Study& study : all_studies()) list.push_back({study.id, study.question, study.concerns});
+  list.push_back(kLossScaling);
+  return list;
 }
 
 const Study& find_study(const std::string& id) {
   const auto found = std::ranges::find(all_studies(), id, &Study::id);
   if (found != all_studies().end()) return *found;
   std::vector<std::string> known;
-  for (const Study& study : all_studies()) known.push_back(study.id);
+  for (const StudySummary& study : list_studies()) known.emplace_back(study.id);
   throw UsageError(fmt::format("there is no study '{}'{}", printable(id, 60), suggestion(id, known)));
 }
 

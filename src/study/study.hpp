@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "experiment/comparison.hpp"
 #include "measure/measure_operation.hpp"
+#include "study/study_summary.hpp"
 
 namespace jitterscope::study {
 
@@ -18,6 +20,8 @@ struct Arm {
   /// cannot be run so.
   std::function<void(Trial&)> apply;
   double work = 1.0;  ///< how much of the first arm's work one launch does
+  /// It leaves out what its results need, to show that they are wrong then.
+  bool is_to_be_wrong = false;
 };
 
 /// What decides which arms there are.
@@ -40,6 +44,7 @@ struct Study {
   std::string concerns = {};     ///< the work that it can be asked of, in words
   bool changes_amount = false;   ///< arms do unlike amounts of work, and gain for each sample
   bool saves_host_time = false;  ///< arms gain only where launches wait for the host
+  bool is_remedy = true;         ///< advise tries its arms; else they only show what a machine does
   /// What it is asked of where the user names nothing: an operation or a sweep that the device can run.
   std::string (*subject)(const DeviceDescription&) = nullptr;
   bool (*can_be_asked_of)(const Operation&) = nullptr;
@@ -47,12 +52,16 @@ struct Study {
   /// where there is no second one, with the reason.
   std::vector<Arm> (*arms)(const StudyContext&) = nullptr;
   Remedy (*remedy)(const std::string& arm) = nullptr;
+  /// What a launch does, where that is to stand beside its time; null where it is not.
+  std::optional<Amount> (*amount)(const Operation&) = nullptr;
   /// Sentences for a person who asked the question, the most important first.
   std::vector<std::string> (*answer)(const ComparisonRecord&) = nullptr;
 };
 
-/// In the order in which they are listed.
+/// Those that compare operations, in the order in which they are listed.
 const std::vector<Study>& all_studies();
+/// Of all that `study` takes.
+std::vector<StudySummary> list_studies();
 /// Throws UsageError that names the nearest.
 const Study& find_study(const std::string& id);
 

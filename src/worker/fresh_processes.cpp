@@ -6,10 +6,12 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/kernel_folder.hpp"
 #include "base/quantity_text.hpp"
 #include "base/random.hpp"
 #include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/engine_choice.hpp"
 #include "record/record.hpp"
 
 namespace jitterscope {
@@ -25,13 +27,6 @@ std::string ending_of(const SubprocessOutcome& outcome, std::optional<Nanosecond
                        by_kernel ? ", perhaps for want of memory" : "");
   }
   return fmt::format("ended with exit code {}", outcome.exit_code);
-}
-
-// Its last words: an error that it could not hand over stands there.
-std::string last_line(std::string_view text) {
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  const auto place = text.rfind('\n');
-  return std::string(place == std::string_view::npos ? text : text.substr(place + 1));
 }
 
 std::string while_doing(const SubprocessOutcome& outcome) {
@@ -57,6 +52,33 @@ WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int
   return own;
 }
 
+// The first process that gives a record has timed all engines for those that ask for the best one, which
+// takes half a minute: the others run what it found. A choice by autotune is each process's own, as in
+// PyTorch. Records say what was asked for.
+class BestEngines {
+ public:
+  explicit BestEngines(const Plan& asked) : asked_(asked), plan_(asked) {}
+
+  const Plan& plan() const { return plan_; }
+  void take(RunRecord& record) {
+    std::size_t number = 0;
+    for (std::size_t group = 0; group < asked_.groups.size(); ++group) {
+      for (std::size_t i = 0; i < asked_.groups[group].size(); ++i, ++number) {
+        const Operation& asked = asked_.groups[group][i].operation;
+        if (number >= record.entries.size() || engine_of(asked) != "best") continue;
+        Result& result = record.entries[number].result;
+        Operation& chosen = plan_.groups[group][i].operation;
+        if (chosen == asked) chosen = as_measured(asked, result);
+        result.subject = asked;
+      }
+    }
+  }
+
+ private:
+  const Plan& asked_;
+  Plan plan_;
+};
+
 CallablePlan plan_of_process(CallablePlan plan, std::int64_t process) {
   plan.parent = ::getpid();
   for (std::vector<CallableTrial>& group : plan.groups) {
@@ -81,6 +103,7 @@ struct ProcessStart {
   std::vector<std::string> command;
   std::function<std::string(std::int64_t process, bool is_first)> plan;
   std::optional<Nanoseconds> time_limit;
+  std::function<void(RunRecord&)> read = {};  ///< sees each record; may be empty
 };
 
 class ProcessRunner {
@@ -120,6 +143,7 @@ class ProcessRunner {
       rethrow_written_error(outcome.output);
       if (outcome.exit_code != 0) return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
       found_.records.push_back(read_run_record(outcome.output, "its output"));
+      if (start_.read) start_.read(found_.records.back());
     } catch (const FailedError& error) {
       lose(number, fmt::format("failed: {}", error.what()));
     } catch (const MissingError& error) {
@@ -161,11 +185,15 @@ Nanoseconds time_limit_of(const Plan& plan) {
 
 ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
                                       const FreshProcesses& processes) {
+  const KernelFolder kernels;
+  BestEngines engines(plan);
   const auto write = [&](std::int64_t process, bool is_first) {
-    return write_plan(plan_of_process(device, plan, process, is_first));
+    return write_plan(plan_of_process(device, engines.plan(), process, is_first));
   };
-  const ProcessStart start{
-      {processes.executable, "worker"}, write, processes.time_limit.value_or(time_limit_of(plan))};
+  const ProcessStart start{{processes.executable, "worker"},
+                           write,
+                           processes.time_limit.value_or(time_limit_of(plan)),
+                           [&](RunRecord& record) { engines.take(record); }};
   return with_seed(shared_options(plan).seed, ProcessRunner(start, processes).run());
 }
 

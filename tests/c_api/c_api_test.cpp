@@ -147,6 +147,69 @@ TEST_F(OnTheCpu, ProgressStopsAndKeepsWhatThereIs) {
   EXPECT_EQ(record["results"][0]["measurements"][0]["rounds"].size(), 7u);
 }
 
+TEST_F(OnTheCpu, CausesOfACallablesTimeAreFoundOut) {
+  Counted counted;
+  ASSERT_EQ(measure(counted), JITTERSCOPE_DONE);
+  const Json run = Json::parse(record_);
+  const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+  struct Told {
+    int times = 0;
+    Json last;
+  } told;
+  const auto listen = [](const char* json, void* context) {
+    auto& own = *static_cast<Told*>(context);
+    if (json == nullptr) return 0;
+    ++own.times;
+    own.last = Json::parse(json);
+    return 0;
+  };
+  const Json request = {{"time_limit_seconds", 1.0}, {"processes", {run, run, run}}};
+  char* text = nullptr;
+  ASSERT_EQ(jitterscope_explain(device_, request.dump().c_str(), &callable, listen, &told, &text),
+            JITTERSCOPE_DONE)
+      << message();
+  const Json record = Json::parse(taken(text));
+  EXPECT_EQ(record["command"], "explain");
+  EXPECT_EQ(record["study"]["operation"], "mine");
+  EXPECT_FALSE(record["conclusions"].empty());
+  EXPECT_EQ(record["study"]["observation"]["first_work"]["launch_in_processes_seconds"].size(), 3u);
+  EXPECT_GT(told.times, 3);
+  EXPECT_LE(told.last["share"], 1.0);
+  EXPECT_FALSE(told.last["stage"].get<std::string>().empty());
+}
+
+TEST_F(OnTheCpu, AStudyStopsWithWhatIsKnown) {
+  Counted counted;
+  const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+  const auto stop = [](const char* json, void*) { return json == nullptr ? 1 : 0; };
+  char* text = nullptr;
+  ASSERT_EQ(jitterscope_explain(device_, "{}", &callable, stop, nullptr, &text), JITTERSCOPE_DONE);
+  EXPECT_TRUE(Json::parse(taken(text))["interrupted"]);
+}
+
+TEST_F(OnTheCpu, BadRequestsOfStudiesAreSentences) {
+  Counted counted{.fail_at = 3, .reason = "no such luck"};
+  const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+  char* text = nullptr;
+  for (const auto& [request, words] : std::map<const char*, const char*>{
+           {"[", "ends in the middle"},
+           {R"({"factors": ["cahce"]})", "no factor is called 'cahce' (did you mean 'cache'?)"},
+           {R"({"time_limit_seconds": 0})", "time_limit_seconds"},
+           {R"({"processes": 3})", "processes"},
+           {R"({"processes": [{}]})", "processes"}}) {
+    EXPECT_EQ(jitterscope_explain(device_, request, &callable, nullptr, nullptr, &text), JITTERSCOPE_USAGE)
+        << request;
+    EXPECT_THAT(message(), HasSubstr(words)) << request;
+    counted.launches = 3;
+  }
+  counted.launches = 0;
+  EXPECT_EQ(jitterscope_explain(device_, "{}", &callable, nullptr, nullptr, &text), JITTERSCOPE_FAILED);
+  EXPECT_EQ(message(), "mine failed (no such luck)");
+  EXPECT_EQ(jitterscope_explain(device_, "{}", nullptr, nullptr, nullptr, &text), JITTERSCOPE_USAGE);
+  EXPECT_EQ(jitterscope_explain(nullptr, "{}", &callable, nullptr, nullptr, &text), JITTERSCOPE_USAGE);
+  EXPECT_EQ(jitterscope_explain(device_, nullptr, &callable, nullptr, nullptr, &text), JITTERSCOPE_USAGE);
+}
+
 TEST_F(OnTheCpu, BadRequestsAreSentences) {
   Counted counted;
   for (const auto& [request, words] : std::map<const char*, const char*>{
@@ -225,6 +288,8 @@ TEST(CApi, SimulatedDevicesRunNoCallable) {
   const jitterscope_callable callable{"mine", launch, nullptr, &counted};
   char* record = nullptr;
   EXPECT_EQ(jitterscope_measure(device, kQuick, &callable, 1, nullptr, nullptr, &record), JITTERSCOPE_USAGE);
+  EXPECT_THAT(message(), HasSubstr("simulated"));
+  EXPECT_EQ(jitterscope_explain(device, "{}", &callable, nullptr, nullptr, &record), JITTERSCOPE_USAGE);
   EXPECT_THAT(message(), HasSubstr("simulated"));
   EXPECT_EQ(counted.launches, 0);
   jitterscope_close(device);

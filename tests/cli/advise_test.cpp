@@ -1,5 +1,6 @@
 // `advise` on a simulated GPU, whose costs are known, and on this CPU.
 #include <gmock/gmock.h>
+#include <fstream>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -38,19 +39,15 @@ std::string taken_of(const json& record) {
 }
 
 TEST(AdviseCommand, EachExampleOfItsHelpCanBeRun) {
-  std::istringstream help(run_tool("advise --help").output);
-  int examples = 0;
-  for (std::string line; std::getline(help, line);) {
-    const std::string begin = "  jitterscope advise ";
-    if (!line.starts_with(begin)) continue;
-    ++examples;
-    const bool has_device = line.find("--device") != std::string::npos;
-    const Outcome outcome = run_tool("advise " + line.substr(begin.size()) + " --dry-run" +
-                                     (has_device ? "" : " --device virtual:h200"));
-    EXPECT_EQ(outcome.exit_code, 0) << line << outcome.errors;
-    EXPECT_THAT(outcome.output, HasSubstr("tried: ")) << line;
+  const std::vector<std::string> examples = test::examples_of_help("advise");
+  for (const std::string& example : examples) {
+    const bool has_device = example.find("--device") != std::string::npos;
+    const Outcome outcome =
+        run_tool("advise " + example + " --dry-run" + (has_device ? "" : " --device virtual:h200"));
+    EXPECT_EQ(outcome.exit_code, 0) << example << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("tried: ")) << example;
   }
-  EXPECT_GE(examples, 4);
+  EXPECT_GE(examples.size(), 4u);
 }
 
 TEST(AdviseCommand, TakesTheTypeThatIsFasterAndMeasuresTheSum) {

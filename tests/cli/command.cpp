@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace jitterscope::test {
 namespace {
@@ -25,6 +26,16 @@ const bool kWithoutSettings =
 int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 
 }  // namespace
+
+std::vector<std::string> examples_of_help(const std::string& command) {
+  std::istringstream help(run_tool(command + " --help").output);
+  const std::string begin = "  jitterscope " + command + ' ';
+  std::vector<std::string> examples;
+  for (std::string line; std::getline(help, line);) {
+    if (line.starts_with(begin)) examples.push_back(line.substr(begin.size()));
+  }
+  return examples;
+}
 
 Outcome run_tool(const std::string& arguments) {
   const std::string errors = scratch_file(".err");

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace jitterscope::test {
 
@@ -20,6 +21,9 @@ struct Outcome {
 };
 /// `arguments` is shell text behind the tool's name: it may hold quotes and pipes.
 Outcome run_tool(const std::string& arguments);
+
+/// What the examples of a command's help name behind it: "resnet18 --only layer4".
+std::vector<std::string> examples_of_help(const std::string& command);
 
 /// Exit code of scripts/validate-json: 0 valid, 1 not.
 int validate_json(const std::string& text);

@@ -36,18 +36,14 @@ std::vector<std::string> verdicts_of(const json& document) {
 }
 
 TEST(CompareCommand, EachExampleOfItsHelpCanBeRun) {
-  std::istringstream help(run_tool("compare --help").output);
-  int examples = 0;
-  for (std::string line; std::getline(help, line);) {
-    const std::string begin = "  jitterscope compare ";
-    if (!line.starts_with(begin) || line.find(".json") != std::string::npos) continue;
-    ++examples;
-    const Outcome outcome =
-        run_tool("compare " + line.substr(begin.size()) + " --dry-run --device virtual:h200");
-    EXPECT_EQ(outcome.exit_code, 0) << line << outcome.errors;
+  std::vector<std::string> examples = test::examples_of_help("compare");
+  std::erase_if(examples, [](const std::string& each) { return each.find(".json") != std::string::npos; });
+  for (const std::string& example : examples) {
+    const Outcome outcome = run_tool("compare " + example + " --dry-run --device virtual:h200");
+    EXPECT_EQ(outcome.exit_code, 0) << example << outcome.errors;
     EXPECT_THAT(outcome.output, AllOf(testing::StartsWith("first:   "), HasSubstr(" fresh processes on ")));
   }
-  EXPECT_GE(examples, 5);
+  EXPECT_GE(examples.size(), 5u);
 }
 
 TEST(CompareCommand, SaysWhichIsFasterFirst) {

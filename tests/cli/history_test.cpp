@@ -56,6 +56,16 @@ TEST_F(Histories, AreNotMadeBeforeTheyCanBe) {
   EXPECT_EQ(run_tool("run spin:ns=10000 --save x --continue y" + test::kQuick).exit_code, 2);
 }
 
+// Nobody, root neither, makes a folder in /proc.
+TEST_F(Histories, AReadOnlyFolderIsSaidBeforeAnythingIsMeasured) {
+  const Outcome blocked = run_tool("run spin:ns=10000 --save main --history /proc/history --json '" + path() +
+                                   "'" + test::kQuick);
+  EXPECT_EQ(blocked.exit_code, 2);
+  EXPECT_EQ(blocked.output, "");
+  EXPECT_THAT(blocked.errors, AllOf(HasSubstr("no record can be saved in '/proc/history/main'"),
+                                    HasSubstr("name another folder by --history")));
+}
+
 TEST_F(Histories, EightProcessesMakeABaseline) {
   const Outcome outcome = run_tool("run spin:ns=10000 --save main" + at() + test::kQuick);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/file_text.hpp"
 #include "cli/command.hpp"
 
 namespace jitterscope {
@@ -116,8 +117,7 @@ bool comes_true(const std::function<bool()>& condition) {
 
 // A process that nobody has waited for yet has ended as well.
 bool has_ended(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = file_text("/proc/" + std::to_string(process) + "/stat").text;
   return text.empty() || text.find(") Z ") != std::string::npos;
 }
 

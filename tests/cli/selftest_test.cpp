@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/file_text.hpp"
 #include "cli/command.hpp"
 
 namespace jitterscope {
@@ -64,9 +65,8 @@ TEST(SelftestCommand, WhatTheDeviceCannotDoIsSkippedWithAReason) {
 int processes_with(const std::string& text) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline");
-    const std::string arguments(std::istreambuf_iterator<char>(file), {});
-    if (arguments.find(text) != std::string::npos) ++count;
+    // None of a process that ends meanwhile.
+    if (file_text(entry.path() / "cmdline").text.find(text) != std::string::npos) ++count;
   }
   return count;
 }

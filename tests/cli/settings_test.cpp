@@ -130,7 +130,7 @@ TEST_F(Settings, ThatCannotBeReadAreAnError) {
               HasSubstr("settings nowhere.toml: the file cannot be read (No such file or directory)"));
   EXPECT_THAT(run(kPlan, "JITTERSCOPE_SETTINGS=nowhere.toml").errors,
               HasSubstr("nowhere.toml: the file cannot be read"));
-  EXPECT_THAT(run(kPlan + "--settings config").errors, HasSubstr("it is a folder"));
+  EXPECT_THAT(run(kPlan + "--settings config").errors, HasSubstr("Is a directory"));
 }
 
 TEST_F(Settings, DoNotKeepHelpFromBeingShown) {

@@ -1,10 +1,13 @@
 // `study` on a simulated GPU and on this CPU.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/temporary_folder.hpp"
 #include "cli/command.hpp"
 
 namespace jitterscope {
@@ -30,20 +33,88 @@ json study_of(const std::string& arguments) {
 }
 
 TEST(StudyCommand, EachExampleOfItsHelpCanBeRun) {
-  std::istringstream help(run_tool("study --help").output);
-  int examples = 0;
-  for (std::string line; std::getline(help, line);) {
-    const std::string begin = "  jitterscope study ";
-    if (!line.starts_with(begin)) continue;
-    ++examples;
-    const bool has_device = line.find("--device") != std::string::npos;
-    const Outcome outcome = run_tool("study " + line.substr(begin.size()) + " --dry-run" +
-                                     (has_device ? "" : " --device virtual:h200"));
-    EXPECT_EQ(outcome.exit_code, 0) << line << outcome.errors;
-    EXPECT_THAT(outcome.output, AllOf(HasSubstr("?\n\nfirst:   "), HasSubstr(" fresh processes on ")))
-        << line;
+  const std::vector<std::string> examples = test::examples_of_help("study");
+  for (const std::string& example : examples) {
+    const bool has_device = example.find("--device") != std::string::npos;
+    const Outcome outcome =
+        run_tool("study " + example + " --dry-run" + (has_device ? "" : " --device virtual:h200"));
+    EXPECT_EQ(outcome.exit_code, 0) << example << outcome.errors;
+    const testing::Matcher<std::string> plan =
+        AllOf(HasSubstr("?\n\nfirst:   "), HasSubstr(" fresh processes on "));
+    const testing::Matcher<std::string> training =
+        HasSubstr("?\n\nThe model of train.py:make is trained for 100");
+    EXPECT_THAT(outcome.output, example.starts_with("loss-scaling") ? training : plan) << example;
   }
-  EXPECT_GE(examples, 5);
+  EXPECT_GE(examples.size(), 5u);
+}
+
+// In the place of a Python that trains: it writes what it was asked for beside what it is to answer.
+class TrainingPython {
+ public:
+  explicit TrainingPython(const std::string& answer, int exit_code = 0) {
+    std::ofstream(folder_.path() / "answer") << answer;
+    const std::filesystem::path program = folder_.path() / "python";
+    std::ofstream(program) << "#!/bin/sh\ncd '" << folder_.path().string()
+                           << "'\ncat >asked\necho training >&2\n"
+                           << "cat answer\nexit " << exit_code << "\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    ::setenv("JITTERSCOPE_PYTHON", program.c_str(), 1);
+  }
+  ~TrainingPython() { ::unsetenv("JITTERSCOPE_PYTHON"); }
+  TrainingPython(const TrainingPython&) = delete;
+  TrainingPython& operator=(const TrainingPython&) = delete;
+
+  json asked() const {
+    std::ifstream file(folder_.path() / "asked");
+    return json::parse(file);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+constexpr const char* kTrained = R"({"model": "Net", "way": "autocast to float16", "steps": 100,
+  "float32_loss": 0.5, "float32_step_seconds": 0.002, "answers": ["2^16 loses least."], "arms": [
+  {"name": "none", "skipped": 0, "underflow": 0.3, "overflow": 0.0, "step_seconds": 0.001, "scale": 1.0,
+   "layers": [{"name": "conv1", "underflow": 0.4, "overflow": 0.0}]},
+  {"name": "2^16", "skipped": 3, "underflow": 0.0, "overflow": 0.01, "loss": 0.51, "step_seconds": 0.001,
+   "scale": 65536.0, "layers": [{"name": "conv1", "underflow": 0.0, "overflow": 0.01}]}]})";
+
+TEST(StudyCommand, LossScalingIsTrainedByPython) {
+  const TrainingPython python(kTrained);
+  const json found = study_of("loss-scaling python:train.py:make --device cpu --seed 7");
+  EXPECT_EQ(python.asked(), json::parse(R"({"callable": "train.py:make", "device": "cpu", "seed": 7})"));
+  EXPECT_EQ(found.at("command"), "loss-scaling");
+  EXPECT_EQ(found.at("arms")[1].at("skipped"), 3);
+  EXPECT_FALSE(found.at("arms")[0].contains("loss"));
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "loss_scaling.json";
+  const Outcome printed = run_tool("study loss-scaling --device cpu --details --json " + file.string());
+  EXPECT_THAT(printed.output,
+              AllOf(StartsWith("Which scale of the loss does training in float16 need?\n\n2^16 loses"),
+                    HasSubstr("| none    |      30 % |"), HasSubstr("| not finite |"),
+                    HasSubstr("| conv1 | 40 % |")));
+  EXPECT_EQ(run_tool("show --details " + file.string()).output, printed.output);
+}
+
+TEST(StudyCommand, LossScalingSaysWhatItCannotTrain) {
+  EXPECT_THAT(run_tool("study loss-scaling --device virtual").errors, HasSubstr("trains nothing"));
+  EXPECT_THAT(run_tool("study loss-scaling relu:count=8 --device cpu").errors,
+              HasSubstr("python:FILE:FUNCTION"));
+  EXPECT_THAT(run_tool("study loss-scaling --processes 3 --device cpu").errors,
+              HasSubstr("--processes: is of"));
+  const auto with = [](const std::string& answer, int exit_code) {
+    const TrainingPython python(answer, exit_code);
+    return run_tool("study loss-scaling --device cpu");
+  };
+  const Outcome missing = with(
+      R"({"format": "jitterscope-error", "exit_code": "missing", "message": "PyTorch is not there"})", 3);
+  EXPECT_EQ(missing.exit_code, 3);
+  EXPECT_THAT(missing.errors, HasSubstr("PyTorch is not there"));
+  EXPECT_EQ(with("", 1).exit_code, 5);
+  EXPECT_THAT(with("", 1).errors, HasSubstr("ended with exit code 1: training"));
+  EXPECT_THAT(with("{}", 0).errors, HasSubstr("what the process of Python wrote"));
+  EXPECT_THAT(with("cut {", 0).errors, HasSubstr("nothing that can be read"));
 }
 
 TEST(StudyCommand, AKernelOfOnesOwnIsStudied) {
@@ -51,11 +122,25 @@ TEST(StudyCommand, AKernelOfOnesOwnIsStudied) {
       study_of("occupancy cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]" +
                kOnVirtualGpu);
   EXPECT_THAT(found.at("alternatives"),
-              ElementsAre("block=256", "block=64", "block=128", "block=512", "block=1024"));
+              ElementsAre("block=256", "block=64", "block=128", "block=512", "block=1024", "shared=24Ki",
+                          "shared=48Ki", "shared=64Ki"));
   EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(), HasSubstr("block=256"));
   const Outcome host = run_tool("study compiler --device cpu");
   EXPECT_EQ(host.exit_code, 2);
-  EXPECT_THAT(host.errors, HasSubstr("bodies<float> is a kernel for a GPU, and cpu runs none"));
+  EXPECT_THAT(host.errors, HasSubstr("bodies<float> is a kernel for a GPU, and cpu has no loops for it"));
+}
+
+TEST(StudyCommand, AccessToMemoryIsStudiedOnACpuToo) {
+  const json found = study_of(
+      "access 'cuda:@access:coalesced<float>,reference=copied,n=64Ki,step=0,block=256,grid=n/4/block,x=f32[n],"
+      "y=out:f32[n]' --device cpu --processes 2 --time-limit 0.1 --min-rounds 6");
+  EXPECT_THAT(found.at("alternatives"), ElementsAre("coalesced", "misaligned", "stride 2", "stride 4",
+                                                    "stride 8", "stride 32", "random"));
+  for (const json& comparison : found.at("comparisons")) {
+    const json& side = comparison.at("second");
+    EXPECT_EQ(side.at("amount"), json({{"unit", "bytes"}, {"count", 8.0 * 65536}})) << side;
+    EXPECT_EQ(side.at("verification").at("passed"), true) << side;
+  }
 }
 
 TEST(StudyCommand, PrecisionSaysWhatIsFasterAndHowExact) {
@@ -94,7 +179,7 @@ TEST(StudyCommand, PinnedSaysFromWhichSizeOnItPays) {
               StartsWith("From which size on does pinned host memory pay?\n\n**Copies of 1 MiB"));
   EXPECT_THAT(on_one_line(outcome.output), HasSubstr("it pays from 64 KiB on"));
   EXPECT_LT(outcome.output.find("| copy bytes=65536"), outcome.output.find("| copy bytes=1048576"));
-  EXPECT_THAT(outcome.output, AllOf(HasSubstr("|  pageable |"), Not(HasSubstr("error"))));
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("A: pageable"), Not(HasSubstr("error"))));
 }
 
 TEST(StudyCommand, LayoutOfANetworkIsAskedOfTheLayersThatHaveOne) {
@@ -137,11 +222,12 @@ TEST(StudyCommand, WhatCannotBeAskedIsSaid) {
 
 TEST(StudyCommand, TheListNamesAll) {
   const Outcome outcome = run_tool("list studies");
-  for (const char* id :
-       {"layout", "precision", "engine", "batch", "graph", "pinned", "compiler", "occupancy"}) {
+  for (const char* id : {"layout", "precision", "engine", "batch", "graph", "pinned", "compiler", "occupancy",
+                         "tiling", "waves", "access", "hierarchy", "streams", "overlap", "dependencies",
+                         "synchronization", "priorities", "fusion"}) {
     EXPECT_THAT(outcome.output, HasSubstr("- **" + std::string(id) + "**: "));
   }
-  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 8u);
+  EXPECT_EQ(json::parse(run_tool("list studies --json -").output).at("studies").size(), 21u);
 }
 
 TEST(CompareCommandVerify, ErrorsStandBesideTimes) {

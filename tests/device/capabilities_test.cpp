@@ -51,12 +51,34 @@ TEST(Capabilities, ADescriptionRefusesWhatPreparingRefuses) {
   }
 }
 
+TEST(Capabilities, AllocatorsAndHostMemoryThatADeviceLacksAreRefused) {
+  const auto expect = [](const char* name, const char* operation, const char* expected) {
+    const auto device = open_device(name);
+    EXPECT_EQ(refusal_by_description(*device, operation), expected) << name << ' ' << operation;
+    EXPECT_EQ(refusal_by_preparing(*device, operation), expected) << name << ' ' << operation;
+  };
+  for (const char* by : {"malloc", "cache", "preallocated", "pool", "pool_kept", "expandable"}) {
+    const std::string operation = std::string("allocation:bytes=4Ki,by=") + by;
+    const std::string_view word = by;
+    const bool on_cpu = word == "malloc" || word == "cache" || word == "preallocated";
+    expect("cpu", operation.c_str(), on_cpu ? "accepted" : "refused");
+    expect("virtual:h200", operation.c_str(), "refused");
+  }
+  expect("cpu", "allocation:bytes=1Ti,count=3", "refused");
+  expect("cpu", "allocation:pattern=/no/such/file", "refused");
+  for (const char* memory : {"pinned", "pageable", "registered"}) {
+    expect("virtual:h200", (std::string("copy:bytes=4Ki,kind=h2d,memory=") + memory).c_str(), "accepted");
+  }
+  expect("virtual:h200", "copy:bytes=4Ki,kind=d2h,memory=registered_anew", "refused");
+  expect("virtual:h200", "copy:bytes=4Ki,kind=d2h,memory=mapped", "refused");
+}
+
 TEST(Capabilities, TheHostSaysWhatNoGpuIs) {
   const DeviceCapabilities host = open_device("cpu")->describe().capabilities;
   EXPECT_TRUE(host.is_host);
   EXPECT_FALSE(host.is_simulated || host.launches_return_early || host.launches_have_blocks ||
                host.marks_on_device || host.traces_kernels || host.owns_last_level_cache ||
-               host.copies_depend_on_data || host.operator_outputs_stay);
+               host.copies_depend_on_data || host.operator_outputs_stay || host.chains_have_streams);
   EXPECT_EQ(host.fast_layout, Layout::nchw);
   EXPECT_EQ(host.pytorch_device, "cpu");
 }
@@ -66,7 +88,7 @@ TEST(Capabilities, ASimulatedGpuIsAGpuButForPytorch) {
   EXPECT_TRUE(gpu.is_simulated && gpu.launches_return_early && gpu.launches_have_blocks &&
               gpu.marks_on_device && gpu.traces_kernels && gpu.owns_last_level_cache &&
               gpu.copies_depend_on_data && gpu.operator_outputs_stay);
-  EXPECT_FALSE(gpu.is_host);
+  EXPECT_FALSE(gpu.is_host || gpu.chains_have_streams);
   EXPECT_EQ(gpu.pytorch_device, "cpu") << "PyTorch has none, and trains on the host";
 }
 

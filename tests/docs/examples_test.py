@@ -42,7 +42,9 @@ def cheap(words):
             if words[value].startswith("cuda"):
                 words[value] = "virtual:quiet"
         else:
-            words += ["--device", "virtual:quiet"]
+            # A simulated GPU gives no memory and runs no program's code.
+            needs_host = any(word.startswith(("allocation:", "python:")) for word in words)
+            words += ["--device", "cpu" if needs_host else "virtual:quiet"]
     if command in DRY and not {"--dry-run", "--list", "--help"} & set(words):
         words.append("--dry-run")
     if command == "history" and words[2] == "rm":  # other examples read what it would remove
@@ -76,7 +78,8 @@ def problem_of_command(place, words, folder):
 
 
 def write_records(folder):
-    """Of the reader's own as well: what a run wrote."""
+    """Of the reader's own as well: what a run wrote; and a pattern of allocations."""
+    (pathlib.Path(folder) / "pattern.txt").write_text("alloc a 1Mi\nfree a\n", encoding="utf-8")
     subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--json", RECORDS[0]], cwd=folder,
                    capture_output=True, check=True)
     subprocess.run([PROGRAM, "run", "add:count=1Ki", "--device", "virtual:quiet", "--processes", "2", "--save", "main"],

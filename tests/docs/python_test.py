@@ -1,6 +1,7 @@
 """Each Python block of the README and of docs/ runs as it stands. One that cannot says so by <!-- not run: reason -->."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,16 @@ def problem_of(block):
 
 def python_blocks(name, text):
     return [block for block in blocks_of(name, text) if block.language == "python" and not block.not_run]
+
+
+class Readme(unittest.TestCase):
+    def test_a_picture_and_python_stand_on_its_first_screen(self):
+        lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+        self.assertLessEqual(len(lines), 120)
+        first = "\n".join(lines[:next(number for number, line in enumerate(lines) if line.startswith("## "))])
+        self.assertIn("```python\nimport jitterscope as js\n", first)
+        picture = re.search(r"!\[[^\]]+\]\(([^)]+)\)", first).group(1)
+        self.assertIn("<svg", (ROOT / picture).read_text(encoding="utf-8"))
 
 
 class Pages(unittest.TestCase):

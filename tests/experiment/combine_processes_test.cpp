@@ -133,6 +133,21 @@ TEST(CombineProcesses, AFindingStaysThatHalfOfThemHave) {
   EXPECT_THAT(ids, ElementsAre("bimodal"));
 }
 
+TEST(CombineProcesses, PlacesMoveWithTheirRounds) {
+  std::vector<RunRecord> processes(3, process_with(20));
+  const auto add = [&](std::size_t process, const FindingPlace& place) {
+    processes[process].entries[0].result.findings.push_back(
+        {.id = "thermal", .sentence = {}, .remedy = {}, .evidence = {}, .places = {place}});
+  };
+  const std::size_t rounds = processes[0].entries[0].result.measurements[0].rounds.size();
+  add(0, {0, {{1, 2}}});
+  add(2, {0, {{0, 3}, {5, rounds + 5}}});
+  const RunRecord all = combine_processes(processes);
+  ASSERT_THAT(all.entries[0].result.findings, SizeIs(1));
+  EXPECT_THAT(all.entries[0].result.findings[0].places,
+              ElementsAre(FindingPlace{0, {{1, 2}, {2 * rounds, 2 * rounds + 3}}}));
+}
+
 TEST(CombineProcesses, AWrongResultInOneIsNotLost) {
   std::vector<RunRecord> processes(3, process_with(20));
   for (RunRecord& process : processes) process.entries[0].result.verification = Verification{.passed = true};

@@ -60,6 +60,20 @@ TEST(CompareProcesses, AKnownEffectIsFoundWithItsInterval) {
   EXPECT_NEAR(comparison.cycles->high, comparison.time.high * 1.02, 1e-6);
 }
 
+TEST(CompareProcesses, AWrongResultHasNoVerdict) {
+  std::vector<RunRecord> processes = processes_of(8, {20.0, 20.6, 10.0});
+  const ComparisonRecord all = compared(one_item(3), processes);
+  for (RunRecord& process : processes) {
+    process.entries[2].result.verification = Verification{.unwritten = 7, .passed = false};
+  }
+  const ComparisonRecord record = compared(one_item(3), processes);
+  ASSERT_EQ(record.comparisons.size(), 2u);
+  EXPECT_EQ(all.comparisons[1].verdict, EffectVerdict::faster);
+  EXPECT_EQ(record.comparisons[1].verdict, EffectVerdict::undecided);
+  EXPECT_FALSE(record.comparisons[1].processes_to_decide.has_value());
+  EXPECT_EQ(record.comparisons[0].verdict, all.comparisons[0].verdict);
+}
+
 TEST(CompareProcesses, RatiosAreOfTheSameWork) {
   ComparisonRecord record = test::blank_comparison(2);
   record.works = {2.0, 8.0};  // four times as much in three times the time

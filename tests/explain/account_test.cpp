@@ -71,6 +71,58 @@ TEST(Account, AClockThatFellExplainsALongerTime) {
       AllOf(HasSubstr("add:count=1024"), HasSubstr("clock accounts for +15"), HasSubstr("not known")));
 }
 
+// What PyTorch recorded of three calls of the same layer.
+Model trace_of(Nanoseconds call) {
+  Layer layer{.names = {"l1", "l2", "l3"}, .operation = Operation::parse("add:count=1024")};
+  layer.recorded_time = call * 3.0;
+  Model model;
+  model.name = "trace.json";
+  model.layers = {layer};
+  model.recorded_device = "NVIDIA H200";
+  return model;
+}
+
+TEST(TraceAccount, ALayerIsSlowerInItsNetworkThanAlone) {
+  RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
+  const TimeEstimate placed{microseconds(120), microseconds(119.5), microseconds(120.5), 12};
+  record.sequence.emplace();
+  record.sequence->calls.push_back({.name = "l1", .layer = 0, .time = placed});
+  const Account account = account_for(record, trace_of(microseconds(120.3))).front();
+  EXPECT_EQ(account.count, 3);
+  EXPECT_NEAR(account.time.ratio, 1.203, 1e-3);
+  EXPECT_NEAR(part(account, "network").ratio->ratio, 1.2, 0.001);
+  EXPECT_TRUE(account.is_explained());
+  EXPECT_THAT(conclusions_of({account}).front(), HasSubstr("network accounts for +20"));
+}
+
+TEST(TraceAccount, WithoutASequenceItSaysWhatToMeasure) {
+  const RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
+  const std::vector<Account> accounts = account_for(record, trace_of(microseconds(150)));
+  EXPECT_FALSE(part(accounts.front(), "network").ratio);
+  EXPECT_FALSE(accounts.front().is_explained());
+  EXPECT_THAT(conclusions_of(accounts), testing::Contains(HasSubstr("--in-sequence")));
+}
+
+TEST(TraceAccount, OtherKernelsAreNamed) {
+  RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
+  record.entries.front().result.kernels.emplace_back().name = "ours";
+  Model trace = trace_of(microseconds(100));
+  trace.layers.front().recorded_kernels = {"theirs"};
+  const std::vector<Account> accounts = account_for(record, trace);
+  EXPECT_EQ(part(accounts.front(), "kernels").second, "theirs");
+  EXPECT_FALSE(has_part(accounts.front(), "device"));
+}
+
+TEST(TraceAccount, RefusesATraceWithoutTimesOrWithOtherLayers) {
+  const RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
+  Model timeless = trace_of(microseconds(100));
+  timeless.layers.front().recorded_time.reset();
+  EXPECT_THROW(account_for(record, timeless), UsageError);
+  Model other = trace_of(microseconds(100));
+  other.layers.front().operation = Operation::parse("add:count=2048");
+  EXPECT_THROW(account_for(record, other), UsageError);
+}
+
 TEST(Account, WithoutAFitTheClockIsBounded) {
   const Hertz fast = megahertz(1000), slow = megahertz(800);
   const Account account = only_account(record_with({measured(time_at(fast), fast, CacheState::warm, false)}),

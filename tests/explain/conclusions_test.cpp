@@ -43,6 +43,20 @@ TEST(Conclusions, TheClockTellsHowAFactorActs) {
   EXPECT_THAT(conclusions_of(with(idle(1.08))).front(), Not(HasSubstr("the clock")));
 }
 
+TEST(Conclusions, TheDeviceSaysWhatHeldItsClock) {
+  FactorResult factor = idle(1.08, 0.92);
+  factor.held_clock = HeldClock{.by_power = 0.62, .by_heat = 0.0};
+  EXPECT_THAT(
+      conclusions_of(with(factor)).front(),
+      HasSubstr("moves by -8.0 %; the power cap held the clock for 62 % of that time, and heat did not."));
+  factor.held_clock->is_plain = true;
+  EXPECT_THAT(conclusions_of(with(factor)).front(), HasSubstr("in the plain loop the power cap held"));
+  factor.held_clock = HeldClock{.by_power = 0.0, .by_heat = 0.3};
+  EXPECT_THAT(conclusions_of(with(factor)).front(), HasSubstr("heat held the clock for 30 % of that time"));
+  factor.held_clock = HeldClock{.by_power = 0.0, .by_heat = 0.0};
+  EXPECT_THAT(conclusions_of(with(factor)).front(), Not(HasSubstr("held")));
+}
+
 TEST(Conclusions, NothingShownIsSaid) {
   FactorResult factor = idle(1.001);
   factor.verdict = FactorVerdict::unresolved;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "device/virtual/virtual_device.hpp"
@@ -77,6 +78,105 @@ TEST(Explain, EveryStepLeavesItsNumbers) {
   EXPECT_EQ(found.random_factors.front().id, "placement");
 }
 
+TEST(Explain, WhatMakesItFasterIsTakenAwayAllAtOnce) {
+  const Explanation found =
+      study(physics::find_preset("h200"), convolution(), quick({"data", "instrument", "contention_memory"}));
+  ASSERT_TRUE(found.plain);
+  EXPECT_LT(found.plain->low, found.plain->high);
+  ASSERT_TRUE(found.fastest);
+  double alone = 1.0;
+  for (const FastestLoop::Part& part : found.fastest->parts) {
+    const FactorResult& taken = factor(found, part.factor);
+    EXPECT_EQ(taken.verdict, FactorVerdict::cause);
+    const auto dose = std::ranges::find(taken.doses, part.dose, &DoseEffect::dose);
+    ASSERT_NE(dose, taken.doses.end());
+    EXPECT_LT(dose->time.high, 1.0);
+    alone = std::min(alone, dose->time.ratio);
+  }
+  EXPECT_EQ(found.fastest->parts.size(), 2u) << "copies beside it make nothing faster";
+  EXPECT_GE(found.fastest->blocks, 6);
+  EXPECT_LT(found.fastest->time.high, alone) << "both together do more than either";
+}
+
+TEST(Explain, WhereNothingMakesItFasterTheFastestIsThePlainLoop) {
+  const Operation spin(Spin{.amount = 10'000});
+  const Explanation found = study(physics::find_preset("quiet"), spin, quick({"host_delay"}));
+  EXPECT_FALSE(found.fastest);
+  ASSERT_TRUE(found.plain);
+  EXPECT_GE(found.plain->rounds, 6);
+}
+
+TEST(Explain, TheDeviceTellsThePowerCapFromHeat) {
+  const Explanation found = study(physics::find_preset("h200"), convolution(), quick({"load", "data"}));
+  const FactorResult& load = factor(found, "load");
+  ASSERT_EQ(load.verdict, FactorVerdict::cause);
+  ASSERT_TRUE(load.held_clock);
+  EXPECT_GT(load.held_clock->by_power, 0.1);
+  EXPECT_EQ(load.held_clock->by_heat, 0.0);
+  EXPECT_THAT(load.not_told_from, IsEmpty());
+  EXPECT_FALSE(load.held_clock->is_plain);
+  ASSERT_TRUE(
+      factor(found, "data").held_clock);  // zeros take less power, so that it is the plain loop that is held
+  EXPECT_TRUE(factor(found, "data").held_clock->is_plain);
+}
+
+TEST(Explain, ValuesThatToggleFewerBitsTakeLessPowerDoseByDose) {
+  const Operation product = Operation::parse("matmul:m=8192,n=8192,k=8192,dtype=f16");
+  const Explanation found =
+      study(physics::find_preset("h200"), product, {.factors = {"data"}, .time_limit = seconds(120)});
+  const FactorResult& data = factor(found, "data");
+  ASSERT_EQ(data.verdict, FactorVerdict::cause);
+  ASSERT_EQ(data.doses.size(), 3u);
+  EXPECT_LT(data.doses[0].time.ratio, 1.0);
+  EXPECT_LT(data.doses[1].time.high, data.doses[0].time.low);
+  EXPECT_LT(data.doses[2].time.high, data.doses[1].time.low);
+  EXPECT_GT(data.doses[2].clock->ratio, data.doses[1].clock->ratio);
+}
+
+TEST(Explain, AFragmentedHeapIsClearedWhereAddressesDoNotMatter) {
+  const Explanation found = study(physics::find_preset("h200"), convolution(),
+                                  {.factors = {"heap", "row_stride"}, .time_limit = seconds(60)});
+  EXPECT_EQ(factor(found, "heap").verdict, FactorVerdict::cleared);
+  EXPECT_EQ(factor(found, "heap").doses.size(), 3u);
+  EXPECT_EQ(factor(found, "row_stride").verdict, FactorVerdict::not_identifiable);
+}
+
+TEST(Explain, WhereNothingHeldTheClockPowerAndHeatStandTogether) {
+  const physics::Parameters gpu = physics::find_preset("laptop").without(physics::Mechanism::power_cap);
+  const Explanation found = study(gpu, convolution(), quick({"load", "idle"}));
+  EXPECT_FALSE(factor(found, "load").not_told_from.empty());
+}
+
+TEST(Explain, AStrangerWhoComesAndGoesIsNamed) {
+  const Operation copy = Operation::parse("copy:bytes=256Mi");
+  const Explanation shared = study(physics::find_preset("shared"), copy, quick({"cache"}));
+  ASSERT_EQ(shared.others.seen.size(), 1u);
+  EXPECT_GT(shared.others.seen.front().looks, 0);
+  EXPECT_LT(shared.others.seen.front().looks, shared.others.looks);
+  EXPECT_THAT(conclusions_of(shared), testing::Contains(HasSubstr("came and went")));
+  const Explanation alone = study(physics::find_preset("quiet"), copy, quick({"cache"}));
+  EXPECT_THAT(alone.others.seen, IsEmpty());
+  EXPECT_GT(alone.others.looks, 10);
+  EXPECT_THAT(conclusions_of(alone), testing::Not(testing::Contains(HasSubstr("Other programs"))));
+}
+
+TEST(Explain, GpusOfOneMachineDifferByASpread) {
+  ExplainOptions options = quick();
+  options.measure_on_each_gpu = [] {
+    std::vector<ProcessTime> times(2);
+    times[0].time.median = microseconds(100);
+    times[1].time.median = microseconds(103);
+    return times;
+  };
+  const Explanation found = study(physics::find_preset("quiet"), Operation(Spin{.amount = 10'000}), options);
+  const auto gpu = std::ranges::find(found.random_factors, "gpu", &RandomFactor::id);
+  ASSERT_NE(gpu, found.random_factors.end());
+  EXPECT_EQ(gpu->levels, 2);
+  EXPECT_NEAR(gpu->deviation, std::log(1.03) / std::sqrt(2.0), 1e-9);
+  EXPECT_LT(gpu->low, gpu->deviation);
+  EXPECT_GT(gpu->high, 10.0 * gpu->deviation);  // of two GPUs little is known
+}
+
 TEST(Explain, SharesOfTheVariationAddUp) {
   const Explanation found = study(physics::find_preset("laptop"), convolution(), quick({"idle"}));
   double sum = 0.0;
@@ -88,6 +188,60 @@ TEST(Explain, SharesOfTheVariationAddUp) {
   EXPECT_NEAR(sum, 1.0, 1e-9);
   // The clock of the laptop rises from loop to loop and within each.
   EXPECT_GT(found.observation.shares[1].share, 0.3);
+}
+
+TEST(Explain, AShortStudySaysWhatItLeavesOut) {
+  const Explanation brief = study(physics::find_preset("h200"), convolution(), {.time_limit = seconds(15)});
+  EXPECT_EQ(factor(brief, "contention_link").verdict, FactorVerdict::left_out);
+  EXPECT_THAT(conclusions_of(brief),
+              testing::Contains(testing::AllOf(HasSubstr("for want of time"), HasSubstr("contention_link"))));
+  EXPECT_GE(brief.blocks, 6);
+  const Explanation long_one =
+      study(physics::find_preset("h200"), convolution(), {.time_limit = seconds(150)});
+  EXPECT_NE(factor(long_one, "contention_link").verdict, FactorVerdict::left_out);
+  EXPECT_FALSE(factor(long_one, "contention_link").doses.empty());
+  EXPECT_FALSE(factor(long_one, "contention_link").screened);  // after the others, by pairs alone
+}
+
+TEST(Explain, AnotherQueueThatFillsTheDeviceIsACause) {
+  const Explanation found = study(physics::find_preset("h200"), convolution(), quick({"contention_kernels"}));
+  EXPECT_EQ(factor(found, "contention_kernels").verdict, FactorVerdict::cause);
+  EXPECT_GT(factor(found, "contention_kernels").doses.back().time.low, 1.05);
+  EXPECT_LT(factor(found, "contention_kernels").doses.front().time.high,
+            factor(found, "contention_kernels").doses.back().time.low);
+}
+
+TEST(Explain, CountersSayWhatACauseMoves) {
+  const Operation relu(Elementwise{.kind = ElementwiseKind::relu, .count = 4 << 20});
+  const Explanation found = study(physics::find_preset("h200"), relu, quick({"cache", "queue"}));
+  const FactorResult& cache = factor(found, "cache");
+  ASSERT_EQ(cache.verdict, FactorVerdict::cause);
+  const auto read =
+      std::ranges::find(cache.counters, CounterQuantity::dram_bytes_read, &CountedChange::quantity);
+  ASSERT_NE(read, cache.counters.end());
+  // Its input of 16 MiB is in the cache, or is not.
+  EXPECT_NEAR(read->treated - read->plain, 16 << 20, 1 << 20);
+  EXPECT_THAT(conclusions_of(found), testing::Contains(HasSubstr("MiB more from DRAM")));
+  EXPECT_THAT(factor(found, "queue").counters, IsEmpty());
+  EXPECT_THAT(found.without_counters, IsEmpty());
+}
+
+TEST(Explain, ANetworksPassIsOneLaunch) {
+  Model network;
+  network.name = "two";
+  network.layers = {{.names = {"a"}, .operation = Operation::parse("relu:count=1Mi")},
+                    {.names = {"b"}, .operation = Operation::parse("add:count=1Mi")}};
+  network.calls = {{.layer = 0, .name = "a", .inputs = {}},
+                   {.layer = 1, .name = "b", .inputs = {{.operand = 0, .call = 0, .source_operand = 1}}}};
+  const physics::Parameters gpu = physics::find_preset("h200");
+  const auto device = virtual_gpu::make_virtual_device(gpu, 1);
+  Session session(*device);
+  const Explanation found = explain(session, Subject(network), quick({"cache", "data", "alignment"}));
+  const Explanation alone = study(gpu, network.layers[0].operation, quick({"data"}));
+  EXPECT_GT(found.observation.median, alone.observation.median * 1.5);
+  EXPECT_EQ(found.operation, "two, 2 calls in their order");
+  EXPECT_EQ(factor(found, "cache").verdict, FactorVerdict::cause);
+  EXPECT_EQ(factor(found, "alignment").verdict, FactorVerdict::not_identifiable);
 }
 
 TEST(Explain, KeepsToItsTime) {
@@ -112,9 +266,10 @@ TEST(Explain, AnInterruptionKeepsWhatIsKnown) {
 TEST(Explain, ProcessesGiveTheirSpread) {
   ExplainOptions options = quick();
   options.measure_in_processes = [](std::int64_t processes) {
-    std::vector<TimeEstimate> times;
+    std::vector<ProcessTime> times;
     for (std::int64_t i = 0; i < processes; ++i) {
-      times.emplace_back().median = microseconds(100.0 + static_cast<double>(i % 2));
+      times.emplace_back().time.median = microseconds(100.0 + static_cast<double>(i % 2));
+      times.back().first_call = milliseconds(20);
     }
     return times;
   };
@@ -123,7 +278,8 @@ TEST(Explain, ProcessesGiveTheirSpread) {
   ASSERT_NE(process, found.random_factors.end());
   EXPECT_NEAR(process->deviation, 0.0055, 0.001);
   EXPECT_LT(process->low, process->deviation);
-  options.measure_in_processes = [](std::int64_t) { return std::vector<TimeEstimate>(1); };
+  EXPECT_THAT(found.observation.first_work.launch_in_processes, testing::Each(milliseconds(20)));
+  options.measure_in_processes = [](std::int64_t) { return std::vector<ProcessTime>(1); };
   const Explanation lost = study(physics::find_preset("quiet"), convolution(), options);
   EXPECT_THAT(lost.random_factors.back().not_available, HasSubstr("too few"));
 }

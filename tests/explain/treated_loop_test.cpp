@@ -5,6 +5,9 @@
 
 #include "device/virtual/virtual_device.hpp"
 #include "explain/conditioning.hpp"
+#include "explain/experiments.hpp"
+#include "explain/factor.hpp"
+#include "explain/shared_core.hpp"
 #include "physics/preset.hpp"
 
 namespace jitterscope::explain {
@@ -68,6 +71,100 @@ TEST_F(TreatedLoops, TakesAboutAsLongAsItSays) {
     bench_.run(treatment);
     EXPECT_NEAR((device_->host_time() - start) / bench_.duration(treatment), 1.0, 0.5);
   }
+}
+
+TEST_F(TreatedLoops, AnotherQueuesWorkComesInBetween) {
+  const Nanoseconds plain = time({});
+  const auto beside = [&](CompanionWork work, double duty) {
+    return time({.companion = Companion{work, duty}});
+  };
+  EXPECT_GT(beside(CompanionWork::kernels, 1.0), plain * 2.0);
+  EXPECT_GT(beside(CompanionWork::memory, 1.0), plain * 2.0);
+  EXPECT_NEAR(time({}) / plain, 1.0, 0.01);  // it ends with the loop
+}
+
+// Notes what it is told; is lost after so many beginnings.
+struct NotedNeighbour final : Neighbour {
+  NotedNeighbour(std::vector<std::string>& log, int beginnings) : told(log), left(beginnings) {
+    told.emplace_back("start");
+  }
+  ~NotedNeighbour() override { told.emplace_back("end"); }
+  void begin(const Companion& work) override {
+    if (left-- <= 0) throw NeighbourLostError("gone");
+    told.push_back(std::string("begin ") + std::string(to_string(work.work)));
+  }
+  void rest() override { told.emplace_back("rest"); }
+
+  std::vector<std::string>& told;
+  int left;
+};
+
+TEST_F(TreatedLoops, AnotherProcessWorksDuringTheLoopAlone) {
+  std::vector<std::string> told;
+  const Treatment beside{.neighbour = Companion{CompanionWork::memory, 0.5}};
+  {
+    TreatedLoop loop(session_, bench_.subject(), 1,
+                     [&] { return std::make_unique<NotedNeighbour>(told, 2); });
+    loop.run({});
+    EXPECT_TRUE(told.empty());  // it is started when it is needed
+    loop.run(beside);
+    loop.run({});
+    Treatment recorded = beside;
+    recorded.queue = QueueMode::graph;
+    loop.run(recorded);
+    EXPECT_THROW(loop.run(beside), NeighbourLostError);
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"start", "begin memory", "rest", "begin memory", "rest", "end"}));
+  EXPECT_THROW(bench_.run(beside), NeighbourLostError);  // whoever made it cannot start one
+}
+
+// What was read before it was lost counts, and the plain loops and other factors go on.
+TEST_F(TreatedLoops, ANeighbourThatIsLostCostsItselfOnly) {
+  std::vector<std::string> told;
+  TreatedLoop loop(session_, bench_.subject(), 1, [&] { return std::make_unique<NotedNeighbour>(told, 5); });
+  const auto one = [](const char* id, Treatment treatment) {
+    return Factor{.id = id, .doses = {{"on", [=](Treatment& given) { given = treatment; }}}};
+  };
+  const Factor neighbour = one("neighbour", {.neighbour = Companion{CompanionWork::kernels, 1.0}}),
+               cold = one("cold", {.cache = CacheState::cold});
+  Random random(1);
+  const PairedEffects found = confirm(loop, {&neighbour, &cold}, milliseconds(1), random,
+                                      {[] { return false; }, [](const std::string&, double) {}});
+  EXPECT_EQ(found.blocks, kFewestBlocks);
+  ASSERT_EQ(found.doses.size(), 2u);
+  EXPECT_EQ(found.doses[0].log_times.size(), 4u);  // one was its rehearsal
+  EXPECT_EQ(found.doses[1].log_times.size(), 6u);
+  ASSERT_EQ(found.failures.size(), 1u);
+  EXPECT_EQ(found.failures[0].reason, "gone");
+}
+
+TEST_F(TreatedLoops, PiecesOfTheHeapChangeNothingOnASimulatedGpu) {
+  EXPECT_NEAR(time({.heap_piece = 1}) / time({}), 1.0, 0.01);
+}
+
+TEST_F(TreatedLoops, WaitingBehindEachEmptiesTheQueueHoweverItIsDone) {
+  const Nanoseconds plain = time({});
+  EXPECT_GT(time({.wait = WaitBehindEach::usual}), plain);
+  EXPECT_GT(time({.wait = WaitBehindEach::polling}), plain);
+}
+
+TEST_F(TreatedLoops, ProducedInputsAreNearAndOthersAreNot) {
+  const Nanoseconds produced = time({.cache = CacheState::produced});
+  EXPECT_GT(produced, time({}));
+  EXPECT_LT(produced, time({.cache = CacheState::dirty}));
+}
+
+TEST(SharedCore, IsGivenBack) {
+  cpu_set_t before{}, within{}, after{};
+  sched_getaffinity(0, sizeof(before), &before);
+  {
+    const PinnedThread pinned;
+    const BusyNeighbour neighbour(0.5);
+    sched_getaffinity(0, sizeof(within), &within);
+  }
+  sched_getaffinity(0, sizeof(after), &after);
+  EXPECT_EQ(CPU_COUNT(&within), 1);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
 TEST_F(TreatedLoops, ALoadIsForgottenOnce) {

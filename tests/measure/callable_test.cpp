@@ -96,6 +96,20 @@ TEST(Callable, OneThatLaunchesNothingIsNamed) {
   EXPECT_THAT(outcome.notes, ElementsAre(HasSubstr("launched nothing")));
 }
 
+TEST(Callable, OneOfTenSecondsIsLaunchedAFewTimesAndHasATime) {
+  Script script;
+  script.launch_time = [](const auto&) { return seconds(10); };
+  Laboratory laboratory(script);
+  int launches = 0;
+  const auto counted = [&](NativeQueue queue) {
+    ++launches;
+    launch_kernel(queue);
+  };
+  const CallableOutcome outcome = measure_one(laboratory, {.name = "mine", .launch = counted}, kWarm);
+  EXPECT_NEAR(outcome.result.measurements.front().time.median / seconds(10), 1.0, 1e-3);
+  EXPECT_LE(launches, 10);
+}
+
 TEST(Callable, SeveralAreTimedBesideEachOther) {
   Laboratory laboratory;
   const std::vector<CallableWork> works = {{.name = "first", .launch = launch_kernel},

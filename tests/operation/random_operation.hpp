@@ -16,13 +16,14 @@ class RandomOperation {
   Operation next() { return Operation(parameters()); }
 
   Operation::Parameters parameters() {
-    switch (random_.below(14)) {
+    switch (random_.below(15)) {
       case 0: return conv2d(64);
       case 1: return matmul(5000);
       case 2: return Linear{number(5000), number(5000), number(5000), flag(), dtype()};
       case 3:
         return Copy{4 * number(1 << 20), pick({CopyKind::d2d, CopyKind::h2d, CopyKind::d2h}),
-                    pick({HostMemory::pinned, HostMemory::pageable})};
+                    pick({HostMemory::pinned, HostMemory::pageable, HostMemory::registered,
+                          HostMemory::registered_anew, HostMemory::mapped})};
       case 4: return Elementwise{elementwise_kind(), number(1 << 20), dtype()};
       case 5: return batch_norm(64);
       case 6: return pool2d(64);
@@ -32,6 +33,11 @@ class RandomOperation {
       case 10: return Embedding{number(5000), number(5000), number(5000), dtype(), training_pass()};
       case 11: return OptimizerStep{optimizer_kind(), number(1 << 20), dtype()};
       case 12: return attention(64);
+      case 13:
+        return Allocation{number(1 << 20), number(5000),
+                          pick({Allocator::malloc, Allocator::pool, Allocator::pool_kept, Allocator::cache,
+                                Allocator::expandable, Allocator::preallocated}),
+                          flag()};
       default:
         return Spin{pick({Spin::Unit::nanoseconds, Spin::Unit::cycles}), number(1'000'000), number(1000),
                     number(1024)};

@@ -176,7 +176,7 @@ TEST(OperationText, MessagesStayReadableForDamagedInput) {
 }
 
 TEST(OperationHelp, EveryExampleParsesAndEveryParameterIsRead) {
-  ASSERT_EQ(operation_help().size(), 35u);
+  ASSERT_EQ(operation_help().size(), 37u);
   for (const OperationHelp& help : operation_help()) {
     EXPECT_EQ(Operation::parse(help.example).kind(), help.kind);
     EXPECT_FALSE(help.summary.empty());

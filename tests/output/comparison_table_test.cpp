@@ -99,6 +99,19 @@ TEST(ComparisonTable, AStudyBeginsWithItsQuestionAndItsAnswers) {
               HasSubstr("same work: the time of a launch over"));
 }
 
+TEST(ComparisonTable, ATimeOfAWrongResultIsNotCompared) {
+  ComparisonRecord record = batch_study();
+  record.comparisons[0].second.verification->unwritten = 17888;
+  const std::string study = comparison_table(record, {});
+  EXPECT_THAT(study, HasSubstr("| 17888 unwritten WRONG |"));
+  EXPECT_THAT(study, HasSubstr("| WRONG RESULT |"));
+  EXPECT_THAT(study, Not(HasSubstr("faster |")));
+  EXPECT_THAT(study, Not(HasSubstr("75.0 %")));
+  record.study = std::nullopt;
+  EXPECT_THAT(one_line_table(record),
+              HasSubstr("**×1 and ×8 do not compute the same**: their times are not compared."));
+}
+
 TEST(ComparisonTable, AStudyOfANetworkHasAColumnForEachArm) {
   ComparisonRecord record = comparison_record({"f32", "bf16", "f16"});
   record.study = ComparedStudy{"precision", "Which?", {"f16."}};

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "measure/network_total.hpp"
+
 namespace jitterscope {
 namespace {
 

@@ -55,6 +55,20 @@ std::string table(const ExplainRecord& record, bool details = false) {
   return explanation_table(record, page);
 }
 
+TEST(ExplanationTable, WhatIsPaidOnceStandsPartByPart) {
+  ExplainRecord record = sample();
+  explain::FirstWork& work = record.study->observation.first_work;
+  work = {.preparation = milliseconds(190), .launch = milliseconds(21), .later_launch = milliseconds(1)};
+  EXPECT_THAT(table(record),
+              HasSubstr("Paid once, by the host: libraries, a plan, memory and its contents 190 ms, "
+                        "the first launch beyond a\nlater one 20 ms.\n"));
+  work.preparation_again = milliseconds(12);
+  work.allocation = milliseconds(2);
+  work.launch_in_processes = {milliseconds(25), milliseconds(19)};
+  EXPECT_THAT(table(record), AllOf(HasSubstr("libraries and handles 178 ms"), HasSubstr("contents 10 ms"),
+                                   HasSubstr("memory 2 ms"), HasSubstr("In 2 fresh processes")));
+}
+
 TEST(ExplanationTable, BeginsWithWhatFollows) {
   EXPECT_THAT(table(sample()), StartsWith("- Operands that are not in the cache: +98.6 % in time."));
 }

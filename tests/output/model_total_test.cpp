@@ -1,9 +1,12 @@
 // The sum of a model's times, and how well it is known.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "measure/run_results.hpp"
 #include "output/run_table.hpp"
 #include "output/sample_record.hpp"
+#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {
@@ -45,6 +48,31 @@ TEST(ModelTotal, HoldsTheErrorOfTheConstantForEachLaunch) {
   // A slope's constant is that of one launch, however many it was read from.
   for (Result& result : results_of(record)) result.measurements[0].instrument = Instrument::graph;
   EXPECT_THAT(run_table(record), HasSubstr("784 µs ± 5 %"));
+}
+
+// For those who read the file: what the table shows, and what it takes shares of.
+TEST(ModelTotal, IsInTheRecordWithTheShares) {
+  RunRecord record = test::sample_model();
+  record.entries.resize(2);
+  for (Result& result : results_of(record)) result.measurements.resize(1);
+  const Nanoseconds first = 2.0 * record.entries[0].result.measurements[0].time.median;
+  const Nanoseconds second = record.entries[1].result.measurements[0].time.median;
+  Json document = Json::parse(write_record(record));
+  ASSERT_EQ(document.at("totals").size(), 1u);
+  const Json total = document.at("totals").front();
+  EXPECT_EQ(total.at("cache"), "warm");
+  EXPECT_EQ(total.at("calls"), 3);
+  EXPECT_EQ(total.at("timed_calls"), 3);
+  EXPECT_NEAR(total.at("seconds").get<double>(), (first + second).value() * 1e-9, 1e-11);
+  EXPECT_LT(total.at("low_seconds"), total.at("seconds"));
+  EXPECT_NEAR(document.at("summary")[0].at("share").get<double>(), first / (first + second), 1e-5);
+  // Of what failed there is no time, and so no whole.
+  record.entries[1].result.measurements.clear();
+  document = Json::parse(write_record(record));
+  EXPECT_EQ(document.at("totals")[0].at("timed_calls"), 2);
+  // Operations that somebody typed beside each other are no network.
+  for (RunEntry& entry : record.entries) entry = {.result = entry.result};
+  EXPECT_FALSE(Json::parse(write_record(record)).contains("totals"));
 }
 
 }  // namespace

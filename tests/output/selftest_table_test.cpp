@@ -36,7 +36,8 @@ SelftestRecord sample() {
   record.duration = seconds(41);
   record.lines = {
       {"spin", "slope, 1 block", "1.000 ± 0.002", "0.9998 (0.9996–1.0001)",
-       ProofValue{ValueKind::ratio, 0.9998, 0.9996, 1.0001}, Verdict::passed, "95 % interval"},
+       ProofValue{ValueKind::ratio, 0.9998, 0.9996, 1.0001, selftest::ProofTarget{0.998, 1.002}},
+       Verdict::passed, "95 % interval"},
       {"spin", "slope, 132 blocks", "1.000 ± 0.002", "1.0110 (1.0100–1.0120)",
        ProofValue{ValueKind::ratio, 1.011, 1.01, 1.012}, Verdict::missed, "95 % interval"},
       {"copies", "bandwidth", "at most 4.92 TB/s", "4.31 TB/s",

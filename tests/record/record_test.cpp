@@ -29,7 +29,21 @@ RunRecord filled_record() {
   record.device.slowdown_temperature = Celsius(87);
   record.device.further_types = {DataType::f64};
   DeviceCapabilities& can = record.device.capabilities;
-  can = {true, true, false, false, false, false, false, false, false, Layout::nchw, "cpu"};
+  can = {.is_host = true,
+         .is_simulated = true,
+         .launches_return_early = false,
+         .launches_have_blocks = false,
+         .chains_have_streams = false,
+         .marks_on_device = false,
+         .traces_kernels = false,
+         .owns_last_level_cache = false,
+         .copies_depend_on_data = false,
+         .waits_can_sleep = false,
+         .allocates_memory = false,
+         .runs_queues_beside = false,
+         .operator_outputs_stay = false,
+         .fast_layout = Layout::nchw,
+         .pytorch_device = "cpu"};
   record.device.large_work = {Bytes(1 << 20), 512, DataType::f64, 256};
   record.calibration.events.scatter = Nanoseconds(12.5);
   record.notes = {"read from trace.json"};
@@ -63,6 +77,13 @@ RunRecord filled_record() {
                         .throttled_thermal = milliseconds(2)}};
   result.load_probe =
       LoadProbe{CacheState::cold, milliseconds(500), microseconds(200), megahertz(1500), Watts(690), 0.9};
+  result.findings = {{.id = "thermal",
+                      .sentence = "it was hot",
+                      .remedy = "cool it",
+                      .evidence = {},
+                      .headline = "hot",
+                      .effect = 0.02,
+                      .places = {{0, {{2, 5}, {7, 7}}}, {2, {{0, 1}}}}}};
   Measurement& measurement = result.measurements[0];
   measurement.conditions = {
       CacheState::produced, Load::burst, DataKind::sparse, QueueMode::eager, true, megahertz(1410), 3, 77};
@@ -142,6 +163,34 @@ TEST(Record, HoldsEveryFieldOfAMeasurement) {
   EXPECT_TRUE(read.device.capabilities.is_host);
   EXPECT_FALSE(read.device.capabilities.traces_kernels);
   EXPECT_TRUE(read.sequence->is_connected);
+}
+
+TEST(Record, HoldsWhereAFindingHappened) {
+  const RunRecord written = filled_record();
+  Json document = Json::parse(write_record(written));
+  const RunRecord read = read_run_record(document.dump(), "r.json");
+  EXPECT_EQ(read.entries[0].result.findings.at(0).places, written.entries[0].result.findings[0].places);
+  Json& finding = document["results"][0]["findings"][0];
+  Json turned = document;
+  turned["results"][0]["findings"][0]["places"][0]["rounds"][0]["last"] = 1;
+  EXPECT_THAT(reason(turned.dump()), HasSubstr("last: a round that is not before the first was expected"));
+  finding.erase("places");  // as before there were any
+  EXPECT_TRUE(read_run_record(document.dump(), "r.json").entries[0].result.findings.at(0).places.empty());
+}
+
+TEST(Record, HoldsTheFastestLoopOfAStudy) {
+  ExplainRecord written;
+  written.study.emplace();
+  written.study->plain = TimeEstimate{microseconds(10), microseconds(9), microseconds(11), 8};
+  written.study->fastest =
+      explain::FastestLoop{.parts = {{"data", "zeros"}}, .time = {0.9, 0.8, 0.95}, .blocks = 6};
+  const std::string text = write_record(written);
+  const ExplainRecord read = std::get<ExplainRecord>(read_record(text, "r.json"));
+  ASSERT_TRUE(read.study && read.study->plain && read.study->fastest);
+  EXPECT_EQ(read.study->plain->high, microseconds(11));
+  EXPECT_EQ(read.study->fastest->parts.at(0).dose, "zeros");
+  EXPECT_EQ(read.study->fastest->time.low, 0.8);
+  EXPECT_EQ(write_record(read), text);
 }
 
 TEST(Record, SaysOfOtherFilesWhatTheyAre) {

@@ -90,6 +90,52 @@ TEST(Plots, RoundsStandOverWhatTheSensorsSaid) {
   EXPECT_EQ(rounds.table.front().cells.size(), 30u);
 }
 
+TEST(Plots, FindingsAreMarkedWhereTheyHappened) {
+  RunRecord record = test::sample_operation();
+  std::vector<Finding>& findings = record.entries[0].result.findings;
+  findings = {
+      {.id = "drift", .sentence = "", .remedy = "", .evidence = {}, .places = {{1, {{0, 2}, {7, 9}}}}},
+      {.id = "bimodal",
+       .sentence = "",
+       .remedy = "",
+       .evidence = {},
+       .places = {{1, {{2, 2}}}, {99, {{0, 1}}}}},
+      {.id = "thermal", .sentence = "", .remedy = "", .evidence = {}, .places = {{1, {{5, 1'000'000}}}}},
+      {.id = "zeros", .sentence = "", .remedy = "", .evidence = {}}};
+  const std::vector<Plot> plots = plots_of(record);
+  const Plot& rounds = plot_named(plots, "rounds");
+  for (const Json* view : views_of(rounds)) {
+    const std::string name = view->at("name").get<std::string>();
+    EXPECT_TRUE(!name.starts_with("findings") || name.starts_with("findings_5")) << name;
+  }
+  const Json& marks = rows_of(rounds, "findings_5");
+  ASSERT_EQ(marks.size(), 3u) << "what lies beyond the record is not drawn";
+  EXPECT_EQ(marks[0].at("finding"), "drift");
+  EXPECT_EQ(marks[0].at("first"), 1);
+  EXPECT_EQ(marks[0].at("last"), 3);
+  EXPECT_LT(marks[0].at("from"), marks[0].at("to"));
+  EXPECT_EQ(marks[2].at("finding"), "bimodal");
+  EXPECT_EQ(marks[2].at("top"), marks[0].at("bottom")) << "a lane each";
+  const std::vector<std::string>& cells = rounds.table.back().cells;
+  EXPECT_EQ(std::ranges::count(cells, "drift"), 5);
+  EXPECT_EQ(std::ranges::count(cells, "drift, bimodal"), 1);
+  EXPECT_THAT(rounds.caption, HasSubstr("Bands"));
+}
+
+TEST(Plots, AMarkStaysWithinItsProcess) {
+  RunRecord record = test::sample_operation();
+  Result& result = record.entries[0].result;
+  std::vector<Round>& all = result.measurements[0].rounds;
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].process = i < all.size() / 2 ? 0 : 1;
+  result.findings = {
+      {.id = "drift", .sentence = "", .remedy = "", .evidence = {}, .places = {{0, {{1, all.size() - 1}}}}}};
+  const std::vector<Plot> plots = plots_of(record);
+  const Json& marks = rows_of(plot_named(plots, "rounds"), "findings_1");
+  ASSERT_EQ(marks.size(), 2u);
+  EXPECT_EQ(marks[0].at("last"), all.size() / 2);
+  EXPECT_EQ(marks[1].at("first"), all.size() / 2 + 1);
+}
+
 TEST(Plots, ViewsHaveNamesOfTheirOwn) {
   RunRecord model = test::sample_model();
   for (const AnyRecord& record : {AnyRecord(test::sample_operation()), AnyRecord(model)}) {

@@ -83,7 +83,8 @@ struct Script {
                                                                                     const auto& operand) {
     return std::vector<double>(static_cast<std::size_t>(operand.count));
   };
-  bool writes_outside = false;  ///< of its operands
+  bool writes_outside = false;                                ///< of its operands
+  std::function<std::vector<std::string>()> other_processes;  ///< empty: the device cannot tell
   std::optional<Failure> failure;
   Nanoseconds time_limit = seconds(1000);
 };
@@ -138,6 +139,10 @@ class ScriptedDevice final : public Device {
   std::unique_ptr<Queue> make_queue() override;
   std::unique_ptr<Queue> adopt_queue(NativeQueue stream) override;
   void wait_for_all() override;
+  std::optional<std::vector<std::string>> other_processes() override {
+    if (!state_.script.other_processes) return std::nullopt;
+    return state_.script.other_processes();
+  }
   SensorReading read_sensors() override;
   std::vector<Check> check() override { return {}; }
   std::unique_ptr<ClockLock> lock_clocks(std::string_view request) override;

@@ -1,7 +1,8 @@
 // A CUDA driver without a GPU, libcuda.so.1: it names functions and kernels, and all else succeeds without
-// effect.
+// effect. STAND_IN_CUDA_INIT is what cuInit answers.
 #include "support/stand_in_cuda.hpp"
 
+#include <cstdlib>
 #include <string_view>
 
 #include "device/cuda/driver.hpp"
@@ -23,6 +24,11 @@ CUresult answer(std::string_view function, void* first, void* second) {
     return name_if(handle == stand_in::kFunction, stand_in::kFunctionName, first);
   if (function == "cuKernelGetName")
     return name_if(handle == stand_in::kKernel, stand_in::kKernelName, first);
+  if (function == "cuInit") {
+    const char* answered = std::getenv("STAND_IN_CUDA_INIT");
+    return static_cast<CUresult>(answered == nullptr ? 0 : std::atoi(answered));
+  }
+  if (function == "cuGetErrorString") return name_if(true, "what the stand-in says", second);
   if (function == "cuDriverGetVersion") *static_cast<int*>(first) = 13000;
   return CUDA_SUCCESS;
 }

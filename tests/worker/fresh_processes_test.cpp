@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -28,18 +29,23 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+RunRecord record_of_a_sum() {
+  RunRecord record;
+  record.device.id = "virtual:quiet";
+  record.entries.emplace_back().result.subject = Operation::parse("add:count=8");
+  return record;
+}
+
 // A program in whose folder lie a record, the plans that it was given, and how often it was started. `cases`
 // are those of a shell's `case $number in`, and write the record where none is theirs.
 class StandIn {
  public:
-  explicit StandIn(const std::string& cases) {
+  /// One with a record of a sum, or one of the caller's.
+  explicit StandIn(const std::string& cases, const RunRecord& record = record_of_a_sum()) {
     static int count = 0;
     folder_ = std::filesystem::path(testing::TempDir()) /
               ("jitterscope_worker_" + std::to_string(::getpid()) + "_" + std::to_string(++count));
     std::filesystem::create_directories(folder_);
-    RunRecord record;
-    record.device.id = "virtual:quiet";
-    record.entries.emplace_back().result.subject = Operation::parse("add:count=8");
     std::ofstream(folder_ / "record") << write_record(record);
     std::ofstream(folder_ / "usage") << write_error(UsageError("no such preset"));
     std::ofstream(folder_ / "missing") << write_error(MissingError("no driver"));
@@ -47,7 +53,7 @@ class StandIn {
     std::ofstream(program())
         << "#!/bin/sh\ncd '" << folder_.string()
         << "' || exit 9\necho start >>starts\nnumber=$(wc -l <starts)\ncat >plan$((number))\n"
-           "case $((number)) in\n"
+           "printf %s \"$JITTERSCOPE_KERNEL_FOLDER\" >folder$((number))\ncase $((number)) in\n"
         << cases << "\n*) cat record ;;\nesac\n";
     ::chmod(program().c_str(), 0755);
   }
@@ -57,6 +63,9 @@ class StandIn {
 
   std::string program() const { return folder_ / "program"; }
   std::string plan_text(int number) const { return text_of(folder_ / ("plan" + std::to_string(number))); }
+  std::string kernel_folder(int number) const {
+    return text_of(folder_ / ("folder" + std::to_string(number)));
+  }
   WorkerPlan plan(int number) const { return read_plan(plan_text(number)); }
   std::int64_t starts() const {
     const std::string text = text_of(folder_ / "starts");
@@ -118,6 +127,48 @@ TEST(FreshProcesses, WhatIsTheSameInAllIsFoundOutOnce) {
   EXPECT_THAT(with_verification(StandIn("")), ElementsAre(true, false, false));
   // The first one has given nothing: the next one finds it out.
   EXPECT_THAT(with_verification(StandIn("1) kill -KILL $$ ;;")), ElementsAre(true, true, false));
+}
+
+TEST(FreshProcesses, ShareAFolderOfKernelsThatIsGoneInTheEnd) {
+  const StandIn stand_in("1) test -d \"$JITTERSCOPE_KERNEL_FOLDER\" && cat record ;;");
+  EXPECT_THAT(run_with(stand_in, 2).records, SizeIs(2));
+  EXPECT_EQ(stand_in.kernel_folder(1), stand_in.kernel_folder(2));
+  EXPECT_FALSE(stand_in.kernel_folder(1).empty());
+  EXPECT_FALSE(std::filesystem::exists(stand_in.kernel_folder(1)));
+}
+
+TEST(FreshProcesses, WithoutRoomForKernelsEachCompilesItsOwn) {
+  const StandIn stand_in("");
+  const char* usual = std::getenv("TMPDIR");
+  const std::string before = usual == nullptr ? "" : usual;
+  ::setenv("TMPDIR", "/nowhere", 1);
+  EXPECT_THAT(run_with(stand_in, 1).records, SizeIs(1));
+  usual == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", before.c_str(), 1);
+  EXPECT_EQ(stand_in.kernel_folder(1), "");
+}
+
+TEST(FreshProcesses, TheBestEngineIsFoundByTheFirst) {
+  const std::string convolution = "conv2d:n=2,c=8,hw=8,k=8,rs=3,engine=";
+  Plan plan;
+  plan.groups = {
+      {{Operation::parse(convolution + "autotune"), {}}, {Operation::parse(convolution + "best"), {}}}};
+  RunRecord record = record_of_a_sum();
+  record.entries.resize(2);
+  for (RunEntry& entry : record.entries) {
+    entry.result.subject = Operation::parse(convolution + "eng3_k2=1");
+    entry.result.algorithm = "eng3_k2=1";
+  }
+  // The first one gives nothing.
+  const StandIn stand_in("1) kill -KILL $$ ;;", record);
+  const ProcessRecords found =
+      run_in_fresh_processes("virtual:quiet", plan, {.executable = stand_in.program(), .count = 3});
+  const auto asked = [&](int process) { return stand_in.plan(process).plan.groups[0][1].operation; };
+  EXPECT_EQ(asked(1), plan.groups[0][1].operation);
+  EXPECT_EQ(asked(2), plan.groups[0][1].operation);
+  EXPECT_EQ(asked(3), Operation::parse(convolution + "eng3_k2=1"));
+  EXPECT_EQ(stand_in.plan(3).plan.groups[0][0].operation, plan.groups[0][0].operation);
+  ASSERT_THAT(found.records, SizeIs(2));
+  EXPECT_EQ(std::get<Operation>(found.records[1].entries[1].result.subject), plan.groups[0][1].operation);
 }
 
 TEST(FreshProcesses, APlanForPythonNamesItsCallables) {

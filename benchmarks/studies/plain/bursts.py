@@ -19,8 +19,10 @@ MOST_CALLS = 100
 IDLE_SECONDS = (0.02, 0.05)  # before a round, so that heat does not lower the clock
 
 
-def elapsed(launch):
+def elapsed(launch, hold=None):
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    if hold:
+        hold()
     start.record()
     launch()
     end.record()
@@ -49,6 +51,23 @@ class Looped:
             self.call()
 
 
+class Held(Looped):
+    """Calls in a row behind a kernel that holds the GPU until the host has enqueued them all."""
+
+    MOST_CALLS = 10  # of some dozen launches each: a queue holds about a thousand
+
+    def __init__(self, call):
+        super().__init__(call)
+        self.calls = min(self.calls, self.MOST_CALLS)
+        began = time.perf_counter()
+        super().launch()
+        self.seconds = time.perf_counter() - began
+        torch.cuda.synchronize()
+
+    def hold(self):
+        torch.cuda._sleep(int(2e9 * (self.seconds * 3 + 1e-3)))  # cycles
+
+
 class Recorded(Looped):
     """Calls in a row as one CUDA graph, so that Python's time does not count."""
 
@@ -73,7 +92,7 @@ def print_times(make, arms):
             time.sleep(random.uniform(*IDLE_SECONDS))
             if work.busy:
                 work.launch()  # not timed: the GPU has work until the timed ones come
-            times.append(elapsed(work.launch) / work.calls)
+            times.append(elapsed(work.launch, getattr(work, "hold", None)) / work.calls)
     print(json.dumps({name: statistics.geometric_mean(statistics.median(times) for own, _, times in made if own == name)
                       for name in arms}))
 

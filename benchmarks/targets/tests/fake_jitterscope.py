@@ -45,7 +45,7 @@ def seconds_of(operation, load, instrument):
 
 CONSTANT = {"value_seconds": 0, "uncertainty_seconds": 0, "grain_seconds": 0, "scatter_seconds": 0}
 CAPABILITIES = {"is_host": False, "is_simulated": False, "launches_return_early": True, "launches_have_blocks": True,
-                "marks_on_device": True, "traces_kernels": True, "owns_last_level_cache": True,
+                "chains_have_streams": True, "marks_on_device": True, "traces_kernels": True, "owns_last_level_cache": True,
                 "copies_depend_on_data": True, "operator_outputs_stay": True, "fast_layout": "nhwc",
                 "pytorch_device": "cuda"}
 LARGE_WORK = {"copy_bytes": 1, "product": 1, "slow_type": "f32", "product_in_slow_type": 1}

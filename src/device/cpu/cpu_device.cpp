@@ -6,11 +6,14 @@
 #include <chrono>
 #include <cmath>
 
+#include "device/can_run.hpp"
 #include "device/cpu/checks.hpp"
 #include "device/cpu/cpu_queue.hpp"
 #include "device/cpu/machine.hpp"
 #include "device/cpu/onednn_facts.hpp"
 #include "device/cpu/operations/prepare.hpp"
+#include "device/fusion.hpp"
+#include "device/prepared_chain.hpp"
 #include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
 
@@ -47,13 +50,20 @@ class CpuDevice final : public Device {
     description.capabilities = {.is_host = true,
                                 .launches_return_early = false,
                                 .launches_have_blocks = false,
+                                .chains_have_streams = false,
                                 .marks_on_device = false,
                                 .traces_kernels = false,
                                 .owns_last_level_cache = false,
                                 .copies_depend_on_data = false,
+                                .waits_can_sleep = false,
+                                .allocates_memory = false,
+                                .runs_queues_beside = false,
                                 .operator_outputs_stay = false,
                                 .fast_layout = Layout::nchw,
-                                .pytorch_device = "cpu"};
+                                .pytorch_device = "cpu",
+                                .host_memories = {},
+                                .allocators = cpu::allocators(),
+                                .reason_not_fusible = reason_not_fusible_on_cpu};
     // A product takes a tenth of a second. In f64 own loops do 1.4 GFLOP/s, and 1536 would take 5 s.
     description.large_work = {
         .copy = Bytes(256 << 20), .product = 1536, .slow_type = DataType::f64, .product_in_slow_type = 256};
@@ -63,7 +73,13 @@ class CpuDevice final : public Device {
   }
 
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
-    return cpu::prepare(operation, table(data));
+    if (!std::holds_alternative<Chain>(operation.parameters())) return cpu::prepare(operation, table(data));
+    refuse_streams(operation, "cpu");
+    refuse_unfusible(operation, "cpu", {.reason_not_fusible = reason_not_fusible_on_cpu});
+    return std::make_unique<PreparedChain>(
+        operation, data, [this](const Operation& step, const InputData& own, std::size_t, std::size_t) {
+          return cpu::prepare(step, table(own));
+        });
   }
 
   std::unique_ptr<Queue> make_queue() override {

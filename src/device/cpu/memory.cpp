@@ -1,6 +1,7 @@
 #include "device/cpu/memory.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 
@@ -27,7 +28,17 @@ AlignedMemory::AlignedMemory(Bytes size) : size_((size.value() + kAlignment - 1)
   }
 }
 
-void AlignedMemory::Free::operator()(std::byte* data) const { std::free(data); }
+AlignedMemory AlignedMemory::mapped(std::byte* data, Bytes size) {
+  AlignedMemory memory;
+  memory.data_ = std::unique_ptr<std::byte[], Free>(data, Free{size});
+  memory.size_ = size;
+  return memory;
+}
+
+void AlignedMemory::Free::operator()(std::byte* data) const {
+  if (mapped == Bytes(0)) return std::free(data);
+  ::munmap(data, static_cast<std::size_t>(mapped.value()));
+}
 
 void require_memory(Bytes size, std::string_view purpose) {
   jitterscope::require_memory(purpose, size, available_memory(), "cpu");

@@ -14,12 +14,15 @@ class AlignedMemory {
  public:
   AlignedMemory() = default;
   explicit AlignedMemory(Bytes size);
+  /// Takes pages that the system mapped for this program: whole ones, which it unmaps.
+  static AlignedMemory mapped(std::byte* data, Bytes size);
 
   std::byte* data() const { return data_.get(); }
   Bytes size() const { return size_; }
 
  private:
   struct Free {
+    Bytes mapped;  ///< 0: from the allocator
     void operator()(std::byte* data) const;
   };
   std::unique_ptr<std::byte[], Free> data_;

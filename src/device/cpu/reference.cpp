@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "device/cpu/chain_reference.hpp"
 #include "device/cpu/operations/prepare.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/chain.hpp"
 
 namespace jitterscope {
 namespace {
@@ -99,6 +101,10 @@ Operation in_double(const Operation& operation) {
 
 Reference::Reference(const Operation& operation, std::vector<std::vector<double>> inputs)
     : inputs_(inputs.size()) {
+  if (const Chain* chain = std::get_if<Chain>(&operation.parameters())) {
+    chain_ = std::make_unique<ChainReference>(*chain, std::move(inputs));
+    return;
+  }
   static const cpu::InputTable kZeros(InputData{.kind = DataKind::zeros});
   prepared_ = cpu::prepare(in_double(operation), kZeros);
   loops_ = dynamic_cast<cpu::CpuOperation*>(prepared_.get());
@@ -113,32 +119,73 @@ Reference::Reference(const Operation& operation, std::vector<std::vector<double>
 Reference::~Reference() = default;
 
 double Reference::element(std::size_t output, std::int64_t index) {
+  if (chain_) return chain_->element(output, index);
   const std::size_t operand = inputs_ + output;
-  if (!is_whole_ && (cost_ <= kMultiplyAdds || !loops_->compute_element(operand, index))) {
-    run_on_threads(*loops_, cost_ >= kWorthThreads);
-    is_whole_ = true;
-  }
+  if (!is_whole_ && (cost_ <= kMultiplyAdds || !loops_->compute_element(operand, index))) compute_all();
   return loops_->read_element(operand, index);
+}
+
+std::vector<double> Reference::all(std::size_t output) {
+  compute_all();
+  return loops_->read_operand(inputs_ + output);
+}
+
+void Reference::compute_all() {
+  if (!is_whole_) run_on_threads(*loops_, cost_ >= kWorthThreads);
+  is_whole_ = true;
 }
 
 std::int64_t terms_per_element(const Operation& operation, std::size_t output) {
   return static_cast<std::int64_t>(terms_of(operation, output).alone);
 }
 
-std::vector<std::int64_t> reference_sample(const Operation& operation, std::size_t output) {
+namespace {
+
+std::vector<std::int64_t> sample_within(const Operation& operation, std::size_t output,
+                                        double multiply_adds) {
   const std::int64_t total = output_counts(operation).at(output);
   std::vector<std::int64_t> elements;
-  if (cost_of_all(operation, output, total) <= kMultiplyAdds) {
+  if (cost_of_all(operation, output, total) <= multiply_adds) {
     for (std::int64_t i = 0; i < total; ++i) elements.push_back(i);
     return elements;
   }
   Random random(1);
   const double alone = std::max(1.0, terms_of(operation, output).alone);
-  const std::int64_t count = std::max<std::int64_t>(static_cast<std::int64_t>(kMultiplyAdds / alone), 256);
+  const std::int64_t count = std::max<std::int64_t>(static_cast<std::int64_t>(multiply_adds / alone), 256);
   for (std::int64_t i = 0; i < count; ++i) {
     elements.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(total))));
   }
   return elements;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> reference_sample(const Operation& operation, std::size_t output) {
+  const Chain* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain == nullptr) return sample_within(operation, output, kMultiplyAdds);
+  // All outputs of a chain together get what one operation gets.
+  const std::vector<OperandInChain> outputs = outputs_of(*chain);
+  const OperandInChain own = computed_by(*chain, outputs.at(output));
+  return sample_within(chain->steps[own.step], own.number,
+                       kMultiplyAdds / static_cast<double>(outputs.size()));
+}
+
+bool has_reference(const Operation& operation) {
+  const Operation::Parameters& parameters = operation.parameters();
+  if (const Chain* chain = std::get_if<Chain>(&parameters)) {
+    constexpr double kAffordable = 2e9;  // seconds, on a few cores
+    for (std::size_t i = 0; i < chain->steps.size(); ++i) {
+      const Operation& step = chain->steps[i];
+      if (step.operands().empty()) continue;
+      if (!has_reference(step)) return false;
+      const double cost =
+          is_needed_whole(*chain, i) ? cost_of_all(step, 0, output_counts(step).front()) : 0.0;
+      if (cost * static_cast<double>(chain->lanes) > kAffordable) return false;
+    }
+    return true;
+  }
+  return !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters) &&
+         !std::holds_alternative<Spin>(parameters);
 }
 
 }  // namespace jitterscope

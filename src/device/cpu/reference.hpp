@@ -13,6 +13,7 @@ namespace jitterscope {
 namespace cpu {
 class CpuOperation;
 }
+class ChainReference;
 
 /// The outputs that follow from given inputs. A gradient is the formula of its operands as they are given,
 /// whether or not a forward pass would have given them: that of softmax is y (dy - sum of dy y) for any y.
@@ -24,14 +25,24 @@ class Reference {
   /// `output` counts from 0; `index` follows its operand's dense order: that of its layout, so an nhwc
   /// tensor is n,h,w,c and its weight k,r,s,c/groups.
   double element(std::size_t output, std::int64_t index);
+  /// All elements of an output; of any operation but a chain.
+  std::vector<double> all(std::size_t output);
 
  private:
+  void compute_all();
+
   std::size_t inputs_;
+  std::unique_ptr<ChainReference> chain_;  ///< of a chain alone, which has none of the rest
   std::unique_ptr<PreparedOperation> prepared_;
-  cpu::CpuOperation* loops_;
+  cpu::CpuOperation* loops_ = nullptr;
   double cost_ = 0.0;  // of all of the dearest output, in multiply-adds
   bool is_whole_ = false;
 };
+
+/// False for what nobody knows the result of: operators of PyTorch, kernels, and spins, which have none; and
+/// for a chain with one of the first two among its steps, or with a step inside that takes minutes to
+/// compute.
+bool has_reference(const Operation&);
 
 /// Multiply-adds behind one element of an output, at most, where it is computed by itself; 1 where all
 /// elements are computed at once.

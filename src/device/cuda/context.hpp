@@ -41,7 +41,10 @@ class Context {
   /// Those of layers, loaded when one is prepared.
   const LayerKernels& layer_kernels() const { return *layer_kernels_; }
   /// Of what runs on stream().
-  WorkspacePool<PlacedMemory>& workspaces() const { return *workspaces_; }
+  WorkspacePool<PlacedMemory>& workspaces() const { return borrowed_ != nullptr ? *borrowed_ : *workspaces_; }
+  /// What is prepared from now on takes its workspaces there, as it runs on another stream; null: from its
+  /// own.
+  void borrow_workspaces(WorkspacePool<PlacedMemory>* pool) const { borrowed_ = pool; }
   PhysicalPool& pages() const { return *pages_; }
 
  private:
@@ -53,6 +56,7 @@ class Context {
   std::unique_ptr<const LayerKernels> layer_kernels_;
   std::unique_ptr<PhysicalPool> pages_;
   std::unique_ptr<WorkspacePool<PlacedMemory>> workspaces_ = std::make_unique<WorkspacePool<PlacedMemory>>();
+  mutable WorkspacePool<PlacedMemory>* borrowed_ = nullptr;
 };
 
 }  // namespace jitterscope::cuda

@@ -9,6 +9,7 @@
 
 #include "device/can_run.hpp"
 #include "device/cuda/clock_lock.hpp"
+#include "device/cuda/companion_queue.hpp"
 #include "device/cuda/context.hpp"
 #include "device/cuda/cuda_checks.hpp"
 #include "device/cuda/cuda_queue.hpp"
@@ -17,8 +18,10 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/nvrtc.hpp"
+#include "device/cuda/operations/fused_operations.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/cuda/other_processes.hpp"
+#include "device/fusion.hpp"
 #include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
 
@@ -87,6 +90,9 @@ class CudaDevice : public Device {
   std::unique_ptr<Queue> adopt_queue(NativeQueue stream) override {
     context_.require_own(static_cast<CUstream>(stream));
     return std::make_unique<CudaQueue>(context_, static_cast<CUstream>(stream));
+  }
+  std::unique_ptr<Queue> make_companion_queue() override {
+    return std::make_unique<CompanionQueue>(context_);
   }
   void wait_for_all() override {
     context_.make_current();
@@ -213,9 +219,20 @@ DeviceDescription CudaDevice::describe() {
   }
   description.data_types = data_types();
   description.capabilities.pytorch_device = id();
+  description.capabilities.reason_not_fusible = reason_not_fusible_on_gpu;
   description.libraries = libraries();
   description.properties = properties();
   return description;
+}
+
+std::unique_ptr<PreparedOperation> prepare_fused_lane(const Context& context, const Operation& lane,
+                                                      const InputData& data, GpuFusion way) {
+  switch (way) {
+    case GpuFusion::product_epilogue: return prepare_fused_product(context, lane, data);
+    case GpuFusion::convolution_graph: return prepare_fused_convolution(context, lane, data);
+    case GpuFusion::generated_kernel: break;
+  }
+  return prepare_fused_kernel(context, lane, data);
 }
 
 struct Preparer {
@@ -234,6 +251,9 @@ struct Preparer {
   std::unique_ptr<PreparedOperation> operator()(const Copy&) {
     return prepare_copy(context, operation, data);
   }
+  std::unique_ptr<PreparedOperation> operator()(const Allocation&) {
+    return prepare_allocation(context, operation);
+  }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) {
     return prepare_spin(context, operation, data);
   }
@@ -245,6 +265,14 @@ struct Preparer {
   }
   std::unique_ptr<PreparedOperation> operator()(const CudaKernel&) {
     return prepare_cuda_kernel(context, operation, data);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Chain&) {
+    const auto prepare_step = [this](const Operation& step, const InputData& own, std::size_t, std::size_t) {
+      const auto* lane = std::get_if<Chain>(&step.parameters());
+      if (lane != nullptr) return prepare_fused_lane(context, step, own, gpu_fusion_of(*lane));
+      return std::visit(Preparer{context, step, own}, step.parameters());
+    };
+    return prepare_chain(context, operation, data, prepare_step);
   }
   std::unique_ptr<PreparedOperation> operator()(const Aten&) {
     return prepare_aten(context, operation, data);
@@ -258,6 +286,10 @@ struct Preparer {
 std::unique_ptr<PreparedOperation> CudaDevice::prepare(const Operation& operation, const InputData& data) {
   context_.make_current();
   require_data_type(operation, id(), data_types());
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    for (const Operation& step : chain->steps) require_data_type(step, id(), data_types());
+    refuse_unfusible(operation, id(), {.reason_not_fusible = reason_not_fusible_on_gpu});
+  }
   return std::visit(Preparer{context_, operation, data}, operation.parameters());
 }
 

@@ -18,21 +18,48 @@ constexpr unsigned char kGuardByte = 0xa5;
 }  // namespace
 
 CudaOperation::CudaOperation(const Context& context, const Operation& operation, const InputData& data,
-                             Bytes guard)
-    : context_(context), guard_(guard), operation_(operation), descriptions_(operation.operands()) {
+                             Bytes guard, Bytes alignment, RowsApart rows)
+    : context_(context),
+      guard_(guard),
+      alignment_(alignment),
+      operation_(operation),
+      descriptions_(operation.operands()),
+      has_row_strides_(rows == RowsApart::as_asked && has_matrices(operation)),
+      rows_(operand_rows(operation, data.rows)) {
   context_.make_current();
+  if (data.rows != RowStride() && !has_row_strides_) {
+    throw UsageError(fmt::format("{}: its operands have no rows that could lie apart", operation_.text()));
+  }
+  if (data.offset.value() % alignment_.value() != 0) {
+    throw UsageError(
+        fmt::format("{}: operands {} bytes behind where they are would not lie at multiples of {}, "
+                    "which its kernels need; take an offset that is one",
+                    operation_.text(), data.offset.value(), alignment_.value()));
+  }
   allocate(data);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     if (descriptions_[i].role != OperandRole::input || places_[i].is_filled) continue;
-    fill_operand(context_, operand(i), descriptions_[i], i, data);
+    fill(i, data);
   }
   CudaOperation::poison_outputs();
+}
+
+// Each element holds what it would hold with its row behind the one before.
+void CudaOperation::fill(std::size_t index, const InputData& data) {
+  const Operand& description = descriptions_[index];
+  if (rows_[index].are_packed()) return fill_operand(context_, operand(index), description, index, data);
+  require_device_memory(context_, operation_, description.bytes());
+  const DeviceMemory packed(description.bytes());
+  fill_operand(context_, packed.address(), description, index, data);
+  copy_rows(context_, description.dtype, rows_[index], {packed.address(), rows_[index].length},
+            {operand(index), rows_[index].stride});
+  check(driver().cuStreamSynchronize(context_.stream()), "filling " + description.name);
 }
 
 void CudaOperation::allocate(const InputData& data) {
   Bytes needed(0);
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    const SharedOperand* shared = find_shared(data, i, descriptions_[i].bytes());
+    const SharedOperand* shared = find_shared(data, i, held_bytes(i));
     const auto* owner = shared ? dynamic_cast<const CudaOperation*>(shared->owner) : nullptr;
     const auto memory = shared && !owner ? owned_memory(*shared) : std::nullopt;  // PyTorch's
     Place place;
@@ -43,18 +70,19 @@ void CudaOperation::allocate(const InputData& data) {
       place.is_filled = is_filled_by_owner(*shared);
       place.is_guarded = false;  // of a part, the rest of the owner's lies there
     } else {
-      needed += descriptions_[i].bytes() + guard_ + guard_;
+      needed += held_bytes(i) + data.offset + guard_ + guard_;
     }
     places_.push_back(std::move(place));
   }
   require_device_memory(context_, operation_, needed);
   if (data.placement) context_.pages().choose(*data.placement);
-  PhysicalPool* pages = data.placement ? &context_.pages() : nullptr;
+  PhysicalPool* pages = data.placement || data.heap_piece > 0 ? &context_.pages() : nullptr;
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     if (places_[i].address != 0) continue;
-    const Bytes size = descriptions_[i].bytes();
-    places_[i].memory = std::make_shared<PlacedMemory>(pages, size + guard_ + guard_);
-    places_[i].address = places_[i].memory->address() + static_cast<CUdeviceptr>(guard_.value());
+    const Bytes size = held_bytes(i) + data.offset + guard_ + guard_;
+    places_[i].memory = std::make_shared<PlacedMemory>(pages, size, data.heap_piece);
+    places_[i].address =
+        places_[i].memory->address() + static_cast<CUdeviceptr>((guard_ + data.offset).value());
     places_[i].is_guarded = guard_ > Bytes(0);
     if (!places_[i].is_guarded) continue;
     for (const CUdeviceptr zone : {address_before(i), address_behind(i)}) {
@@ -85,9 +113,12 @@ void CudaOperation::check_guards(std::string_view writer) const {
 }
 
 bool CudaOperation::produce_inputs(NativeQueue queue) {
+  for (const Place& place : places_) {
+    if (place.address % static_cast<CUdeviceptr>(kVector.value()) != 0) return false;
+  }
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     if (descriptions_[i].role != OperandRole::input) continue;
-    context_.kernels().touch(static_cast<CUstream>(queue), {operand_pointer(i), descriptions_[i].bytes()});
+    context_.kernels().touch(static_cast<CUstream>(queue), {operand_pointer(i), held_bytes(i)});
   }
   return true;
 }
@@ -95,7 +126,7 @@ bool CudaOperation::produce_inputs(NativeQueue queue) {
 std::vector<MemoryRegion> CudaOperation::memory() const {
   std::vector<MemoryRegion> regions;
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
-    regions.push_back({operand_pointer(i), descriptions_[i].bytes()});
+    regions.push_back({operand_pointer(i), held_bytes(i)});
   }
   return regions;
 }
@@ -119,13 +150,19 @@ void CudaOperation::poison_outputs() {
   context_.make_current();
   for (std::size_t i = 0; i < descriptions_.size(); ++i) {
     if (descriptions_[i].role == OperandRole::output)
-      poison_device_memory(context_, operand(i), descriptions_[i].bytes());
+      poison_device_memory(context_, operand(i), held_bytes(i));
   }
   check(driver().cuCtxSynchronize(), "preparing the operands of " + operation_.text());
 }
 
 std::vector<double> CudaOperation::read_operand(std::size_t index) {
-  return read_as_double(context_, operand(index), descriptions_.at(index));
+  const Operand& description = descriptions_.at(index);
+  if (rows_[index].are_packed()) return read_as_double(context_, operand(index), description);
+  context_.make_current();
+  const DeviceMemory packed(description.bytes());
+  copy_rows(context_, description.dtype, rows_[index], {operand(index), rows_[index].stride},
+            {packed.address(), rows_[index].length});
+  return read_as_double(context_, packed.address(), description);
 }
 
 }  // namespace jitterscope::cuda

@@ -7,6 +7,7 @@
 
 #include "device/cuda/context.hpp"
 #include "device/cuda/placed_memory.hpp"
+#include "device/operand_rows.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope::cuda {
@@ -20,15 +21,23 @@ class CudaOperation : public PreparedOperation {
   std::vector<MemoryRegion> memory() const override;
   /// Workspaces move as well, those of other operations too.
   bool place_anew() override;
+  std::optional<Bytes> operand_alignment() const override { return alignment_; }
+  bool has_row_strides() const override { return has_row_strides_; }
+  bool lies_in_pages() const override { return !descriptions_.empty() && context_.pages().is_usable(); }
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
 
  protected:
+  static constexpr Bytes kVector = Bytes(16);
+
   /// Checks that operands fit into free memory (UsageError with both numbers), allocates them, fills the
   /// inputs as `data` says and poisons the outputs. Leaves the context current. Operands that are allocated
-  /// here have `guard` bytes of known content before and behind them.
+  /// here have `guard` bytes of known content before and behind them. What launches here copes with operands
+  /// at any multiple of `alignment`; 16 bytes are the widest access of a thread. A kernel that meets less
+  /// than it was chosen for ends in a fault, which costs the process its context: so an offset that is no
+  /// multiple is refused (UsageError), as rows apart are where they are never read so.
   CudaOperation(const Context& context, const Operation& operation, const InputData& data,
-                Bytes guard = Bytes(0));
+                Bytes guard = Bytes(0), Bytes alignment = kVector, RowsApart rows = RowsApart::never);
 
   /// Waits for the GPU. Throws FailedError that names the operand beside which `writer` wrote.
   void check_guards(std::string_view writer) const;
@@ -49,17 +58,21 @@ class CudaOperation : public PreparedOperation {
     bool is_guarded = false;  ///< the memory is its own, with guards around it
   };
   void allocate(const InputData& data);
+  void fill(std::size_t index, const InputData& data);
+  Bytes held_bytes(std::size_t index) const { return bytes_with_rows(descriptions_[index], rows_[index]); }
   CUdeviceptr address_before(std::size_t index) const {
     return operand(index) - static_cast<CUdeviceptr>(guard_.value());
   }
   CUdeviceptr address_behind(std::size_t index) const {
-    return operand(index) + static_cast<CUdeviceptr>(descriptions_[index].bytes().value());
+    return operand(index) + static_cast<CUdeviceptr>(held_bytes(index).value());
   }
 
   const Context& context_;
-  Bytes guard_;
+  Bytes guard_, alignment_;
   Operation operation_;
   std::vector<Operand> descriptions_;
+  bool has_row_strides_;
+  std::vector<OperandRows> rows_;
   std::vector<Place> places_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "device/cuda/child_graph.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/cuda/temporary_memory.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -75,10 +76,13 @@ void CudaQueue::create_events() {
     check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "making an event");
     events_.push_back(event);
   }
+  check(driver().cuEventCreate(&waking_, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING),
+        "making an event to sleep for");
 }
 
 void CudaQueue::release() noexcept {
   for (CUevent event : events_) driver().cuEventDestroy(event);
+  if (waking_ != nullptr) driver().cuEventDestroy(waking_);
 }
 
 void CudaQueue::require_not_recording(const char* what) const {
@@ -212,6 +216,29 @@ void CudaQueue::wait_for(Mark mark) {
   if (gate_closed_ && age < marks_behind_gate_) open_gate();
   check(driver().cuEventSynchronize(events_[mark.slot]), "waiting for the GPU");
   throw_if_gate_timed_out();
+}
+
+void CudaQueue::wait_asleep() {
+  require_not_recording("a wait");
+  open_gate();
+  context_.make_current();
+  check(driver().cuEventRecord(waking_, stream_), "recording an event");
+  check(driver().cuEventSynchronize(waking_), "waiting for the GPU");
+  throw_if_gate_timed_out();
+}
+
+bool CudaQueue::has_passed(Mark mark) {
+  const CUresult state = driver().cuEventQuery(events_[mark.slot]);
+  if (state == CUDA_ERROR_NOT_READY) return false;
+  check(state, "asking whether the GPU is done");
+  return true;
+}
+
+std::unique_ptr<TemporaryMemory> CudaQueue::allocate(Bytes size, MemorySource source) {
+  require_not_recording("an allocation");
+  context_.make_current();
+  if (source == MemorySource::pool) return std::make_unique<PooledMemory>(context_, stream_, size);
+  return std::make_unique<DriverMemory>(context_, size);
 }
 
 void CudaQueue::throw_if_gate_timed_out() {

@@ -38,6 +38,9 @@ class CudaQueue : public Queue {
   void replay(Recording& recording) override;
   void wait() override;
   void wait_for(Mark mark) override;
+  void wait_asleep() override;
+  bool has_passed(Mark mark) override;
+  std::unique_ptr<TemporaryMemory> allocate(Bytes size, MemorySource source) override;
   Nanoseconds elapsed(Mark from, Mark to) override;
   std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
   NativeQueue native() override { return stream_; }
@@ -65,6 +68,7 @@ class CudaQueue : public Queue {
   PinnedMemory gate_memory_, samples_;
   DeviceMemory claims_, eviction_;
   std::vector<CUevent> events_;
+  CUevent waking_ = nullptr;  ///< whoever waits for it sleeps
   std::uint32_t gate_ticket_ = 0, stamp_ticket_ = 0, next_mark_ = 0;
   std::uint32_t marks_behind_gate_ = 0;
   bool gate_closed_ = false, recording_ = false;

@@ -22,20 +22,23 @@ void check(CUresult result, std::string_view what);
 // Names go through the macros of cuda.h, so that cuMemAlloc is looked up as cuMemAlloc_v2.
 // clang-format off
 #define JITTERSCOPE_CUDA_FUNCTIONS(X)                                                                       \
-  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet) X(cuDeviceGetCount)  \
-  X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDeviceGetPCIBusId)  \
-  X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuCtxGetCurrent)            \
-  X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree)             \
-  X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyHtoDAsync)                      \
-  X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemsetD8Async) X(cuModuleLoadData) X(cuModuleUnload)        \
-  X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncGetParamInfo)                \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuFuncLoad) X(cuFuncGetName) X(cuKernelGetName) X(cuLaunchKernel)                \
-  X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamGetCtx)                                                    \
-  X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuEventCreate) X(cuEventDestroy)   \
-  X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime) X(cuGraphInstantiate) X(cuGraphLaunch)       \
-  X(cuGraphUpload) X(cuGraphExecDestroy) X(cuGraphDestroy) X(cuMemAddressReserve) X(cuMemAddressFree)        \
-  X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                                \
-  X(cuMemGetAllocationGranularity)
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGet)                     \
+  X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)    \
+  X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent)       \
+  X(cuCtxGetCurrent) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAlloc)      \
+  X(cuMemFree) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuMemcpyHtoDAsync)        \
+  X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) X(cuMemcpy2DAsync) X(cuMemsetD8Async) X(cuModuleLoadData) X(cuModuleUnload)       \
+  X(cuModuleGetFunction) X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncGetParamInfo)                 \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuFuncLoad) X(cuFuncGetName) X(cuKernelGetName)         \
+  X(cuLaunchKernel) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamGetCtx) X(cuMemAllocAsync)              \
+  X(cuMemFreeAsync) X(cuEventQuery) X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture)   \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)          \
+  X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphUpload) X(cuGraphExecDestroy) X(cuGraphDestroy)          \
+  X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap)      \
+  X(cuMemSetAccess) X(cuMemGetAllocationGranularity) X(cuStreamCreateWithPriority)                         \
+  X(cuCtxGetStreamPriorityRange) X(cuStreamWaitEvent) X(cuMemsetD32Async) X(cuMemHostRegister)             \
+  X(cuMemHostUnregister) X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolSetAttribute)                   \
+  X(cuMemPoolGetAttribute) X(cuMemAllocFromPoolAsync)
 // clang-format on
 
 struct Driver {

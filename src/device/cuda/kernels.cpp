@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "device/cuda/driver.hpp"
@@ -59,6 +60,9 @@ Kernels::Kernels(const Context& context)
     evict_write_ = find("jitterscope_evict_write");
     evict_read_ = find("jitterscope_evict_read");
     touch_ = find("jitterscope_touch");
+    load_ = find("jitterscope_load");
+    await_load_ = find("jitterscope_await_load");
+    copy_ = find("jitterscope_copy");
     fill_random_ = find_per_type("random");
     random_indices_ = {find("random_indices_i64"), find("random_indices_i32")};
     to_double_ = find_per_type("to_double");
@@ -106,6 +110,24 @@ void Kernels::spin(CUstream stream, const Spin& spin) const {
          static_cast<unsigned>(spin.threads), stream, static_cast<std::uint64_t>(spin.amount));
 }
 
+// Blocks of 512 threads fill the 2048 of a processor of an H200, and the 1536 of others, so that no block of
+// another kernel fits beside them; each stays 10 us, which is then what a higher priority waits for.
+void Kernels::load(CUstream stream, CUdeviceptr flags, Nanoseconds time) const {
+  constexpr unsigned kLoadThreads = 512;
+  constexpr Nanoseconds kBlock = microseconds(10);
+  const unsigned at_once = static_cast<unsigned>(processors_) * static_cast<unsigned>(blocks_per_processor_) *
+                           kThreads / kLoadThreads;
+  const auto waves = static_cast<unsigned>(std::ceil(time / kBlock));
+  launch(load_, at_once * std::max(1u, waves), kLoadThreads, stream, flags,
+         static_cast<std::uint64_t>(kBlock.value()));
+}
+
+// The limit is for a load that does not start beside this kernel: it then begins after it.
+void Kernels::await_load(CUstream stream, CUdeviceptr flags) const {
+  constexpr Nanoseconds kLimit = milliseconds(1);
+  launch(await_load_, 1, 1, stream, flags, static_cast<std::uint64_t>(kLimit.value()));
+}
+
 void Kernels::evict_write(CUstream stream, const MemoryRegion& buffer) const {
   const std::size_t vectors = vectors_in(buffer);
   launch(evict_write_, blocks_for(static_cast<std::int64_t>(vectors)), kThreads, stream, address_of(buffer),
@@ -122,6 +144,12 @@ void Kernels::touch(CUstream stream, const MemoryRegion& region) const {
   if (region.size.value() == 0) return;
   launch(touch_, blocks_for(static_cast<std::int64_t>(vectors_in(region))), kThreads, stream,
          address_of(region), static_cast<std::size_t>(region.size.value()));
+}
+
+void Kernels::copy(CUstream stream, CUdeviceptr to, CUdeviceptr from, Bytes size) const {
+  constexpr std::int64_t kVector = 16, kVectorsOfThread = 4;
+  const std::int64_t threads = size.value() / (kVector * kVectorsOfThread);
+  launch(copy_, blocks_for(threads), kThreads, stream, to, from, static_cast<std::size_t>(size.value()));
 }
 
 void Kernels::fill_random(CUstream stream, CUdeviceptr out, const Operand& operand,

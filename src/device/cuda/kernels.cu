@@ -89,6 +89,27 @@ extern "C" __global__ void spin_cycles(std::uint64_t amount) {
   __syncthreads();
 }
 
+struct LoadFlags {
+  std::uint32_t started, stopped;
+};
+
+// Keeps its processor until it has been there for a time, or the load is stopped.
+extern "C" __global__ void jitterscope_load(volatile LoadFlags* flags, std::uint64_t nanoseconds) {
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) flags->started = 1;
+    const std::uint64_t start = nanoseconds_now();
+    while (flags->stopped == 0 && nanoseconds_now() - start < nanoseconds) {
+    }
+  }
+  __syncthreads();
+}
+
+extern "C" __global__ void jitterscope_await_load(const volatile LoadFlags* flags, std::uint64_t limit) {
+  const std::uint64_t start = nanoseconds_now();
+  while (flags->started == 0 && nanoseconds_now() - start < limit) {
+  }
+}
+
 extern "C" __global__ void jitterscope_evict_write(uint4* buffer, std::size_t vectors) {
   for (std::size_t i = first_index(); i < vectors; i += index_step()) {
     const auto low = static_cast<std::uint32_t>(i);
@@ -111,6 +132,25 @@ extern "C" __global__ void jitterscope_touch(uint4* buffer, std::size_t bytes) {
   volatile unsigned char* tail = reinterpret_cast<volatile unsigned char*>(buffer + vectors);
   const std::size_t rest = bytes % sizeof(uint4);
   if (first_index() < rest) tail[first_index()] = tail[first_index()];
+}
+
+// Four vectors of each thread are under way at once: the host's memory answers after a microsecond.
+extern "C" __global__ void jitterscope_copy(uint4* to, const uint4* from, std::size_t bytes) {
+  const std::size_t vectors = bytes / sizeof(uint4), step = index_step();
+  std::size_t i = first_index();
+  for (; i + 3 * step < vectors; i += 4 * step) {
+    const uint4 first = from[i], second = from[i + step], third = from[i + 2 * step],
+                fourth = from[i + 3 * step];
+    to[i] = first;
+    to[i + step] = second;
+    to[i + 2 * step] = third;
+    to[i + 3 * step] = fourth;
+  }
+  for (; i < vectors; i += step) to[i] = from[i];
+  const std::size_t rest = bytes % sizeof(uint4) / sizeof(std::uint32_t);
+  if (first_index() >= rest) return;
+  reinterpret_cast<std::uint32_t*>(to + vectors)[first_index()] =
+      reinterpret_cast<const std::uint32_t*>(from + vectors)[first_index()];
 }
 
 namespace {

@@ -16,6 +16,11 @@ struct ClockSample {
   std::uint64_t cycles, nanoseconds;
 };
 
+/// Of a load, in device memory.
+struct LoadFlags {
+  std::uint32_t started, stopped;
+};
+
 /// What every run needs; layers have theirs in LayerKernels. All are loaded by the constructor: a kernel that
 /// loads lazily behind a closed gate waits for the GPU to be idle, which it will not be until the gate gives
 /// up. Needs the context current throughout.
@@ -34,11 +39,17 @@ class Kernels {
   void stamp_clock(CUstream, CUdeviceptr sample, CUdeviceptr claim, std::uint32_t ticket) const;
   void empty(CUstream) const;
   void spin(CUstream, const Spin& spin) const;
+  /// Blocks that fill all processors, for about `time` or until `flags.stopped` is set; sets `flags.started`.
+  void load(CUstream, CUdeviceptr flags, Nanoseconds time) const;
+  /// Holds the stream until a load has started.
+  void await_load(CUstream, CUdeviceptr flags) const;
   void evict_write(CUstream, const MemoryRegion& buffer) const;
   /// Reads a buffer that evict_write wrote.
   void evict_read(CUstream, const MemoryRegion& buffer) const;
   /// Reads and writes back every byte of a region that is aligned to 16 bytes.
   void touch(CUstream, const MemoryRegion& region) const;
+  /// Multiples of 4 bytes, at addresses aligned to 16; either may be the host's, mapped.
+  void copy(CUstream, CUdeviceptr to, CUdeviceptr from, Bytes size) const;
   /// Values as the operand asks for: any, none below zero, or indices.
   void fill_random(CUstream, CUdeviceptr out, const Operand& operand, const InputData& data) const;
   void to_double(CUstream, CUdeviceptr out, CUdeviceptr in, DataType, std::int64_t count) const;
@@ -55,7 +66,8 @@ class Kernels {
   int processors_;
   int blocks_per_processor_;
   CUmodule module_;
-  CUfunction gate_, stamp_clock_, empty_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_;
+  CUfunction gate_, stamp_clock_, empty_, spin_nanoseconds_, spin_cycles_, evict_write_, evict_read_, touch_,
+      load_, await_load_, copy_;
   std::array<CUfunction, 2> random_indices_{}, indices_to_double_{};  // of i64 and i32
   PerType fill_random_, to_double_;
 };

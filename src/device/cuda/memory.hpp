@@ -53,4 +53,16 @@ class PinnedMemory {
   Bytes size_{0};
 };
 
+/// Page-locks host memory of another's while it lives.
+class Registration {
+ public:
+  Registration(void* pointer, Bytes size);
+  ~Registration();
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+ private:
+  void* pointer_;
+};
+
 }  // namespace jitterscope::cuda

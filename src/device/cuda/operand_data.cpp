@@ -35,6 +35,19 @@ void fill_operand(const Context& context, CUdeviceptr address, const Operand& op
   context.kernels().fill_random(context.stream(), address, operand, own);
 }
 
+void copy_rows(const Context& context, DataType dtype, const OperandRows& rows, RowsAt from, RowsAt to) {
+  const auto element = static_cast<std::size_t>(element_size(dtype).value());
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = from.address;
+  copy.srcPitch = static_cast<std::size_t>(from.stride) * element;
+  copy.dstDevice = to.address;
+  copy.dstPitch = static_cast<std::size_t>(to.stride) * element;
+  copy.WidthInBytes = static_cast<std::size_t>(rows.length) * element;
+  copy.Height = static_cast<std::size_t>(rows.count);
+  check(driver().cuMemcpy2DAsync(&copy, context.stream()), "copying the rows of an operand");
+}
+
 void poison_device_memory(const Context& context, CUdeviceptr address, Bytes size) {
   if (size.value() == 0) return;
   check(driver().cuMemsetD8Async(address, kPoisonByte, static_cast<std::size_t>(size.value()),

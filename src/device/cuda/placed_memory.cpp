@@ -104,48 +104,89 @@ void PhysicalPool::release_free() {
   free_ = Bytes(0);
 }
 
-PlacedMemory::PlacedMemory(PhysicalPool* pool, Bytes size) : pool_(pool), size_(size) {
+std::vector<PhysicalMemory> PhysicalPool::take_scattered(Bytes size, std::size_t count) {
+  // Out of the pool, which gives what it holds to the driver where memory is short.
+  std::vector<PhysicalMemory> blocks = std::exchange(blocks_[size.value()], {});
+  free_ -= size * std::ssize(blocks);
+  try {
+    while (blocks.size() < count) blocks.push_back(make(size));
+  } catch (const FailedError&) {
+    for (const PhysicalMemory block : blocks) give_back(size, block);
+    throw;
+  }
+  std::size_t free = 0, total = 0;
+  check(driver().cuMemGetInfo(&free, &total), "reading the GPU's free memory");
+  Bytes room = Bytes(std::min(kMostBytes, static_cast<std::int64_t>(free) / 4)) - free_;
+  for (; blocks.size() < 2 * count && size <= room; room -= size) blocks.push_back(make(size));
+  shuffle(blocks, random_);
+  for (; blocks.size() > count; blocks.pop_back()) give_back(size, blocks.back());
+  return blocks;
+}
+
+PlacedMemory::PlacedMemory(PhysicalPool* pool, Bytes size, std::int64_t pages_per_piece)
+    : pool_(pool), size_(size) {
   if (size_.value() == 0) return;
   if (pool_ == nullptr || !pool_->is_usable()) {
     plain_ = DeviceMemory(size_);
     address_ = plain_.address();
     return;
   }
-  mapped_ = pool_->rounded(size_);
+  mapped_ = block_size_ = pool_->rounded(size_);
+  if (pages_per_piece > 0) {
+    block_size_ = std::min(mapped_, pool_->page() * pages_per_piece);
+    mapped_ = Bytes(round_up(mapped_.value(), block_size_.value()));
+  }
   const auto bytes = static_cast<std::size_t>(mapped_.value());
   check(driver().cuMemAddressReserve(&address_, bytes, 0, 0, 0), "reserving addresses on the GPU");
   try {
-    block_ = pool_->take(mapped_);
-    map(address_, block_);
+    blocks_ = take();
+    map(address_, blocks_);
   } catch (...) {
-    if (block_ != 0) pool_->give_back(mapped_, block_);
+    give_back(blocks_);
     driver().cuMemAddressFree(address_, bytes);
     throw;
   }
 }
 
 PlacedMemory::~PlacedMemory() {
-  if (block_ == 0) return;
-  const auto bytes = static_cast<std::size_t>(mapped_.value());
-  driver().cuMemUnmap(address_, bytes);
-  driver().cuMemAddressFree(address_, bytes);
-  pool_->give_back(mapped_, block_);
+  if (blocks_.empty()) return;
+  unmap(address_);
+  driver().cuMemAddressFree(address_, static_cast<std::size_t>(mapped_.value()));
+  give_back(blocks_);
 }
 
-void PlacedMemory::map(CUdeviceptr address, PhysicalMemory block) const {
-  const auto bytes = static_cast<std::size_t>(mapped_.value());
-  check(driver().cuMemMap(address, bytes, 0, block, 0), "mapping memory of the GPU");
+std::vector<PhysicalMemory> PlacedMemory::take() const {
+  if (block_size_ == mapped_) return {pool_->take(mapped_)};
+  return pool_->take_scattered(block_size_, static_cast<std::size_t>(mapped_ / block_size_));
+}
+
+void PlacedMemory::give_back(const std::vector<PhysicalMemory>& blocks) const {
+  for (const PhysicalMemory block : blocks) pool_->give_back(block_size_, block);
+}
+
+void PlacedMemory::map(CUdeviceptr address, const std::vector<PhysicalMemory>& blocks) const {
+  const auto bytes = static_cast<std::size_t>(block_size_.value());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    check(driver().cuMemMap(address + i * bytes, bytes, 0, blocks[i], 0), "mapping memory of the GPU");
+  }
   CUmemAccessDesc access{};
   access.location = pool_->location();
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  check(driver().cuMemSetAccess(address, bytes, &access, 1), "mapping memory of the GPU");
+  check(driver().cuMemSetAccess(address, static_cast<std::size_t>(mapped_.value()), &access, 1),
+        "mapping memory of the GPU");
+}
+
+// What is mapped piece by piece is unmapped so.
+void PlacedMemory::unmap(CUdeviceptr address) const {
+  const auto bytes = static_cast<std::size_t>(block_size_.value());
+  for (std::size_t i = 0; i < blocks_.size(); ++i) driver().cuMemUnmap(address + i * bytes, bytes);
 }
 
 bool PlacedMemory::place_anew(CUstream stream) {
-  if (block_ == 0) return false;
-  PhysicalMemory other = 0;
+  if (blocks_.empty()) return false;
+  std::vector<PhysicalMemory> others;
   try {
-    other = pool_->take(mapped_);
+    others = take();
   } catch (const FailedError&) {
     return false;
   }
@@ -153,15 +194,15 @@ bool PlacedMemory::place_anew(CUstream stream) {
   // What it holds goes by way of a second address: an operation's inputs may be more than random numbers.
   CUdeviceptr second = 0;
   check(driver().cuMemAddressReserve(&second, bytes, 0, 0, 0), "reserving addresses on the GPU");
-  map(second, other);
+  map(second, others);
   check(driver().cuMemcpyDtoDAsync(second, address_, static_cast<std::size_t>(size_.value()), stream),
         "moving operands");
   check(driver().cuStreamSynchronize(stream), "moving operands");
-  check(driver().cuMemUnmap(second, bytes), "moving operands");
+  unmap(second);
   check(driver().cuMemAddressFree(second, bytes), "moving operands");
-  check(driver().cuMemUnmap(address_, bytes), "moving operands");
-  map(address_, other);
-  pool_->give_back(mapped_, std::exchange(block_, other));
+  unmap(address_);
+  map(address_, others);
+  give_back(std::exchange(blocks_, std::move(others)));
   return true;
 }
 

@@ -30,11 +30,16 @@ class PhysicalPool {
   bool is_usable() const { return granularity_ > 0; }
   /// What is drawn from now on follows from the seed, and from the memory that the driver gives out.
   void choose(std::uint64_t seed) { random_ = Random(seed); }
-  /// In whole pages of the GPU.
+  /// Of the GPU; 0 where it is not usable.
+  Bytes page() const { return Bytes(granularity_); }
+  /// In whole pages.
   Bytes rounded(Bytes size) const;
   /// A random block of a rounded size among those that are free, a new one among them while the pool may
   /// grow. Throws FailedError where memory is full.
   PhysicalMemory take(Bytes size);
+  /// So many blocks of a rounded size, in random order and, while the pool may grow, drawn from twice as
+  /// many: what lies between them is not among them. Throws FailedError where memory is full.
+  std::vector<PhysicalMemory> take_scattered(Bytes size, std::size_t count);
   void give_back(Bytes size, PhysicalMemory block);
   /// Gives blocks that nobody uses to the driver.
   void release_free();
@@ -53,11 +58,12 @@ class PhysicalPool {
   Random random_{0};
 };
 
-/// Device memory at one address. It can be moved to another block unless it was made without a pool.
+/// Device memory at one address. It can be moved to other blocks unless it was made without a pool.
 class PlacedMemory {
  public:
-  /// Without a usable pool it is plain memory.
-  PlacedMemory(PhysicalPool* pool, Bytes size);
+  /// Without a usable pool it is plain memory. In one block, or in pieces of so many of the GPU's pages that
+  /// are scattered over its memory.
+  PlacedMemory(PhysicalPool* pool, Bytes size, std::int64_t pages_per_piece = 0);
   ~PlacedMemory();
   PlacedMemory(const PlacedMemory&) = delete;
   PlacedMemory& operator=(const PlacedMemory&) = delete;
@@ -70,13 +76,16 @@ class PlacedMemory {
   bool place_anew(CUstream stream);
 
  private:
-  void map(CUdeviceptr address, PhysicalMemory block) const;
+  std::vector<PhysicalMemory> take() const;
+  void give_back(const std::vector<PhysicalMemory>& blocks) const;
+  void map(CUdeviceptr address, const std::vector<PhysicalMemory>& blocks) const;
+  void unmap(CUdeviceptr address) const;
 
   PhysicalPool* pool_;
-  Bytes size_, mapped_{0};
+  Bytes size_, mapped_{0}, block_size_{0};
   DeviceMemory plain_;
   CUdeviceptr address_ = 0;
-  PhysicalMemory block_ = 0;
+  std::vector<PhysicalMemory> blocks_;  ///< one behind the other; none of plain memory
 };
 
 }  // namespace jitterscope::cuda

@@ -1,21 +1,15 @@
 #include "device/torch/built_with.hpp"
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 
+#include "base/file_text.hpp"
 #include "torch_plugin/plugin_interface.h"
 
 namespace jitterscope::torch {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 // `torch=2.11.0;`
 std::string value_of(std::string_view marker, std::string_view key) {
@@ -29,7 +23,7 @@ std::string value_of(std::string_view marker, std::string_view key) {
 
 BuiltWith read_built_with(const fs::path& plugin) {
   BuiltWith result;
-  const std::string content = read_file(plugin);
+  const std::string content = file_text(plugin).text;
   const std::size_t begin = content.find(JITTERSCOPE_TORCH_MARKER);
   if (begin == std::string::npos) return result;
   const std::string_view marker = content.c_str() + begin + std::string_view(JITTERSCOPE_TORCH_MARKER).size();
@@ -45,7 +39,7 @@ BuiltWith read_built_with(const fs::path& plugin) {
 std::string found_torch(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::exists(folder / "libtorch.so", ignored)) return {};
-  const std::string text = read_file(folder.parent_path() / "version.py"), key = "__version__ = '";
+  const std::string text = file_text(folder.parent_path() / "version.py").text, key = "__version__ = '";
   const std::size_t begin = text.find(key);
   if (begin == std::string::npos) return "of unknown version";
   const std::size_t end = text.find('\'', begin + key.size());

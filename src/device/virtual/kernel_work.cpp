@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "jitterscope/error.hpp"
 #include "operation/traffic.hpp"
@@ -79,8 +80,8 @@ class Shaper {
       work_.activity = parameters_.compute.memory_activity;
       return;
     }
-    const double bandwidth = copy.memory == HostMemory::pinned ? parameters_.memory.host_bandwidth_pinned
-                                                               : parameters_.memory.host_bandwidth_pageable;
+    const double bandwidth = copy.memory == HostMemory::pageable ? parameters_.memory.host_bandwidth_pageable
+                                                                 : parameters_.memory.host_bandwidth_pinned;
     work_.fixed += seconds(static_cast<double>(copy.bytes) / bandwidth);
     work_.accesses.clear();
   }
@@ -93,6 +94,21 @@ class Shaper {
     if (spin.unit == Spin::Unit::cycles) work_.compute = Cycles(amount);
     work_.activity = kSpinActivity;
   }
+  // One launch that computes what all steps do; the accesses are already those of the whole.
+  void operator()(const Chain& chain) {
+    if (!chain.fused) throw std::logic_error("a chain's steps are prepared one by one");
+    Cycles compute;
+    double activity = 0.0;
+    for (const Operation& step : chain.steps) {
+      work_.compute = Cycles(0);
+      std::visit(Shaper(parameters_, step, work_), step.parameters());
+      compute += work_.compute;
+      activity = std::max(activity, work_.activity);
+    }
+    work_.compute = compute;
+    work_.activity = activity;
+  }
+  void operator()(const Allocation&) { throw std::logic_error("require_means let an allocation through"); }
   void operator()(const Aten& aten) {
     throw UsageError(aten.name + ": a simulated GPU has no operators of PyTorch; use --device cpu or cuda");
   }
@@ -117,6 +133,11 @@ bool multiplies_matrices(const Operation::Parameters& parameters) {
 }  // namespace
 
 Cycles tensor_cycles(const Parameters& parameters, const Operation& operation) {
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    Cycles sum;
+    for (const Operation& step : chain->steps) sum += tensor_cycles(parameters, step);
+    return sum;
+  }
   const DataType dtype = operation.dtype();
   const bool has_units = dtype == DataType::tf32 || dtype == DataType::f16 || dtype == DataType::bf16;
   if (!has_units || !multiplies_matrices(operation.parameters())) return Cycles(0);

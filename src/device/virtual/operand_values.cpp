@@ -74,17 +74,14 @@ std::vector<double> input_values(const Operand& operand, std::size_t index, cons
   return values;
 }
 
-std::vector<double> output_values(const Operation& operation, std::size_t output, const InputData& data) {
+std::vector<double> output_values(const Operation& operation, std::size_t output,
+                                  std::vector<std::vector<double>> inputs) {
   std::vector<Operand> outputs;
-  std::vector<std::vector<double>> inputs;
   for (const Operand& operand : operation.operands()) {
-    if (operand.role == OperandRole::output) {
-      outputs.push_back(operand);
-    } else {
-      inputs.push_back(input_values(operand, inputs.size(), data));
-      if (operation.dtype() == DataType::tf32)
-        std::ranges::transform(inputs.back(), inputs.back().begin(), as_tf32);
-    }
+    if (operand.role == OperandRole::output) outputs.push_back(operand);
+  }
+  if (operation.dtype() == DataType::tf32) {
+    for (std::vector<double>& input : inputs) std::ranges::transform(input, input.begin(), as_tf32);
   }
   std::vector<double> values(static_cast<std::size_t>(outputs.at(output).count));
   Reference reference(operation, std::move(inputs));

@@ -15,6 +15,7 @@ std::vector<double> input_values(const Operand& operand, std::size_t index, cons
 
 /// The output, counted from 0, that follows from the inputs. Where computing all of it would take minutes,
 /// only the elements that a check looks at (reference_sample) are computed, and the others are zero.
-std::vector<double> output_values(const Operation& operation, std::size_t output, const InputData& data);
+std::vector<double> output_values(const Operation& operation, std::size_t output,
+                                  std::vector<std::vector<double>> inputs);
 
 }  // namespace jitterscope::virtual_gpu

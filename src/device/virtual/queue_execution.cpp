@@ -45,6 +45,8 @@ Nanoseconds VirtualQueue::run_kernel(const Item& item, Nanoseconds start) {
     const bool rested = !last_replay_ || start - *last_replay_ > kIdleBeforeReplay;
     if (rested) start += parameters.one_time.graph_first_replay;
   }
+  const bool takes_gpu = place_ == Place::alone || !item.kernel || !item.kernel->is_one_block;
+  if (!takes_gpu) return start + item.kernel->work.fixed;
   const Nanoseconds end = item.kind == Item::Kind::kernel ? timeline_.run(*item.kernel, start, item.origin)
                                                           : timeline_.run_helper(item.helper, start);
   if (item.is_node) last_replay_ = end;

@@ -15,7 +15,8 @@ namespace jitterscope::virtual_gpu {
 /// A workload's kernel; items of queues and recordings share it, so that it outlives its operation.
 struct Kernel {
   physics::KernelWork work;
-  Cycles tensor = {};  ///< of them, with the units that multiply matrices at their full rate
+  bool is_one_block = false;  ///< a spin that leaves the processors to other queues
+  Cycles tensor = {};         ///< of them, with the units that multiply matrices at their full rate
   std::string name = {};
   bool has_run = false;  ///< since its outputs were poisoned
 };

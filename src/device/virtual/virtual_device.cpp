@@ -5,7 +5,10 @@
 #include <cmath>
 
 #include "base/names.hpp"
+#include "device/can_run.hpp"
 #include "device/clock_request.hpp"
+#include "device/fusion.hpp"
+#include "device/prepared_chain.hpp"
 #include "device/virtual/timeline.hpp"
 #include "device/virtual/virtual_checks.hpp"
 #include "device/virtual/virtual_counters.hpp"
@@ -97,11 +100,21 @@ class SimulatedDevice final : public VirtualDevice {
 
   DeviceDescription describe() override;
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
-    return std::make_unique<VirtualOperation>(timeline_, operation, data);
+    require_means(operation, id_, capabilities());
+    const auto prepare_one = [this](const Operation& one, const InputData& own, std::size_t, std::size_t) {
+      return std::make_unique<VirtualOperation>(timeline_, one, own);
+    };
+    if (!std::holds_alternative<Chain>(operation.parameters())) return prepare_one(operation, data, 0, 0);
+    refuse_streams(operation, id_);
+    refuse_unfusible(operation, id_, capabilities());
+    return std::make_unique<PreparedChain>(operation, data, prepare_one);
   }
   std::unique_ptr<Queue> make_queue() override { return std::make_unique<VirtualQueue>(timeline_); }
   std::unique_ptr<Queue> adopt_queue(NativeQueue) override {
     throw UsageError(id_ + " is simulated and has no stream of a program's: open cuda:0, or give no stream");
+  }
+  std::unique_ptr<Queue> make_companion_queue() override {
+    return std::make_unique<VirtualQueue>(timeline_, VirtualQueue::Place::beside);
   }
   SensorReading read_sensors() override;
   std::optional<std::vector<std::string>> other_processes() override;
@@ -121,10 +134,26 @@ class SimulatedDevice final : public VirtualDevice {
   void idle(Nanoseconds time) override { timeline_.spend(time); }
 
  private:
+  static DeviceCapabilities capabilities();
+
   std::string id_;
   std::uint64_t seed_;
   Timeline timeline_;
 };
+
+DeviceCapabilities SimulatedDevice::capabilities() {
+  DeviceCapabilities can;
+  can.is_simulated = true;
+  can.chains_have_streams = false;
+  can.waits_can_sleep = false;
+  can.allocates_memory = false;
+  can.pytorch_device = "cpu";
+  // What page-locking costs, and what a kernel reads over the bus, is not simulated; nor is an allocator.
+  can.host_memories = {HostMemory::pinned, HostMemory::pageable, HostMemory::registered};
+  can.allocators = {};
+  can.reason_not_fusible = reason_not_fusible_on_gpu;
+  return can;
+}
 
 DeviceDescription SimulatedDevice::describe() {
   const physics::Parameters& parameters = timeline_.parameters();
@@ -139,8 +168,7 @@ DeviceDescription SimulatedDevice::describe() {
   if (parameters.power.cap > Watts(0)) description.power_limit = parameters.power.cap;
   description.slowdown_temperature = parameters.thermal.slowdown_temperature;
   description.data_types = parameters.identity.data_types;
-  description.capabilities.is_simulated = true;
-  description.capabilities.pytorch_device = "cpu";
+  description.capabilities = capabilities();
   description.properties = {{"simulated", "yes"},
                             {"preset", parameters.identity.name},
                             {"seed", std::to_string(seed_)},

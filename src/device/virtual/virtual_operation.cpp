@@ -33,6 +33,9 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
       waits_(waits_for_host(operation)) {
   const physics::Identity& identity = timeline_.parameters().identity;
   require_data_type(operation_, identity.name, identity.data_types);
+  if (const auto* chain = std::get_if<Chain>(&operation_.parameters())) {
+    for (const Operation& step : chain->steps) require_data_type(step, identity.name, identity.data_types);
+  }
   // What the kernel computes nobody knows here, but that it is there.
   if (const auto* kernel = std::get_if<CudaKernel>(&operation_.parameters())) kernel_source(kernel->file);
   require_memory(operation_.text(), operand_memory(operation_), timeline_.memory_free(), identity.name);
@@ -43,6 +46,8 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   }
   kernel_->work = kernel_work(timeline_.parameters(), operation_, buffers_, data.kind);
   kernel_->tensor = tensor_cycles(timeline_.parameters(), operation_);
+  const auto* spin = std::get_if<Spin>(&operation_.parameters());
+  kernel_->is_one_block = spin != nullptr && spin->blocks == 1 && spin->unit == Spin::Unit::nanoseconds;
   if (data.placement) timeline_.machine().choose_placements(*data.placement);
   kernel_->work.placement = timeline_.machine().draw_placement();
   kernel_->name = fmt::format("virtual_{}", operation_.kind());
@@ -97,15 +102,29 @@ void VirtualOperation::poison_outputs() {
   kernel_->has_run = false;
 }
 
+// What another operation wrote there, or what it was filled with.
+std::vector<double> VirtualOperation::values_of_input(std::size_t index) {
+  const Operand& operand = operands_[index];
+  const SharedOperand* shared = find_shared(data_, index, operand.bytes());
+  const bool is_whole = shared != nullptr && !is_filled_by_owner(*shared) &&
+                        shared->owner->operation().operands()[shared->owner_operand].count == operand.count;
+  if (!is_whole) return input_values(operand, index, data_);
+  return const_cast<PreparedOperation*>(shared->owner)->read_operand(shared->owner_operand);
+}
+
 std::vector<double> VirtualOperation::read_operand(std::size_t index) {
   timeline_.synchronize();
   const Operand& operand = operands_.at(index);
-  if (operand.role == OperandRole::input) return input_values(operand, index, data_);
+  if (operand.role == OperandRole::input) return values_of_input(index);
   const auto inputs =
       static_cast<std::size_t>(std::count_if(operands_.begin(), operands_.end(), [](const Operand& each) {
         return each.role == OperandRole::input;
       }));
-  if (kernel_->has_run) return output_values(operation_, index - inputs, data_);
+  if (kernel_->has_run) {
+    std::vector<std::vector<double>> values;
+    for (std::size_t i = 0; i < inputs; ++i) values.push_back(values_of_input(i));
+    return output_values(operation_, index - inputs, std::move(values));
+  }
   return std::vector<double>(static_cast<std::size_t>(operand.count),
                              std::numeric_limits<double>::quiet_NaN());
 }

@@ -20,16 +20,20 @@ class VirtualOperation final : public PreparedOperation {
 
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "virtual"; }
-  std::string algorithm() const override { return ""; }
+  std::string algorithm() const override {
+    return std::holds_alternative<Chain>(operation_.parameters()) ? "fused" : "";
+  }
   bool runs_reference_loops() const override { return true; }
   void run(NativeQueue queue) override;
   bool waits_for_queue() const override { return waits_; }
+  bool lies_in_pages() const override { return !operands_.empty(); }
   bool produce_inputs(NativeQueue queue) override;
   bool place_anew() override;
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
 
  private:
+  std::vector<double> values_of_input(std::size_t index);
   /// The buffer that an operand shares.
   std::optional<physics::Buffer> shared_buffer(std::size_t index, const InputData& data) const;
 

@@ -38,7 +38,12 @@ class VirtualQueue final : public Queue, private WorkSource {
   /// Entries of a GPU's queue: the call that would make one more waits (H200: 1024).
   static constexpr std::size_t kDepth = 1024;
 
-  explicit VirtualQueue(Timeline& timeline);
+  enum class Place {
+    alone,   ///< whatever runs takes the GPU
+    beside,  ///< beside another queue: a spin of one block does not, all else does in turn with the other's
+  };
+
+  explicit VirtualQueue(Timeline& timeline, Place place = Place::alone);
   ~VirtualQueue() override;
   VirtualQueue(const VirtualQueue&) = delete;
   VirtualQueue& operator=(const VirtualQueue&) = delete;
@@ -58,6 +63,7 @@ class VirtualQueue final : public Queue, private WorkSource {
   void replay(Recording& recording) override;
   void wait() override;
   void wait_for(Mark mark) override;
+  bool has_passed(Mark mark) override;
   Nanoseconds elapsed(Mark from, Mark to) override;
   std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
   NativeQueue native() override { return this; }
@@ -90,6 +96,7 @@ class VirtualQueue final : public Queue, private WorkSource {
   bool has_instruments() const;
 
   Timeline& timeline_;
+  Place place_;
   std::uint32_t stream_;
   physics::Buffer eviction_;
   std::deque<Item> pending_;

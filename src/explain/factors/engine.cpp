@@ -8,7 +8,9 @@ Factor engine(const FactorContext& context) {
   Factor factor{.id = "engine",
                 .cause = "which engine or algorithm runs it",
                 .usual = "the engine named, or PyTorch's choice",
-                .remedy = "Name the engine, or let the library choose by timing (jitterscope engines)."};
+                .remedy = "Name the engine, or let the library choose by timing (jitterscope engines).",
+                .shows_in_counters = true};
+  factor.note = context.engine_note;
   for (std::size_t i = context.engines.size(); i-- > 1;) {
     const std::string tag = context.engines[i];
     factor.doses.push_back({tag, [tag](Treatment& treatment) { treatment.engine = tag; }});

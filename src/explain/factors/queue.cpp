@@ -16,8 +16,10 @@ Factor queue(const FactorContext& context) {
           "empty queue read the host."};
   if (!context.device.capabilities.launches_return_early) {
     factor.not_available = "a launch returns when its work is done";
-  } else if (!context.may_be_gated) {
+  } else if (context.launches_wait) {
     factor.not_available = "a launch waits for the device";
+  } else if (!context.fits_queue) {
+    factor.doses.pop_back();  // the gate would wait for launches that wait for the gate
   }
   return factor;
 }

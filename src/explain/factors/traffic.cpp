@@ -13,7 +13,8 @@ Factor traffic(const FactorContext& context) {
                 .doses_grow = true,
                 .remedy =
                     "Time the layer where it runs (--in-sequence), or let launches that share data "
-                    "follow each other."};
+                    "follow each other.",
+                .shows_in_counters = true};
   const auto size = static_cast<double>(context.device.last_level_cache.value());
   for (const double share : {0.25, 0.5, 1.0}) {
     const Bytes bytes(static_cast<std::int64_t>(share * size));

@@ -66,12 +66,14 @@ std::optional<Plot> path_plot(const AdviceRecord& record) {
       .caption =
           "Each remedy was tried on what the one before it left; green is what it took off. The last bar is "
           "where the last step ended; what all come to was measured again, and stands in the text.",
-      .spec = single_plot(Json{{"height", {{"step", 30}}}, {"data", data_of(rows)}, {"layer", {bars}}}),
+      .spec = single_plot(
+          Json{{"height", height_of(steps.cells, 30)}, {"data", data_of(rows)}, {"layer", {bars}}}),
       .table = {steps, before, after}};
 }
 
 std::optional<Plot> remedies_plot(const AdviceRecord& record) {
   Json rows = Json::array();
+  std::vector<std::string> names;
   TableColumn steps = number_column("step"), remedies = text_column("remedy"),
               changes = number_column("change"), errors = number_column("error"),
               outcomes = text_column("outcome");
@@ -79,7 +81,8 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
     for (const TriedRemedy& remedy : record.steps[i].remedies) {
       if (remedy.outcome == Trying::failed) continue;
       const std::string name = remedy_name(remedy.study, remedy.arm);
-      rows.push_back(Json{{"row", fmt::format("{}: {}", i + 1, name)},
+      names.push_back(fmt::format("{}: {}", i + 1, name));
+      rows.push_back(Json{{"row", names.back()},
                           {"change", percent_change(remedy.time.ratio)},
                           {"low", percent_change(remedy.time.low)},
                           {"high", percent_change(remedy.time.high)},
@@ -101,7 +104,7 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
                      {{"domain", {"taken", "beaten", "no gain", "slower", "too inexact", "wrong"}},
                       {"range", {kGreen, kBlue, kGrey, kRed, kOrange, kRed}}}}});
   const Json scale = parsed(R"({"scale": {"type": "symlog", "constant": 10},
-    "axis": {"values": [-95, -80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000, 5000]}})");
+    "axis": {"values": [-95, -80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000, 5000], "labelOverlap": "greedy"}})");
   const std::vector<Json> layers =
       effect_layers(rows, y, quantity("low", "change of the time, %", scale), color,
                     tooltip({{"row", "step: remedy"},
@@ -116,7 +119,7 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
       .caption =
           "The time with each remedy against the work as its step began, with 95 % intervals; left of zero "
           "is faster.",
-      .spec = single_plot(Json{{"height", {{"step", 20}}}, {"layer", layers}}),
+      .spec = single_plot(Json{{"height", height_of(names, 20)}, {"layer", layers}}),
       .table = {steps, remedies, changes, errors, outcomes}};
 }
 

@@ -35,7 +35,7 @@ std::optional<Plot> counters_plot(const PlottedResult& result) {
   const auto must = static_cast<double>(result.entry.result.bytes.value());
   if (rows.empty() || !(must > 0.0)) return std::nullopt;
   add("must move", "operands, each once", must);
-  Json spec{{"height", {{"step", 34}}},
+  Json spec{{"height", height_of(of_what.cells, 34)},
             {"data", data_of(rows)},
             {"name", "bytes"},
             {"mark", {{"type", "bar"}}},

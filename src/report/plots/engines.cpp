@@ -1,5 +1,6 @@
 // The engines of an operation by their times, with how often PyTorch's autotune takes each.
 #include <algorithm>
+#include <set>
 
 #include "base/quantity_text.hpp"
 #include "measure/engine_loss.hpp"
@@ -41,6 +42,8 @@ std::vector<Plot> engines_plots(const EnginesRecord& record) {
     }
   }
   if (rows.empty()) return {};
+  const std::set<std::string> kinds(caches.cells.begin(), caches.cells.end());
+  const auto caches_drawn = static_cast<int>(kinds.size());
   const Json y =
       category("engine", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 320}})"));
   const Json offset = parsed(R"({"field": "cache", "sort": null})");
@@ -73,8 +76,9 @@ std::vector<Plot> engines_plots(const EnginesRecord& record) {
       .title = "Engines by time: " + ranking.operation,
       .caption =
           "Larger points: the more often PyTorch with benchmark on takes the engine. Bars: 95 % intervals.",
-      .spec = single_plot(
-          Json{{"height", {{"step", 22}}}, {"data", data_of(rows)}, {"layer", {intervals, points}}}),
+      .spec = single_plot(Json{{"height", height_of(engines.cells, 22 * caches_drawn)},
+                               {"data", data_of(rows)},
+                               {"layer", {intervals, points}}}),
       .table = {engines, caches, times, shares}}};
 }
 

@@ -1,11 +1,14 @@
-// What moves a time: the effects of causes, how the plain loop varied, and from one record to another.
+// What moves a time: the effects of causes, and how the plain loop varied.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/quantity_text.hpp"
 #include "output/ratio_text.hpp"
 #include "report/drawing.hpp"
+#include "report/plots/levels.hpp"
 #include "report/plots/record_plots.hpp"
 
 namespace jitterscope::report {
@@ -21,16 +24,30 @@ Json effect_scale(const Json& rows) {
       std::ranges::any_of(rows, [](const Json& row) { return row["high"].get<double>() > kWide; });
   if (!is_wide) return Json::object();
   return parsed(R"({"scale": {"type": "symlog", "constant": 4},
-    "axis": {"values": [-80, -50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000]}})");
+    "axis": {"values": [-80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000], "labelOverlap": "greedy"}})");
+}
+
+// A cause's name stands above its doses: beside each there would be no room for both.
+Json causes_axis(const std::vector<std::string>& causes_and_doses) {
+  Json axis = names_axis("row", causes_and_doses, 420);
+  axis["scale"] = Json{{"domain", causes_and_doses}};
+  axis["axis"]["labelExpr"] =
+      "indexof(datum.label, ': ') < 0 ? datum.label : slice(datum.label, indexof(datum.label, ': ') + 2)";
+  axis["axis"]["labelFontWeight"] = parsed(
+      R"J({"condition": {"test": "indexof(datum.label, ': ') < 0", "value": "bold"}, "value": "normal"})J");
+  return axis;
 }
 
 std::optional<Plot> causes_plot(const Explanation& study) {
   Json rows = Json::array();
+  std::vector<std::string> names;  // of the rows, each cause before its doses
   TableColumn causes = text_column("cause"), doses = text_column("dose"), changes = number_column("change"),
               verdicts = text_column("verdict");
   for (const FactorResult& factor : study.factors) {
+    if (!factor.doses.empty()) names.push_back(factor.cause);
     for (const DoseEffect& dose : factor.doses) {
-      rows.push_back(Json{{"row", factor.cause + ": " + dose.dose},
+      names.push_back(factor.cause + ": " + dose.dose);
+      rows.push_back(Json{{"row", names.back()},
                           {"cause", factor.cause},
                           {"dose", dose.dose},
                           {"change", percent_change(dose.time.ratio)},
@@ -45,7 +62,7 @@ std::optional<Plot> causes_plot(const Explanation& study) {
     }
   }
   if (rows.empty()) return std::nullopt;
-  const Json y = category("row", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 380}})"));
+  const Json y = causes_axis(names);
   const Json color = category("verdict", "",
                               Json{{"title", nullptr},
                                    {"scale",
@@ -66,7 +83,7 @@ std::optional<Plot> causes_plot(const Explanation& study) {
       .caption =
           "Each dose was switched on beside the plain loop, in pairs. Bars are 95 % intervals. A cause grows with its "
           "dose; a cleared one does nothing within 0.5 %.",
-      .spec = single_plot(Json{{"height", {{"step", 18}}}, {"layer", layers}}),
+      .spec = single_plot(Json{{"height", height_of(names, 18)}, {"layer", layers}}),
       .table = {causes, doses, changes, verdicts}};
 }
 
@@ -106,8 +123,8 @@ std::optional<Plot> variation_plot(const Explanation& study) {
       .caption =
           "Shares of how the plain loops varied, with 95 % intervals: the launch's position in its loop, the clock, "
           "what differs from loop to loop, and the rest, which nothing here explains.",
-      .spec = single_plot(
-          Json{{"height", {{"step", 30}}}, {"data", data_of(rows)}, {"layer", {bars, intervals}}}),
+      .spec = single_plot(Json{
+          {"height", height_of(sources.cells, 30)}, {"data", data_of(rows)}, {"layer", {bars, intervals}}}),
       .table = {sources, shares, low, high}};
 }
 
@@ -153,79 +170,22 @@ std::optional<Plot> loops_plot(const Explanation& study) {
       .table = {loops, launches, times, clocks}};
 }
 
-// From the first record's time to the second's, part by part; parts multiply.
-Plot waterfall_plot(const Account& account) {
-  const TimeUnit unit = unit_for(std::max(account.first.median, account.second.median));
-  Json rows = Json::array();
-  TableColumn parts = text_column("part"), from = number_column(unit.axis("from")),
-              to = number_column(unit.axis("to")), changes = number_column("change"),
-              sources = text_column("how it is known");
-  const auto add = [&](const std::string& part, Nanoseconds begin, Nanoseconds end, const char* kind,
-                       const std::string& change, const std::string& source) {
-    rows.push_back(Json{{"part", part},
-                        {"begin", unit.of(begin)},
-                        {"end", unit.of(end)},
-                        {"kind", kind},
-                        {"change", change},
-                        {"source", source}});
-    parts.cells.push_back(part);
-    from.cells.push_back(cell(unit.of(begin)));
-    to.cells.push_back(cell(unit.of(end)));
-    changes.cells.push_back(change);
-    sources.cells.push_back(source);
-  };
-  Nanoseconds reached = account.first.median;
-  add("first record", Nanoseconds(0), reached, "record", "", "");
-  for (const AccountedPart& part : account.parts) {
-    if (!part.ratio || part.ratio->ratio == 1.0) continue;
-    const Nanoseconds next = reached * part.ratio->ratio;
-    add(part.name, reached, next, next > reached ? "slower" : "faster", change_with_interval(*part.ratio),
-        part.source);
-    reached = next;
-  }
-  const Nanoseconds second = account.second.median;
-  add("rest", reached, second, "rest", change_with_interval(account.rest), "");
-  add("second record", Nanoseconds(0), second, "record", "", "");
-  Json bars{{"height", {{"step", 28}}},
-            {"data", data_of(rows)},
-            {"name", "parts"},
-            {"mark", {{"type", "bar"}}},
-            {"encoding",
-             {{"y", category("part", "", parsed(R"({"title": null, "sort": null})"))},
-              {"x", quantity("begin", unit.axis("time of one launch"))},
-              {"x2", {{"field", "end"}}},
-              {"color", category("kind", "",
-                                 Json{{"title", nullptr},
-                                      {"scale",
-                                       {{"domain", {"record", "slower", "faster", "rest"}},
-                                        {"range", {kBlue, kRed, kGreen, kGrey}}}}})},
-              {"tooltip", tooltip({{"part", "part"},
-                                   {"change", "change"},
-                                   {"end", "reached, " + unit.name},
-                                   {"source", "how it is known"}})}}}};
-  return Plot{
-      .id = "account",
-      .title = "From the first record to the second: " + explain::name_of(account),
-      .caption =
-          "Each circumstance in which the two differ, and what it does to the time where that is known. Grey: what no part "
-          "accounts for.",
-      .spec = single_plot(bars),
-      .table = {parts, from, to, changes, sources}};
-}
-
 }  // namespace
 
 std::vector<Plot> explain_plots(const ExplainRecord& record) {
   std::vector<Plot> plots;
   if (record.study) {
-    for (auto* draw : {&causes_plot, &variation_plot, &loops_plot}) {
+    std::array draws = {&causes_plot, &best_to_observed_plot, &variation_plot, &loops_plot};
+    // The waterfall leads where it holds the causes, and not only what is left.
+    if (record.study->fastest) std::swap(draws[0], draws[1]);
+    for (auto* draw : draws) {
       if (std::optional<Plot> plot = draw(*record.study)) plots.push_back(*std::move(plot));
     }
   }
   constexpr std::size_t kMostAccounts = 8;
   for (const Account* account : largest_change_first(record.accounts)) {
     if (plots.size() >= kMostAccounts) break;
-    plots.push_back(waterfall_plot(*account));
+    plots.push_back(account_plot(*account));
   }
   return plots;
 }

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMostLayers = 40;      // bars that a page shows apart
 constexpr std::size_t kRoundsOfLayer = 100;  // behind a click
+constexpr int kLongestLabel = 320;           // pixels
 
 struct LayerRows {
   Json bars = Json::array(), rounds = Json::array(), recorded = Json::array(), in_place = Json::array();
@@ -97,9 +98,7 @@ int rows_height(const LayerRows& rows) {
 }
 
 Json bars_view(const LayerRows& rows, const TimeUnit& unit) {
-  const Json y = category(
-      "layer", "",
-      Json{{"sort", rows.order}, {"title", nullptr}, {"axis", {{"labelLimit", 260}, {"title", nullptr}}}});
+  const Json y = names_axis("layer", rows.order, kLongestLabel);
   const Json x = quantity("total", unit.axis("time of all its calls"));
   Json bars{{"name", "layers"},
             {"data", data_of(rows.bars)},
@@ -127,20 +126,22 @@ Json bars_view(const LayerRows& rows, const TimeUnit& unit) {
     layers.push_back(Json{
         {"name", name},
         {"data", data_of(data)},
-        {"mark", {{"type", "tick"}, {"color", color}, {"thickness", 3}}},
+        {"mark", {{"type", "tick"}, {"color", color}, {"thickness", 3}, {"opacity", 1}}},
         {"encoding",
          {{"y", {{"field", "layer"}, {"type", "nominal"}, {"sort", rows.order}}},
           {"x", {{"field", "total"}, {"type", "quantitative"}}},
           {"tooltip", tooltip({{"layer", "layer"}, {"total", std::string(what) + ", " + unit.name}})}}}});
   };
   mark("recorded", rows.recorded, kRed, "in the record that was read");
-  mark("in_place", rows.in_place, kGreen, "in the network");
-  return Json{{"height", rows_height(rows)}, {"layer", layers}};
+  mark("in_place", rows.in_place, kPurple, "in the network");
+  return Json{
+      {"width", width_beside(rows.order, kLongestLabel)}, {"height", rows_height(rows)}, {"layer", layers}};
 }
 
 Json rounds_view(const LayerRows& rows) {
   return Json{
       {"title", {{"text", "Rounds of the layer that was clicked"}, {"subtitle", "none: of the first"}}},
+      {"width", width_beside(rows.order, kLongestLabel)},
       {"height", {{"step", 26}}},
       {"data", data_of(rows.rounds)},
       {"name", "chosen_rounds"},
@@ -186,7 +187,7 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
   }
   std::string caption = "Bars: the time of one call alone, times the calls. Click one for its rounds.";
   if (!rows.recorded.empty()) caption += " Red: in the record that was read.";
-  if (!rows.in_place.empty()) caption += " Green: where it runs, in the network.";
+  if (!rows.in_place.empty()) caption += " Purple: where it runs, in the network.";
   if (sorted.size() > kMostLayers) {
     caption += fmt::format(" {} of {} layers are drawn, the slowest.", kMostLayers, sorted.size());
   }

@@ -50,7 +50,7 @@ std::vector<Plot> methods_plots(const MethodsRecord& record) {
   return {Plot{.id = "methods",
                .title = "One operation, every method: " + comparison.operation,
                .caption = "A tick is one repetition. Green: what jitterscope reads.",
-               .spec = single_plot(Json{{"height", {{"step", 24}}}, {"layer", {line, points}}}),
+               .spec = single_plot(Json{{"height", height_of(methods.cells, 24)}, {"layer", {line, points}}}),
                .table = {methods, repetitions, times}}};
 }
 

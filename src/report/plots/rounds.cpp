@@ -83,6 +83,91 @@ Json color_of(const Json& rows) {
                          {"range", {kBlue, kOrange, kRed, kRed}}}}});
 }
 
+// A finding where it happened in one measurement.
+struct MarkedRounds {
+  const Finding* finding;
+  std::vector<RoundRange> rounds;
+};
+
+std::vector<MarkedRounds> findings_in(const Result& result, const Measurement& measurement) {
+  const auto number = static_cast<std::size_t>(&measurement - result.measurements.data());
+  std::vector<MarkedRounds> marked;
+  for (const Finding& finding : result.findings) {
+    MarkedRounds here{&finding, {}};
+    for (const FindingPlace& place : finding.places) {
+      if (place.measurement != number) continue;
+      for (const RoundRange& range : place.rounds) {
+        if (range.first <= range.last && range.last < measurement.rounds.size()) here.rounds.push_back(range);
+      }
+    }
+    if (!here.rounds.empty()) marked.push_back(std::move(here));
+  }
+  return marked;
+}
+
+// Half way to the rounds beside it, of the same process.
+double begin_of(const std::vector<Round>& rounds, std::size_t round) {
+  const bool is_first = round == 0 || rounds[round - 1].process != rounds[round].process;
+  const Nanoseconds before = is_first ? rounds[round].started : rounds[round - 1].started;
+  return rounded(to_seconds(before + rounds[round].started) / 2.0);
+}
+double end_of(const std::vector<Round>& rounds, std::size_t round) {
+  const bool is_last = round + 1 == rounds.size() || rounds[round + 1].process != rounds[round].process;
+  const Nanoseconds after =
+      is_last ? rounds[round].started + rounds[round].time() : rounds[round + 1].started;
+  return rounded(to_seconds(after + rounds[round].started) / 2.0);
+}
+
+// Each finding has a lane of its own behind the points.
+std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<MarkedRounds>& marked) {
+  std::vector<Json> rows;
+  const auto lanes = static_cast<double>(marked.size());
+  for (std::size_t lane = 0; lane < marked.size(); ++lane) {
+    for (const RoundRange& range : marked[lane].rounds) {
+      // One range may reach from one process into the next: their rounds began at the same times.
+      for (std::size_t first = range.first; first <= range.last;) {
+        std::size_t last = first;
+        while (last < range.last &&
+               measurement.rounds[last + 1].process == measurement.rounds[first].process) {
+          ++last;
+        }
+        rows.push_back(Json{{"finding", marked[lane].finding->id},
+                            {"headline", marked[lane].finding->headline},
+                            {"from", begin_of(measurement.rounds, first)},
+                            {"to", end_of(measurement.rounds, last)},
+                            {"first", first + 1},
+                            {"last", last + 1},
+                            {"top", rounded(1.0 - static_cast<double>(lane) / lanes)},
+                            {"bottom", rounded(1.0 - static_cast<double>(lane + 1) / lanes)}});
+        first = last + 1;
+      }
+    }
+  }
+  return rows;
+}
+
+Json marks_layer(const std::vector<Json>& rows, bool is_last) {
+  Json x = seconds_axis(is_last);
+  x["field"] = "from";
+  const Json lane =
+      parsed(R"({"field": "bottom", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": null})");
+  return Json{{"data", data_of(rows)},
+              {"name", "findings"},
+              {"mark", {{"type", "rect"}, {"opacity", 0.28}}},
+              {"encoding",
+               {{"x", x},
+                {"x2", {{"field", "to"}}},
+                {"y", lane},
+                {"y2", {{"field", "top"}}},
+                {"color", category("finding", "finding",
+                                   Json{{"sort", nullptr},
+                                        {"scale", {{"range", {kPurple, kGreen, kBlue, kRed, kGrey}}}}})},
+                {"tooltip", tooltip({{"finding", "finding"},
+                                     {"headline", "what"},
+                                     {"first", "from round"},
+                                     {"last", "to round"}})}}}};
+}
+
 struct Panel {
   const char* field;
   const char* title;
@@ -107,7 +192,8 @@ Json panel_view(const Json& rows, const Panel& panel, bool is_last) {
         {"tooltip", tooltip({{"second", "s"}, {panel.field, panel.title}})}}}};
 }
 
-void add_views(const PlottedMeasurement& plotted, const Json& rows, const TimeUnit& unit, Json& views) {
+void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks, const Json& rows,
+               const TimeUnit& unit, Json& views) {
   std::vector<Panel> panels;
   if (any_has(rows, "clock")) panels.push_back({"clock", "clock, MHz", kGrey});
   if (any_has(rows, "power")) panels.push_back({"power", "power, W", kOrange});
@@ -124,7 +210,9 @@ void add_views(const PlottedMeasurement& plotted, const Json& rows, const TimeUn
                                      {"clock", "clock, MHz"},
                                      {"process", "process"},
                                      {"held_by", "clock held down by"}})}}}};
-  Json layers = Json::array({points});
+  Json layers = Json::array();
+  if (!marks.empty()) layers.push_back(marks_layer(marks, panels.empty()));
+  layers.push_back(points);
   const Measurement& measurement = plotted.measurement;
   if (measurement.steadiness && has_settled(measurement)) {
     const double second = rounded(to_seconds(measurement.rounds[first_settled_round(measurement)].started));
@@ -136,10 +224,25 @@ void add_views(const PlottedMeasurement& plotted, const Json& rows, const TimeUn
               {{"x", {{"field", "second"}, {"type", "quantitative"}}},
                {"tooltip", tooltip({{"second", "settled from here on, s"}})}}}});
   }
-  views.push_back(Json{{"title", plotted.label}, {"height", 150}, {"layer", layers}});
+  Json view{{"title", plotted.label}, {"height", 150}, {"layer", layers}};
+  // Lanes have no unit, and findings other colours than what held the clock down.
+  if (!marks.empty()) view["resolve"] = parsed(R"({"scale": {"y": "independent", "color": "independent"}})");
+  views.push_back(std::move(view));
   for (std::size_t i = 0; i < panels.size(); ++i) {
     views.push_back(panel_view(rows, panels[i], i + 1 == panels.size()));
   }
+}
+
+// "drift, bimodal": of one round.
+std::string findings_of(std::size_t round, const std::vector<MarkedRounds>& marked) {
+  std::string text;
+  for (const MarkedRounds& each : marked) {
+    const bool holds = std::ranges::any_of(each.rounds, [round](const RoundRange& range) {
+      return range.first <= round && round <= range.last;
+    });
+    if (holds) text += (text.empty() ? "" : ", ") + each.finding->id;
+  }
+  return text;
 }
 
 }  // namespace
@@ -149,14 +252,17 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
   TableColumn conditions = text_column("conditions"), number = number_column("round"),
               second = number_column("started, s"), time = number_column("time"),
               clock = number_column("clock, MHz"), power = number_column("power, W"),
-              temperature = number_column("°C"), held = text_column("clock held down by");
-  bool is_thinned = false;
+              temperature = number_column("°C"), held = text_column("clock held down by"),
+              found = text_column("findings");
+  bool is_thinned = false, is_marked = false;
   for (const PlottedMeasurement& plotted : measurements_of(result)) {
     const TimeUnit unit = unit_for(plotted.measurement.time.median);
     Json rows = Json::array();
     for (const CourseRow& row : rows_to_draw(plotted.measurement)) rows.push_back(row_of(row, unit));
     is_thinned = is_thinned || rows.size() < plotted.measurement.rounds.size();
-    add_views(plotted, rows, unit, views);
+    const std::vector<MarkedRounds> marked = findings_in(result.entry.result, plotted.measurement);
+    is_marked = is_marked || !marked.empty();
+    add_views(plotted, marked_rows(plotted.measurement, marked), rows, unit, views);
     for (const Json& row : rows) {
       const auto shown = [&](const char* field) {
         return row.contains(field) ? cell(row[field].get<double>()) : std::string();
@@ -169,18 +275,20 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
       power.cells.push_back(shown("power"));
       temperature.cells.push_back(shown("temperature"));
       held.cells.push_back(row["held_by"].get<std::string>());
+      found.cells.push_back(findings_of(row["round"].get<std::size_t>() - 1, marked));
     }
   }
   if (views.empty()) return std::nullopt;
   std::string caption =
       "A point is a round: the median of launches in a row. Below it what the device's sensors said "
       "just behind the round.";
+  if (is_marked) caption += " Bands: the rounds in which a finding happened.";
   if (is_thinned) caption += " Of rounds in a row the fastest and the slowest are drawn.";
   return Plot{.id = "rounds",
               .title = "Rounds over time: " + result.name,
               .caption = std::move(caption),
               .spec = stacked_plots(views),
-              .table = {conditions, number, second, time, clock, power, temperature, held}};
+              .table = {conditions, number, second, time, clock, power, temperature, held, found}};
 }
 
 }  // namespace jitterscope::report

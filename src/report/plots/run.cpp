@@ -1,6 +1,7 @@
 // Which plots a run has: of its layers or its sweep first, then of each operation where there are few.
 #include <algorithm>
 
+#include "measure/network_total.hpp"
 #include "measure/run_results.hpp"
 #include "output/display_text.hpp"
 #include "output/operation_label.hpp"
@@ -55,7 +56,7 @@ std::vector<Plot> run_plots(const RunRecord& record) {
   const ConditionLabels labels = label_conditions(record);
   const std::vector<PlottedResult> results = results_to_plot(record, labels);
   std::vector<Plot> plots;
-  if (is_model(record)) {
+  if (is_network(record)) {
     add(layers_plot(record, results), plots);
     add(roofline_plot(record, results), plots);
   } else if (results.size() > 1) {

@@ -217,6 +217,8 @@ std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
     }
   }
   if (rows.empty()) return std::nullopt;
+  const std::set<std::string> kinds(conditions.cells.begin(), conditions.cells.end());
+  const auto conditions_drawn = static_cast<int>(kinds.size());
   const Json y =
       category("operation", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 300}})"));
   const Json offset = parsed(R"({"field": "conditions", "sort": null})");
@@ -240,8 +242,9 @@ std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
   return Plot{.id = "times",
               .title = "Times",
               .caption = "Points: medians. Bars: the intervals that hold them in 95 of 100 runs.",
-              .spec = single_plot(
-                  Json{{"height", {{"step", 24}}}, {"data", data_of(rows)}, {"layer", {intervals, points}}}),
+              .spec = single_plot(Json{{"height", height_of(names.cells, 24 * conditions_drawn)},
+                                       {"data", data_of(rows)},
+                                       {"layer", {intervals, points}}}),
               .table = {names, conditions, times}};
 }
 

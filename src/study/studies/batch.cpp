@@ -11,28 +11,11 @@
 #include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
 #include "study/answers.hpp"
+#include "study/batch_size.hpp"
 #include "study/studies/studies.hpp"
 
 namespace jitterscope::study::studies {
 namespace {
-
-// The number of samples that a launch takes; null where that is none of its parameters: a product of weights,
-// a step of an optimizer.
-std::int64_t* batch_of(Operation::Parameters& parameters) {
-  return std::visit(
-      [](auto& shape) -> std::int64_t* {
-        using Shape = std::decay_t<decltype(shape)>;
-        if constexpr (requires { shape.n; } && !std::is_same_v<Shape, Matmul>) return &shape.n;
-        if constexpr (std::is_same_v<Shape, Attention>) return &shape.batch;
-        if constexpr (std::is_same_v<Shape, Softmax> || std::is_same_v<Shape, LayerNorm>) return &shape.rows;
-        if constexpr (std::is_same_v<Shape, Matmul>) return &shape.m;
-        if constexpr (std::is_same_v<Shape, Elementwise> || std::is_same_v<Shape, Embedding>) {
-          return &shape.count;
-        }
-        return nullptr;
-      },
-      parameters);
-}
 
 bool has_batch(const Operation& operation) {
   Operation::Parameters parameters = operation.parameters();

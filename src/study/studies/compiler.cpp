@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "jitterscope/error.hpp"
+#include "operation/cuda_kernel.hpp"
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
@@ -23,10 +24,6 @@ const CudaKernel& kernel_of(const Operation& operation) {
   return std::get<CudaKernel>(operation.parameters());
 }
 
-std::int64_t threads_of(const CudaKernel& kernel) {
-  return kernel.block[0] * kernel.block[1] * kernel.block[2];
-}
-
 template <class Change>
 Arm compiler_arm(std::string name, Change change) {
   return {std::move(name), [change](Trial& trial) {
@@ -37,7 +34,6 @@ Arm compiler_arm(std::string name, Change change) {
 }
 
 std::vector<Arm> compiler_arms(const StudyContext& context) {
-  constexpr std::int64_t kRegistersOfAProcessor = 65536;  // on every GPU since Kepler
   const auto any = [&](auto holds) {
     return std::ranges::any_of(context.operations,
                                [&](const Operation& operation) { return holds(kernel_of(operation)); });
@@ -49,8 +45,9 @@ std::vector<Arm> compiler_arms(const StudyContext& context) {
     arms.push_back(compiler_arm("fast_math=0", [](CudaKernel& kernel) { kernel.fast_math = false; }));
   }
   for (const std::int64_t registers : {32, 64, 128}) {
-    const bool cannot_run = any(
-        [&](const CudaKernel& kernel) { return threads_of(kernel) * registers > kRegistersOfAProcessor; });
+    const bool cannot_run = any([&](const CudaKernel& kernel) {
+      return threads_in_block(kernel) * registers > kRegistersOfAProcessor;
+    });
     const bool differs = any([&](const CudaKernel& kernel) { return kernel.registers != registers; });
     if (cannot_run || !differs) continue;
     arms.push_back(compiler_arm(fmt::format("registers={}", registers),

@@ -17,8 +17,13 @@ namespace {
 // A copy from pageable memory waits for its queue, and so cannot be recorded.
 bool can_be_recorded(const Operation& operation) {
   if (std::holds_alternative<Spin>(operation.parameters())) return false;
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    return chain->wait == HostWait::none && std::ranges::all_of(chain->steps, can_be_recorded);
+  }
+  if (std::holds_alternative<Allocation>(operation.parameters())) return false;
   const auto* copy = std::get_if<Copy>(&operation.parameters());
-  return copy == nullptr || copy->kind == CopyKind::d2d || copy->memory == HostMemory::pinned;
+  return copy == nullptr || copy->kind == CopyKind::d2d ||
+         (copy->memory != HostMemory::pageable && copy->memory != HostMemory::registered_anew);
 }
 
 Arm graph_arm(QueueMode queue) {
@@ -60,15 +65,16 @@ std::vector<std::string> graph_answer(const ComparisonRecord& record) {
 }  // namespace
 
 Study graph() {
-  return {.id = "graph",
-          .question = "Do launches cost time that a CUDA graph saves?",
-          .concerns = "everything but spins and copies of pageable memory",
-          .saves_host_time = true,
-          .subject = graph_subject,
-          .can_be_asked_of = can_be_recorded,
-          .arms = graph_arms,
-          .remedy = graph_remedy,
-          .answer = graph_answer};
+  return {
+      .id = "graph",
+      .question = "Do launches cost time that a CUDA graph saves?",
+      .concerns = "everything but spins, allocations and copies that wait, as those of pageable memory do",
+      .saves_host_time = true,
+      .subject = graph_subject,
+      .can_be_asked_of = can_be_recorded,
+      .arms = graph_arms,
+      .remedy = graph_remedy,
+      .answer = graph_answer};
 }
 
 }  // namespace jitterscope::study::studies

@@ -1,11 +1,13 @@
-// Occupancy. Varies how many threads of a kernel of the user's make a block, with as many threads in all.
-// Reports time. Can go wrong: a kernel whose threads work together in a block, or that is written for one
-// size of it, computes something else in another; a reference shows that.
+// Occupancy. Varies how many threads of a kernel of the user's make a block, with as many threads in all, and
+// how much shared memory a block takes, so that fewer run at once. Reports time, and how full a processor is.
+// Can go wrong: a kernel whose threads work together in a block, or that is written for one size of it,
+// computes something else in another; a reference shows that.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "jitterscope/error.hpp"
+#include "operation/cuda_kernel.hpp"
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
@@ -28,12 +30,26 @@ Arm occupancy_arm(std::int64_t threads) {
           }};
 }
 
+// Memory that the kernel does not use, so that a processor has room for fewer blocks.
+Arm shared_arm(std::int64_t bytes) {
+  return {fmt::format("shared={}Ki", bytes / 1024), [bytes](Trial& trial) {
+            CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
+            kernel.shared = std::max(kernel.shared, bytes);
+            trial.operation = Operation(std::move(kernel));
+          }};
+}
+
 // More threads than asked for could write beside a buffer, so blocks have to part them evenly.
 bool parts_evenly(const StudyContext& context, std::int64_t threads) {
-  constexpr std::int64_t kRegistersOfAProcessor = 65536;
   return std::ranges::all_of(context.operations, [&](const Operation& operation) {
     const auto& kernel = std::get<CudaKernel>(operation.parameters());
     return threads_along(kernel) % threads == 0 && kernel.registers * threads <= kRegistersOfAProcessor;
+  });
+}
+
+bool takes_less_shared(const StudyContext& context, std::int64_t bytes) {
+  return std::ranges::all_of(context.operations, [&](const Operation& operation) {
+    return std::get<CudaKernel>(operation.parameters()).shared < bytes;
   });
 }
 
@@ -51,6 +67,11 @@ std::vector<Arm> occupancy_arms(const StudyContext& context) {
     throw UsageError(
         "no other block size parts the threads evenly: take a grid so that grid times block is a multiple of 64");
   }
+  // A processor has 64 KiB (Turing) to 228 KiB (Hopper) for its blocks.
+  constexpr std::int64_t kKibibyte = 1024;
+  for (const std::int64_t bytes : {24 * kKibibyte, 48 * kKibibyte, 64 * kKibibyte}) {
+    if (takes_less_shared(context, bytes)) arms.push_back(shared_arm(bytes));
+  }
   return arms;
 }
 
@@ -59,11 +80,23 @@ std::string occupancy_subject(const DeviceDescription&) {
 }
 
 Remedy occupancy_remedy(const std::string& arm) {
+  if (arm.starts_with("shared"))
+    return {{arm}, "Fewer blocks run at once, and share the caches.", "At the launch"};
   return {std::vector{arm}, "As many blocks as make the same number of threads.", "At the launch"};
 }
 
 std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
   std::vector<std::string> sentences = answer_by_fastest(record, occupancy_remedy);
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  const auto fullest = std::ranges::find_if(outcomes, [](const ArmOutcome& outcome) {
+    return outcome.name.starts_with("shared") && outcome.verdict == statistics::EffectVerdict::slower &&
+           !outcome.is_wrong;
+  });
+  if (fullest != outcomes.end()) {
+    sentences.push_back(
+        fmt::format("Shared memory that leaves room for fewer blocks costs time from {} on: {}.",
+                    fullest->name, speed_against(fullest->time, record.alternatives.front())));
+  }
   for (std::string& sentence : what_ran(record)) sentences.push_back(std::move(sentence));
   return sentences;
 }
@@ -72,7 +105,7 @@ std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
 
 Study occupancy() {
   return {.id = "occupancy",
-          .question = "Which size of blocks makes a kernel fastest?",
+          .question = "Which size of blocks makes a kernel fastest, and does shared memory limit them?",
           .concerns = "kernels of your own (cuda:FILE.cu:KERNEL) whose blocks have one side",
           .subject = occupancy_subject,
           .can_be_asked_of = has_blocks_in_a_row,

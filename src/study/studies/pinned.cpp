@@ -1,6 +1,10 @@
-// Pinned. Varies how the host's side of a copy is allocated. Reports time by size, so that one sees from
-// which size on it pays. Can go wrong: pinning itself takes long, and these times do not hold it; page-locked
-// memory is missing elsewhere.
+// Pinned. Varies how the host's side of a copy is allocated: as malloc gives it (pageable), page-locked by
+// the driver (pinned), page-locked later and once (registered) or in each launch (registered_anew: pinning,
+// copying and releasing, which the host's time holds), or page-locked and read or written by a kernel
+// (mapped). Reports time by size, so that one sees from which size on each pays. Can go wrong: pinning itself
+// takes long, and only registered_anew has it in its times; page-locked memory is missing elsewhere; a mapped
+// copy keeps the GPU's processors busy. Copies of a GiB take half a minute each and are no part of the
+// study's own subject.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,40 +24,90 @@ bool is_host_copy(const Operation& operation) {
   return copy != nullptr && copy->kind != CopyKind::d2d;
 }
 
+// A launch that pins is the host's work: recordings, which read the others alike, cannot hold it.
 Arm pinned_arm(HostMemory memory) {
   return {std::string(to_string(memory)), [memory](Trial& trial) {
             Copy copy = std::get<Copy>(trial.operation.parameters());
             copy.memory = memory;
             trial.operation = Operation(copy);
+            if (memory == HostMemory::registered_anew) trial.options.queue = QueueMode::eager;
           }};
 }
 
 std::vector<Arm> pinned_arms(const StudyContext& context) {
-  if (context.description.capabilities.is_host) {
+  const DeviceCapabilities& can = context.description.capabilities;
+  if (can.is_host) {
     throw UsageError(context.description.id + ": there is no copy between host and device on a CPU");
   }
-  return {pinned_arm(HostMemory::pageable), pinned_arm(HostMemory::pinned)};
+  using enum HostMemory;
+  std::vector<Arm> arms;
+  for (const HostMemory memory : {pageable, pinned, registered, registered_anew, mapped}) {
+    if (std::ranges::find(can.host_memories, memory) != can.host_memories.end())
+      arms.push_back(pinned_arm(memory));
+  }
+  return arms;
 }
 
-std::string pinned_subject(const DeviceDescription&) { return "copy:bytes=4Ki..128Mi*8,kind=h2d"; }
+std::string pinned_subject(const DeviceDescription&) { return "copy:bytes=4Ki..256Mi*16,kind=h2d"; }
 
 const Copy& copy_of(const Comparison& comparison) {
   return std::get<Copy>(std::get<Operation>(comparison.second.subject).parameters());
 }
 
-// Sizes at which pinned memory is shown to be faster, the smallest first.
-std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record) {
+std::int64_t size_of(const Comparison* comparison) { return copy_of(*comparison).bytes; }
+
+bool has_time(const Comparison& comparison) { return comparison.failure.empty() && !is_wrong(comparison); }
+
+// Comparisons of one arm in which it is shown to be faster, the smallest size first.
+std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record, HostMemory memory) {
   std::vector<const Comparison*> sizes;
   for (const Comparison& comparison : record.comparisons) {
-    if (comparison.failure.empty() && !is_wrong(comparison) && comparison.verdict == EffectVerdict::faster) {
+    if (copy_of(comparison).memory == memory && has_time(comparison) &&
+        comparison.verdict == EffectVerdict::faster) {
       sizes.push_back(&comparison);
     }
   }
-  std::ranges::sort(sizes, {}, [](const Comparison* comparison) { return copy_of(*comparison).bytes; });
+  std::ranges::sort(sizes, {}, size_of);
   return sizes;
 }
 
-Remedy pinned_remedy(const std::string&) {
+// The smallest size from which on it is faster at every larger one; null where the largest is not.
+const Comparison* pays_from(const ComparisonRecord& record, HostMemory memory) {
+  std::vector<const Comparison*> all;
+  for (const Comparison& comparison : record.comparisons) {
+    if (copy_of(comparison).memory == memory && has_time(comparison)) all.push_back(&comparison);
+  }
+  std::ranges::sort(all, std::ranges::greater(), size_of);
+  const Comparison* smallest = nullptr;
+  for (const Comparison* comparison : all) {
+    if (comparison->verdict != EffectVerdict::faster) break;
+    smallest = comparison;
+  }
+  return smallest;
+}
+
+std::string way_text(HostMemory memory) {
+  switch (memory) {
+    case HostMemory::registered: return "Memory that is pinned later (registered)";
+    case HostMemory::registered_anew: return "Pinning anew for each copy (registered_anew)";
+    case HostMemory::mapped: return "A kernel that copies over the bus (mapped)";
+    case HostMemory::pinned: return "Pinned memory";
+    case HostMemory::pageable: return "Pageable memory";
+  }
+  return {};
+}
+
+Remedy pinned_remedy(const std::string& arm) {
+  if (arm == to_string(HostMemory::registered) || arm == to_string(HostMemory::registered_anew)) {
+    return {
+        {"torch.cuda.cudart().cudaHostRegister(batch.data_ptr(), batch.numel() * batch.element_size(), 0)"},
+        "Where memory comes from elsewhere and stays; cudaHostUnregister before it is freed."};
+  }
+  if (arm == to_string(HostMemory::mapped)) {
+    return {{"cudaHostAlloc(&pointer, bytes, cudaHostAllocMapped)", "kernel<<<grid, block>>>(pointer, …)"},
+            "For data that is read once; the kernel's processors wait for the bus meanwhile.",
+            "In CUDA"};
+  }
   return {
       {"loader = DataLoader(dataset, batch_size, pin_memory=True)",
        "batch = batch.to(\"cuda\", non_blocking=True)"},
@@ -61,16 +115,43 @@ Remedy pinned_remedy(const std::string&) {
       "batch anew."};
 }
 
+std::vector<std::string> other_ways(const ComparisonRecord& record) {
+  std::vector<std::string> sentences;
+  for (const HostMemory memory : {HostMemory::registered, HostMemory::registered_anew, HostMemory::mapped}) {
+    const bool is_there = std::ranges::any_of(record.comparisons, [&](const Comparison& comparison) {
+      return copy_of(comparison).memory == memory && has_time(comparison);
+    });
+    if (!is_there) continue;
+    const std::vector<const Comparison*> sizes = sizes_that_pay(record, memory);
+    if (const Comparison* from = pays_from(record, memory)) {
+      sentences.push_back(fmt::format(
+          "{} pays from {} on, at {} it is {}.", way_text(memory), bytes_text(Bytes(size_of(from))),
+          bytes_text(Bytes(size_of(sizes.back()))), speed_against(sizes.back()->time, "pageable")));
+    } else if (!sizes.empty()) {
+      sentences.push_back(fmt::format("{} pays up to {}, where it is {}, and not beyond.", way_text(memory),
+                                      bytes_text(Bytes(size_of(sizes.back()))),
+                                      speed_against(sizes.back()->time, "pageable")));
+    } else {
+      sentences.push_back(fmt::format("{} is not shown to pay at any of these sizes.", way_text(memory)));
+    }
+  }
+  return sentences;
+}
+
 std::vector<std::string> pinned_answer(const ComparisonRecord& record) {
-  const std::vector<const Comparison*> sizes = sizes_that_pay(record);
-  if (sizes.empty()) return answer_by_fastest(record, pinned_remedy);
-  const Comparison& largest = *sizes.back();
-  std::vector<std::string> sentences = {
-      fmt::format("**Copies of {} from pinned memory are {}**; it pays from {} on.",
-                  bytes_text(Bytes(copy_of(largest).bytes)), speed_against(largest.time, "pageable"),
-                  bytes_text(Bytes(copy_of(*sizes.front()).bytes)))};
-  sentences.push_back(remedy_sentence(pinned_remedy("pinned")));
-  for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  const std::vector<const Comparison*> sizes = sizes_that_pay(record, HostMemory::pinned);
+  std::vector<std::string> sentences;
+  if (sizes.empty()) {
+    sentences = answer_by_fastest(record, pinned_remedy);
+  } else {
+    sentences = {
+        fmt::format("**Copies of {} from pinned memory are {}**; it pays from {} on.",
+                    bytes_text(Bytes(size_of(sizes.back()))), speed_against(sizes.back()->time, "pageable"),
+                    bytes_text(Bytes(size_of(sizes.front())))),
+        remedy_sentence(pinned_remedy("pinned"))};
+    for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  }
+  for (std::string& sentence : other_ways(record)) sentences.push_back(std::move(sentence));
   return sentences;
 }
 

@@ -3,6 +3,7 @@
 // more than its layers' errors show (loss scaling, sums that overflow f16).
 #include <algorithm>
 
+#include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
@@ -14,12 +15,6 @@ bool is_product(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   return std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
          std::holds_alternative<Linear>(parameters);
-}
-
-bool has_precision(const Operation& operation) {
-  const Operation::Parameters& parameters = operation.parameters();
-  return !std::holds_alternative<Copy>(parameters) && !std::holds_alternative<Spin>(parameters) &&
-         !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters);
 }
 
 // TF32 is a way to multiply: what multiplies nothing stays in f32.
@@ -82,7 +77,7 @@ Study precision() {
           .question = "Which data type is faster, and how exact is the result?",
           .concerns = "everything but copies, spins, your own kernels and operators that only PyTorch has",
           .subject = precision_subject,
-          .can_be_asked_of = has_precision,
+          .can_be_asked_of = has_type_of_its_own,
           .arms = precision_arms,
           .remedy = precision_remedy,
           .answer = precision_answer};

@@ -13,5 +13,17 @@ Study graph();
 Study pinned();
 Study compiler();
 Study occupancy();
+Study streams();
+Study overlap();
+Study dependencies();
+Study synchronization();
+Study priorities();
+Study tiling();
+Study waves();
+Study access();
+Study hierarchy();
+Study allocator();
+Study fragmentation();
+Study fusion();
 
 }  // namespace jitterscope::study::studies

@@ -47,6 +47,25 @@ TEST(CpuDevice, SaysHowMuchMemoryIsNeededBeforeTakingIt) {
   EXPECT_THAT(refusal("matmul:m=2000000,n=2000000,k=2,dtype=f32"), HasSubstr("make the shape smaller"));
 }
 
+TEST(CpuDevice, OperandsElsewhereGiveTheSameResults) {
+  const auto device = open_cpu_device();
+  for (const char* text : {"matmul:m=33,n=17,k=65", "softmax:rows=9,columns=100", "add:count=1001,dtype=f64",
+                           "conv2d:n=1,c=8,hw=9,k=8,rs=3,pad=1"}) {
+    const Operation operation = Operation::parse(text);
+    const auto read = [&](Bytes offset) {
+      const auto prepared = device->prepare(operation, {.offset = offset});
+      prepared->run(nullptr);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(prepared->memory().front().address) % 64,
+                static_cast<std::uintptr_t>(offset.value() % 64));
+      return prepared->read_operand(operation.operands().size() - 1);
+    };
+    const std::vector<double> usual = read(Bytes(0));
+    for (const std::int64_t bytes : {8, 16, 32, 64, 256})
+      EXPECT_EQ(read(Bytes(bytes)), usual) << text << bytes;
+    EXPECT_THROW(device->prepare(operation, {.offset = Bytes(4)}), UsageError);
+  }
+}
+
 TEST(CpuDevice, SpinsForTheTimeAsked) {
   const auto device = open_cpu_device();
   const auto spin = device->prepare(Operation(Spin{.amount = 500'000}), {});

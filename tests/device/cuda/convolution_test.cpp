@@ -107,12 +107,12 @@ const NamedShape kShapes[] = {
     {"Odd", {.n = 3, .c = 5, .h = 11, .w = 13, .k = 7, .r = 5, .s = 3, .pad_h = 2, .pad_w = 1}},
 };
 
-struct Case {
+struct ConvolutionCase {
   NamedShape shape;
   Direction direction;
 };
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
+std::vector<ConvolutionCase> convolution_cases() {
+  std::vector<ConvolutionCase> cases;
   for (const NamedShape& shape : kShapes) {
     for (const Direction direction : {Direction::fprop, Direction::dgrad, Direction::wgrad}) {
       cases.push_back({shape, direction});
@@ -134,7 +134,7 @@ class CudnnTest : public ProviderTest {
   }
 };
 
-class ConvolutionTest : public CudnnTest, public testing::WithParamInterface<Case> {
+class ConvolutionTest : public CudnnTest, public testing::WithParamInterface<ConvolutionCase> {
  protected:
   void expect_right(const Conv2d& shape) {
     const Operation operation(shape);
@@ -163,9 +163,11 @@ TEST_P(ConvolutionTest, AgreesWithTheSumOfItsProducts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTest, testing::ValuesIn(all_cases()), [](const auto& tested) {
-  return std::string(tested.param.shape.name) + "_" + std::string(to_string(tested.param.direction));
-});
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTest, testing::ValuesIn(convolution_cases()),
+                         [](const auto& tested) {
+                           return std::string(tested.param.shape.name) + "_" +
+                                  std::string(to_string(tested.param.direction));
+                         });
 
 // As PyTorch 2.11 logged them for the same shape on an H200.
 struct KnownPlan {

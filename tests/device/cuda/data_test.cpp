@@ -72,6 +72,20 @@ TEST_P(CudaData, SeedsAndOperandsDiffer) {
   EXPECT_NE(inputs(DataKind::normal, 1, 0), inputs(DataKind::normal, 1, 1));
 }
 
+// Of 2 MiB each: an operand of several is put together of them, and stays what it was when it is moved.
+TEST_P(CudaData, PiecesOfTheHeapHoldTheSame) {
+  const std::string text = fmt::format("relu:count=8388613,dtype={}", to_string(GetParam()));
+  const auto whole = device().prepare(Operation::parse(text), {.seed = 3, .placement = 3});
+  if (!whole->lies_in_pages()) GTEST_SKIP() << "this driver maps no memory";
+  for (const std::int64_t pages : {16, 4, 1}) {
+    const auto pieces =
+        device().prepare(Operation::parse(text), {.seed = 3, .placement = 3, .heap_piece = pages});
+    EXPECT_EQ(pieces->read_operand(0), whole->read_operand(0)) << pages;
+    EXPECT_TRUE(pieces->place_anew());
+    EXPECT_EQ(pieces->read_operand(0), whole->read_operand(0)) << pages;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CudaData,
                          testing::Values(DataType::f64, DataType::f32, DataType::f16, DataType::bf16),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });

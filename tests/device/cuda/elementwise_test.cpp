@@ -21,12 +21,12 @@ double rounding(DataType dtype) {
   return 0;
 }
 
-struct Case {
+struct ElementwiseCase {
   DataType dtype;
   std::int64_t count;
 };
 
-class CudaElementwise : public CudaTest, public testing::WithParamInterface<Case> {
+class CudaElementwise : public CudaTest, public testing::WithParamInterface<ElementwiseCase> {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
@@ -61,8 +61,8 @@ TEST_P(CudaElementwise, ReluCutsAtZero) {
   for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], std::max(x[i], 0.0)) << i;
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
+std::vector<ElementwiseCase> elementwise_cases() {
+  std::vector<ElementwiseCase> cases;
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16}) {
     // One element; less and more than a vector; a whole number of vectors; more than the GPU holds threads
     // for.
@@ -71,9 +71,10 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CudaElementwise, testing::ValuesIn(all_cases()), [](const auto& tested) {
-  return fmt::format("{}_{}", to_string(tested.param.dtype), tested.param.count);
-});
+INSTANTIATE_TEST_SUITE_P(All, CudaElementwise, testing::ValuesIn(elementwise_cases()),
+                         [](const auto& tested) {
+                           return fmt::format("{}_{}", to_string(tested.param.dtype), tested.param.count);
+                         });
 
 }  // namespace
 }  // namespace jitterscope

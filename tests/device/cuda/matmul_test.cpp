@@ -106,6 +106,42 @@ TEST_P(MatmulTest, LinearAgreesWithTheSumOfItsProducts) {
   }
 }
 
+// By cuBLAS, by cuBLASLt with its epilogue, and by an algorithm of cuBLASLt's that is named.
+TEST_P(MatmulTest, FindsRowsThatLieApart) {
+  for (const std::int64_t batch : {1, 3}) {
+    for (int flags = 0; flags < 8; ++flags) {
+      const Matmul shape{.m = 64,
+                         .n = 48,
+                         .k = 32,
+                         .batch = batch,
+                         .transpose_a = (flags & 1) != 0,
+                         .transpose_b = (flags & 2) != 0,
+                         .bias = (flags & 4) != 0,
+                         .dtype = GetParam()};
+      const auto packed = prepare(Operation(shape));
+      for (const RowStride& rows :
+           {RowStride{.padding = 8}, RowStride{.padding = 64}, RowStride{.power_of_two = true}}) {
+        SCOPED_TRACE(Operation(shape).text());
+        const auto apart = device().prepare(Operation(shape), {.seed = 7, .rows = rows});
+        EXPECT_TRUE(apart->has_row_strides());
+        EXPECT_EQ(apart->provider(), packed->provider());
+        queue().launch(*apart);
+        queue().wait();
+        const auto inputs = read_inputs(*apart);
+        EXPECT_EQ(inputs, read_inputs(*packed));
+        EXPECT_LE(relative_error(read_output(*apart), Product{shape, inputs}.result()),
+                  tolerance(shape.dtype));
+      }
+    }
+  }
+}
+
+TEST_F(CublasLtTest, RefusesRowsApartWhereItsOwnKernelCopiesTheBias) {
+  const Operation operation(Matmul{.m = 40, .n = 1, .k = 24, .bias = true});
+  EXPECT_FALSE(prepare(operation)->has_row_strides());
+  EXPECT_THROW(device().prepare(operation, {.rows = {.padding = 8}}), UsageError);
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, MatmulTest, testing::ValuesIn(kProviderTypes),
                          [](const auto& tested) { return std::string(to_string(tested.param)); });
 

@@ -48,9 +48,25 @@ TEST(ProductCall, DoesNotSwapABatchOfSingleColumns) {
 // Whatever is passed, it is the product: cuBLAS's definition, element by element.
 class DefinitionOfCublas {
  public:
-  explicit DefinitionOfCublas(const Matmul& shape) : p_(shape), call_(product_call(shape)) {
-    for (std::int64_t i = 0; i < p_.m * p_.k; ++i) a_.push_back(static_cast<double>(i) + 1);
-    for (std::int64_t i = 0; i < p_.k * p_.n; ++i) b_.push_back(static_cast<double>(i * i) - 7);
+  explicit DefinitionOfCublas(const Matmul& shape, const RowStride& rows = {})
+      : p_(shape),
+        call_(product_call(shape, rows)),
+        a_row_(rows.of(p_.transpose_a ? p_.m : p_.k)),
+        b_row_(rows.of(p_.transpose_b ? p_.k : p_.n)),
+        c_row_(rows.of(p_.n)) {
+    for (std::int64_t i = 0; i < a_row_ * (p_.transpose_a ? p_.k : p_.m); ++i) {
+      a_.push_back(static_cast<double>(i) + 1);
+    }
+    for (std::int64_t i = 0; i < b_row_ * (p_.transpose_b ? p_.n : p_.k); ++i) {
+      b_.push_back(static_cast<double>(i * i) - 7);
+    }
+  }
+
+  // A batch is one matrix behind the other.
+  void expect_steps() const {
+    EXPECT_EQ(call_.first_step, std::ssize(call_.swapped ? b_ : a_)) << Operation(p_).text();
+    EXPECT_EQ(call_.second_step, std::ssize(call_.swapped ? a_ : b_)) << Operation(p_).text();
+    EXPECT_EQ(call_.result_step, c_row_ * p_.m) << Operation(p_).text();
   }
 
   void expect_product() const {
@@ -68,30 +84,49 @@ class DefinitionOfCublas {
     const auto &first = call_.swapped ? b_ : a_, &second = call_.swapped ? a_ : b_;
     double expected = 0, computed = 0;
     for (std::int64_t l = 0; l < p_.k; ++l) {
-      expected += at(a_, p_.transpose_a ? l * p_.m + row : row * p_.k + l) *
-                  at(b_, p_.transpose_b ? column * p_.k + l : l * p_.n + column);
+      expected += at(a_, p_.transpose_a ? l * a_row_ + row : row * a_row_ + l) *
+                  at(b_, p_.transpose_b ? column * b_row_ + l : l * b_row_ + column);
       computed +=
           at(first, call_.transpose_first ? l + i * call_.first_leading : i + l * call_.first_leading) *
           at(second, call_.transpose_second ? j + l * call_.second_leading : l + j * call_.second_leading);
     }
     EXPECT_EQ(computed, expected) << Operation(p_).text();
-    EXPECT_EQ(i + j * call_.result_leading, row * p_.n + column) << Operation(p_).text();
+    EXPECT_EQ(i + j * call_.result_leading, row * c_row_ + column) << Operation(p_).text();
   }
 
   Matmul p_;
   ProductCall call_;
+  std::int64_t a_row_, b_row_, c_row_;
   std::vector<double> a_, b_;
 };
 
-TEST(ProductCall, ComputesTheProduct) {
+// A size of one or more in each direction, batches and transposes.
+std::vector<Matmul> all_shapes() {
+  std::vector<Matmul> shapes;
   for (int flags = 0; flags < 64; ++flags) {
-    DefinitionOfCublas({.m = (flags & 1) != 0 ? 3 : 1,
-                        .n = (flags & 2) != 0 ? 4 : 1,
-                        .k = (flags & 4) != 0 ? 5 : 1,
-                        .batch = (flags & 8) != 0 ? 2 : 1,
-                        .transpose_a = (flags & 16) != 0,
-                        .transpose_b = (flags & 32) != 0})
-        .expect_product();
+    shapes.push_back({.m = (flags & 1) != 0 ? 3 : 1,
+                      .n = (flags & 2) != 0 ? 4 : 1,
+                      .k = (flags & 4) != 0 ? 5 : 1,
+                      .batch = (flags & 8) != 0 ? 2 : 1,
+                      .transpose_a = (flags & 16) != 0,
+                      .transpose_b = (flags & 32) != 0});
+  }
+  return shapes;
+}
+
+TEST(ProductCall, ComputesTheProduct) {
+  for (const Matmul& shape : all_shapes()) {
+    DefinitionOfCublas(shape).expect_product();
+    DefinitionOfCublas(shape).expect_steps();
+  }
+}
+
+TEST(ProductCall, ComputesTheProductOfRowsThatLieApart) {
+  for (const RowStride& rows : {RowStride{.padding = 2}, RowStride{.power_of_two = true}}) {
+    for (const Matmul& shape : all_shapes()) {
+      DefinitionOfCublas(shape, rows).expect_product();
+      DefinitionOfCublas(shape, rows).expect_steps();
+    }
   }
 }
 

@@ -47,6 +47,18 @@ TEST(VirtualKernelWork, OfElementwiseWorkIsMemoryOnly) {
   }
 }
 
+TEST(VirtualKernelWork, OfAFusedChainIsThatOfItsStepsWithoutWhatTheyHandOn) {
+  const std::string product = "matmul:m=1000,n=1000,k=1000,dtype=bf16";
+  const physics::KernelWork alone = work_of(product);
+  const physics::KernelWork fused = work_of("chain:[" + product + "][relu:count=1000000,dtype=bf16],fused=1");
+  EXPECT_EQ(fused.compute, alone.compute);
+  EXPECT_EQ(fused.activity, alone.activity);
+  EXPECT_EQ(fused.fixed, alone.fixed) << "one launch";
+  ASSERT_EQ(fused.accesses.size(), 3u) << "two factors and the result of the last step";
+  EXPECT_EQ(fused.accesses[2].bytes, Bytes(2'000'000));
+  EXPECT_TRUE(fused.accesses[2].writes);
+}
+
 TEST(VirtualKernelWork, OfAUsersKernelIsItsBuffersOnceAndInoutsTwice) {
   const physics::KernelWork work =
       work_of("cuda:@saxpy:saxpy,grid=1,block=1,n=1000,y=inout:f32[n],z=out:f64[n],x=f16[n]");
@@ -104,6 +116,10 @@ TEST(VirtualKernelWork, DataChangeThePower) {
     return work_of("matmul:m=64,n=64,k=64,dtype=f16", data).activity;
   };
   EXPECT_DOUBLE_EQ(activity(DataKind::zeros) / activity(DataKind::normal), 0.6);
+  // In the order of the bits that toggle from one value to the next.
+  EXPECT_LT(activity(DataKind::uniform), activity(DataKind::normal));
+  EXPECT_LT(activity(DataKind::sparse), activity(DataKind::uniform));
+  EXPECT_LT(activity(DataKind::zeros), activity(DataKind::sparse));
 }
 
 }  // namespace

@@ -12,20 +12,25 @@ namespace jitterscope::cpu {
 inline constexpr auto kForward = dnnl::prop_kind::forward_training;
 
 /// The scratchpad is ours, so that its size is known and its lines can be flushed.
-inline dnnl::primitive_attr attributes() {
+inline dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {}) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_post_ops(post_ops);
   return attributes;
 }
 
 /// Version 2 makes a description first, version 3 passes its parts straight to the primitive description.
 template <class Kind, class... Parts>
-auto describe(const dnnl::engine& engine, const Parts&... parts) {
+auto describe_with(const dnnl::engine& engine, const dnnl::post_ops& post_ops, const Parts&... parts) {
 #if DNNL_VERSION_MAJOR >= 3
-  return typename Kind::primitive_desc(engine, parts..., attributes());
+  return typename Kind::primitive_desc(engine, parts..., attributes(post_ops));
 #else
-  return typename Kind::primitive_desc(typename Kind::desc(parts...), attributes(), engine);
+  return typename Kind::primitive_desc(typename Kind::desc(parts...), attributes(post_ops), engine);
 #endif
+}
+template <class Kind, class... Parts>
+auto describe(const dnnl::engine& engine, const Parts&... parts) {
+  return describe_with<Kind>(engine, dnnl::post_ops(), parts...);
 }
 
 /// A gradient names the forward primitive that it belongs to, last before the attributes in version 3.
@@ -45,6 +50,17 @@ Primitive primitive_of(const Description& description, std::vector<Primitive::Ar
           .implementation = description.impl_info_str(),
           .arguments = std::move(arguments),
           .scratchpad = description.scratchpad_desc()};
+}
+
+/// What a primitive's post-ops read beside its own result, in their order.
+template <class Description>
+void add_post_op_arguments(const Description& description, const dnnl::post_ops& post_ops,
+                           std::vector<Primitive::Argument>& arguments) {
+  for (int i = 0; i < post_ops.len(); ++i) {
+    if (post_ops.kind(i) != dnnl::primitive::kind::binary) continue;
+    const int id = DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1;
+    arguments.push_back({id, description.query_md(dnnl::query::exec_arg_md, id)});
+  }
 }
 
 }  // namespace jitterscope::cpu

@@ -1,5 +1,7 @@
 #include "device/cpu/operations/onednn_layer_primitives.hpp"
 
+#include <utility>
+
 #include "device/cpu/operations/onednn_describe.hpp"
 
 namespace jitterscope::cpu {
@@ -14,6 +16,33 @@ dnnl::normalization_flags scale_and_shift() {
 }
 
 }  // namespace
+
+std::optional<Activation> activation_of(ElementwiseKind kind) {
+  using dnnl::algorithm;
+  switch (kind) {
+    case ElementwiseKind::relu6: return Activation{algorithm::eltwise_clip_v2, 0, 6};
+    case ElementwiseKind::sigmoid: return Activation{algorithm::eltwise_logistic};
+    case ElementwiseKind::tanh: return Activation{algorithm::eltwise_tanh};
+    case ElementwiseKind::silu: return Activation{algorithm::eltwise_swish, 1};
+    case ElementwiseKind::gelu: return Activation{algorithm::eltwise_gelu_erf};
+    case ElementwiseKind::relu6_backward: return Activation{algorithm::eltwise_clip_v2, 0, 6, true};
+    case ElementwiseKind::sigmoid_backward:
+      return Activation{algorithm::eltwise_logistic_use_dst_for_bwd, 0, 0, true, true};
+    case ElementwiseKind::tanh_backward:
+      return Activation{algorithm::eltwise_tanh_use_dst_for_bwd, 0, 0, true, true};
+    case ElementwiseKind::silu_backward: return Activation{algorithm::eltwise_swish, 1, 0, true};
+    case ElementwiseKind::gelu_backward: return Activation{algorithm::eltwise_gelu_erf, 0, 0, true};
+    default: return std::nullopt;
+  }
+}
+
+AverageShape average_shape(const Pool2d& pool) {
+  return {.x = image_tensor(pool.n, pool.c, pool.h, pool.w, pool.dtype, pool.layout),
+          .y = image_tensor(pool.n, pool.c, pool.out_h(), pool.out_w(), pool.dtype, pool.layout),
+          .window = {pool.window_h, pool.window_w},
+          .stride = {pool.stride_h, pool.stride_w},
+          .padding = {pool.pad_h, pool.pad_w}};
+}
 
 // Version 3 names both sides of a primitive where version 2 takes one description for both.
 Primitive activation_primitive(const dnnl::engine& engine, const Activation& activation,
@@ -41,7 +70,8 @@ Primitive activation_primitive(const dnnl::engine& engine, const Activation& act
                                                    {DNNL_ARG_DIFF_SRC, tensor}});
 }
 
-Primitive average_primitive(const dnnl::engine& engine, const AverageShape& shape, Pass pass) {
+Primitive average_primitive(const dnnl::engine& engine, const AverageShape& shape, Pass pass,
+                            const dnnl::post_ops& post_ops) {
 #if DNNL_VERSION_MAJOR >= 3
   using Forward = dnnl::pooling_forward;
   using Backward = dnnl::pooling_backward;
@@ -50,10 +80,14 @@ Primitive average_primitive(const dnnl::engine& engine, const AverageShape& shap
   using Backward = dnnl::pooling_v2_backward;
 #endif
   const dnnl::memory::dims dense = {0, 0};
-  const auto forward = describe<Forward>(engine, kForward, kAverage, shape.x, shape.y, shape.stride,
-                                         shape.window, dense, shape.padding, shape.padding);
+  const auto forward =
+      describe_with<Forward>(engine, post_ops, kForward, kAverage, shape.x, shape.y, shape.stride,
+                             shape.window, dense, shape.padding, shape.padding);
   if (pass == Pass::forward) {
-    return primitive_of<Forward>(forward, {{DNNL_ARG_SRC, shape.x}, {DNNL_ARG_DST, shape.y}});
+    std::vector<Primitive::Argument> arguments = {{DNNL_ARG_SRC, shape.x}};
+    add_post_op_arguments(forward, post_ops, arguments);
+    arguments.push_back({DNNL_ARG_DST, shape.y});
+    return primitive_of<Forward>(forward, std::move(arguments));
   }
   const auto backward = describe_gradient<Backward>(engine, forward, kAverage, shape.x, shape.y, shape.stride,
                                                     shape.window, dense, shape.padding, shape.padding);

@@ -20,10 +20,16 @@ struct AverageShape {
   dnnl::memory::dims window, stride, padding;
 };
 
+/// Nothing for what is one instruction for each element, where own loops are as fast as memory: relu, and its
+/// gradient.
+std::optional<Activation> activation_of(ElementwiseKind kind);
+AverageShape average_shape(const Pool2d& pool);
+
 /// Throw dnnl::error where oneDNN cannot.
 Primitive activation_primitive(const dnnl::engine& engine, const Activation& activation,
                                const dnnl::memory::desc& tensor);
-Primitive average_primitive(const dnnl::engine& engine, const AverageShape& shape, Pass pass);
+Primitive average_primitive(const dnnl::engine& engine, const AverageShape& shape, Pass pass,
+                            const dnnl::post_ops& post_ops = {});
 Primitive softmax_primitive(const dnnl::engine& engine, bool logarithm, const dnnl::memory::desc& matrix,
                             Pass pass);
 Primitive batch_norm_primitive(const dnnl::engine& engine, const dnnl::memory::desc& tensor,

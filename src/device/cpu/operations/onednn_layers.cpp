@@ -5,7 +5,6 @@
 
 #include "device/cpu/operations/onednn_layer_primitives.hpp"
 #include "device/cpu/operations/prepare.hpp"
-#include "device/cpu/operations/shapes.hpp"
 
 namespace jitterscope::cpu {
 namespace {
@@ -92,31 +91,6 @@ memory::desc vector_of(std::int64_t count, DataType dtype) {
 memory::desc matrix_of(std::int64_t rows, std::int64_t columns, DataType dtype) {
   return {{rows, columns}, storage_type(dtype), memory::dims{columns, 1}};
 }
-template <class Shape>
-memory::desc tensor_of(const Shape& shape, std::int64_t h, std::int64_t w) {
-  const Strides steps = strides(shape.c, h, w, shape.layout);
-  return {
-      {shape.n, shape.c, h, w}, storage_type(shape.dtype), memory::dims{steps.n, steps.c, steps.h, steps.w}};
-}
-
-std::optional<Activation> activation_of(ElementwiseKind kind) {
-  using dnnl::algorithm;
-  switch (kind) {
-    case ElementwiseKind::relu6: return Activation{algorithm::eltwise_clip_v2, 0, 6};
-    case ElementwiseKind::sigmoid: return Activation{algorithm::eltwise_logistic};
-    case ElementwiseKind::tanh: return Activation{algorithm::eltwise_tanh};
-    case ElementwiseKind::silu: return Activation{algorithm::eltwise_swish, 1};
-    case ElementwiseKind::gelu: return Activation{algorithm::eltwise_gelu_erf};
-    case ElementwiseKind::relu6_backward: return Activation{algorithm::eltwise_clip_v2, 0, 6, true};
-    case ElementwiseKind::sigmoid_backward:
-      return Activation{algorithm::eltwise_logistic_use_dst_for_bwd, 0, 0, true, true};
-    case ElementwiseKind::tanh_backward:
-      return Activation{algorithm::eltwise_tanh_use_dst_for_bwd, 0, 0, true, true};
-    case ElementwiseKind::silu_backward: return Activation{algorithm::eltwise_swish, 1, 0, true};
-    case ElementwiseKind::gelu_backward: return Activation{algorithm::eltwise_gelu_erf, 0, 0, true};
-    default: return std::nullopt;  // one instruction for each element: own loops are as fast as memory
-  }
-}
 
 class Planner {
  public:
@@ -130,12 +104,7 @@ class Planner {
   // oneDNN's max pooling keeps places within the window, PyTorch's within the plane.
   std::optional<Primitive> operator()(const Pool2d& pool) const {
     if (pool.kind == PoolKind::max) return std::nullopt;
-    const AverageShape shape{.x = tensor_of(pool, pool.h, pool.w),
-                             .y = tensor_of(pool, pool.out_h(), pool.out_w()),
-                             .window = {pool.window_h, pool.window_w},
-                             .stride = {pool.stride_h, pool.stride_w},
-                             .padding = {pool.pad_h, pool.pad_w}};
-    return average_primitive(engine_, shape, pool.pass);
+    return average_primitive(engine_, average_shape(pool), pool.pass);
   }
   std::optional<Primitive> operator()(const Softmax& softmax) const {
     const memory::desc matrix = matrix_of(softmax.rows, softmax.columns, softmax.dtype);
@@ -144,8 +113,9 @@ class Planner {
   // Version 2 has no weights in bf16.
   std::optional<Primitive> operator()(const BatchNorm& norm) const {
     if (norm.weights != DataType::f32) return std::nullopt;
-    return batch_norm_primitive(engine_, tensor_of(norm, norm.h, norm.w), vector_of(norm.c, DataType::f32),
-                                norm.pass);
+    return batch_norm_primitive(engine_,
+                                image_tensor(norm.n, norm.c, norm.h, norm.w, norm.dtype, norm.layout),
+                                vector_of(norm.c, DataType::f32), norm.pass);
   }
   std::optional<Primitive> operator()(const LayerNorm& norm) const {
     if (norm.dtype != DataType::f32) return std::nullopt;

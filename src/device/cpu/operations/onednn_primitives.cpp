@@ -1,6 +1,9 @@
 #include "device/cpu/operations/onednn_primitives.hpp"
 
+#include <utility>
+
 #include "device/cpu/operations/onednn_describe.hpp"
+#include "device/cpu/operations/shapes.hpp"
 
 namespace jitterscope::cpu {
 namespace {
@@ -14,6 +17,12 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 }  // namespace
 
+dnnl::memory::desc image_tensor(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w,
+                                DataType dtype, Layout layout) {
+  const Strides steps = strides(c, h, w, layout);
+  return {{n, c, h, w}, storage_type(dtype), dnnl::memory::dims{steps.n, steps.c, steps.h, steps.w}};
+}
+
 dnnl::memory::desc any_layout(const dnnl::memory::desc& plain) {
 #if DNNL_VERSION_MAJOR >= 3
   return {plain.get_dims(), plain.get_data_type(), dnnl::memory::format_tag::any};
@@ -23,14 +32,16 @@ dnnl::memory::desc any_layout(const dnnl::memory::desc& plain) {
 }
 
 Primitive convolution_primitive(const dnnl::engine& engine, Direction direction,
-                                const ConvolutionShape& shape) {
+                                const ConvolutionShape& shape, const dnnl::post_ops& post_ops) {
   const auto forward =
-      describe<convolution_forward>(engine, kForward, kDirect, shape.x, shape.w, shape.y, shape.stride,
-                                    shape.dilation, shape.padding, shape.padding);
+      describe_with<convolution_forward>(engine, post_ops, kForward, kDirect, shape.x, shape.w, shape.y,
+                                         shape.stride, shape.dilation, shape.padding, shape.padding);
   if (direction == Direction::fprop) {
-    return primitive_of<convolution_forward>(forward, {{DNNL_ARG_SRC, forward.src_desc()},
-                                                       {DNNL_ARG_WEIGHTS, forward.weights_desc()},
-                                                       {DNNL_ARG_DST, forward.dst_desc()}});
+    std::vector<Primitive::Argument> arguments = {{DNNL_ARG_SRC, forward.src_desc()},
+                                                  {DNNL_ARG_WEIGHTS, forward.weights_desc()}};
+    add_post_op_arguments(forward, post_ops, arguments);
+    arguments.push_back({DNNL_ARG_DST, forward.dst_desc()});
+    return primitive_of<convolution_forward>(forward, std::move(arguments));
   }
   if (direction == Direction::dgrad) {
     const auto backward = describe_gradient<convolution_backward_data>(
@@ -49,15 +60,25 @@ Primitive convolution_primitive(const dnnl::engine& engine, Direction direction,
                                                      {DNNL_ARG_DIFF_WEIGHTS, backward.diff_weights_desc()}});
 }
 
-Primitive matmul_primitive(const dnnl::engine& engine, const MatmulShape& shape) {
+Primitive matmul_primitive(const dnnl::engine& engine, const MatmulShape& shape,
+                           const dnnl::post_ops& post_ops) {
   std::vector<Primitive::Argument> arguments = {{DNNL_ARG_SRC, shape.a}, {DNNL_ARG_WEIGHTS, shape.b}};
   if (shape.bias) arguments.push_back({DNNL_ARG_BIAS, *shape.bias});
+  const auto described =
+      shape.bias ? describe_with<dnnl::matmul>(engine, post_ops, shape.a, shape.b, *shape.bias, shape.c)
+                 : describe_with<dnnl::matmul>(engine, post_ops, shape.a, shape.b, shape.c);
+  add_post_op_arguments(described, post_ops, arguments);
   arguments.push_back({DNNL_ARG_DST, shape.c});
-  if (!shape.bias) {
-    return primitive_of<dnnl::matmul>(describe<dnnl::matmul>(engine, shape.a, shape.b, shape.c), arguments);
-  }
-  return primitive_of<dnnl::matmul>(describe<dnnl::matmul>(engine, shape.a, shape.b, *shape.bias, shape.c),
-                                    arguments);
+  return primitive_of<dnnl::matmul>(described, std::move(arguments));
+}
+
+Primitive binary_primitive(const dnnl::engine& engine, dnnl::algorithm algorithm, const dnnl::memory::desc& a,
+                           const dnnl::memory::desc& b, const dnnl::post_ops& post_ops) {
+  std::vector<Primitive::Argument> arguments = {{DNNL_ARG_SRC_0, a}, {DNNL_ARG_SRC_1, b}};
+  const auto described = describe_with<dnnl::binary>(engine, post_ops, algorithm, a, b, a);
+  add_post_op_arguments(described, post_ops, arguments);
+  arguments.push_back({DNNL_ARG_DST, a});
+  return primitive_of<dnnl::binary>(described, std::move(arguments));
 }
 
 }  // namespace jitterscope::cpu

@@ -4,6 +4,7 @@
 
 #include "device/can_run.hpp"
 #include "device/cpu/onednn_facts.hpp"
+#include "device/cpu/operations/carried_loops.hpp"
 #include "device/torch/torch_operation.hpp"
 #include "operation/limits.hpp"
 #include "operation/traffic.hpp"
@@ -56,8 +57,15 @@ class Preparer {
                                                           : prepare_attention_loops(operation_, inputs_);
   }
   std::unique_ptr<PreparedOperation> operator()(const Spin&) { return prepare_spin(operation_, inputs_); }
+  std::unique_ptr<PreparedOperation> operator()(const Allocation&) {
+    return prepare_allocation(operation_, inputs_);
+  }
   std::unique_ptr<PreparedOperation> operator()(const CudaKernel&) {
-    throw std::logic_error("refuse_kernel let a kernel through");
+    return prepare_carried_loops(operation_, inputs_);
+  }
+  std::unique_ptr<PreparedOperation> operator()(const Chain& chain) {
+    if (!chain.fused) throw std::logic_error("a chain is prepared before its parameters are visited");
+    return prepare_onednn_fused(operation_, inputs_);
   }
   std::unique_ptr<PreparedOperation> operator()(const Aten&) {
     require_memory(operation_.bytes(), operation_.text());
@@ -81,6 +89,11 @@ class Preparer {
 std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputTable& inputs) {
   refuse_kernel(operation, "cpu");
   require_data_type(operation, "cpu", product_types(), further_types());
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    for (const Operation& step : chain->steps) {
+      require_data_type(step, "cpu", product_types(), further_types());
+    }
+  }
   require_memory(operand_memory(operation), operation.text());
   return std::visit(Preparer(operation, inputs), operation.parameters());
 }

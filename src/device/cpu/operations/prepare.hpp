@@ -16,6 +16,9 @@ std::unique_ptr<PreparedOperation> prepare_onednn(const Operation& operation, co
 /// for the operands as they lie.
 std::unique_ptr<PreparedOperation> prepare_onednn_layer(const Operation& operation, const InputTable& inputs);
 
+/// A fused chain of one lane, by a primitive with post-ops.
+std::unique_ptr<PreparedOperation> prepare_onednn_fused(const Operation& operation, const InputTable& inputs);
+
 /// In f32 only.
 std::unique_ptr<PreparedOperation> prepare_onednn_attention(const Operation&, const InputTable&);
 
@@ -32,6 +35,8 @@ std::unique_ptr<PreparedOperation> prepare_optimizer_step(const Operation&, cons
 std::unique_ptr<PreparedOperation> prepare_attention_loops(const Operation&, const InputTable&);
 
 std::unique_ptr<PreparedOperation> prepare_copy(const Operation& operation, const InputTable& inputs);
+std::vector<Allocator> allocators();
+std::unique_ptr<PreparedOperation> prepare_allocation(const Operation&, const InputTable&);
 std::unique_ptr<PreparedOperation> prepare_spin(const Operation& operation, const InputTable& inputs);
 
 }  // namespace jitterscope::cpu

@@ -1,10 +1,13 @@
 #include "device/cpu/operations/prepared.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "base/random.hpp"
+#include "device/cpu/memory_in_pieces.hpp"
 #include "device/cpu/number_formats.hpp"
 #include "device/input_value.hpp"
 #include "device/shared_operand.hpp"
@@ -36,21 +39,43 @@ void fill_runs(std::byte* memory, const Operand& operand, const std::vector<doub
   }
 }
 
+template <class Index>
 void fill_indices(std::byte* memory, const Operand& operand, std::uint64_t seed) {
-  auto* indices = reinterpret_cast<std::int64_t*>(memory);
+  auto* indices = reinterpret_cast<Index*>(memory);
 #pragma omp parallel for schedule(static) if (operand.count > 16 * kRun)
   for (std::int64_t first = 0; first < operand.count; first += kRun) {
     Random random(seed + static_cast<std::uint64_t>(first));
     for (std::int64_t i = first; i < std::min(first + kRun, operand.count); ++i) {
-      indices[i] = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(operand.index_limit)));
+      indices[i] = static_cast<Index>(random.below(static_cast<std::uint64_t>(operand.index_limit)));
     }
   }
 }
 
+// Where an element lies, by how many there are before it.
+std::size_t place_of(std::size_t index, const OperandRows& rows) {
+  if (rows.are_packed()) return index;
+  const auto length = static_cast<std::size_t>(rows.length), stride = static_cast<std::size_t>(rows.stride);
+  return index / length * stride + index % length;
+}
+
+// From rows that follow each other at once; zeros come between. From the last on, since each moves to where
+// others were.
+void move_rows_apart(std::byte* memory, const Operand& operand, const OperandRows& rows) {
+  if (rows.are_packed()) return;
+  const std::int64_t element = element_size(operand.dtype).value();
+  const std::int64_t length = rows.length * element, stride = rows.stride * element;
+  for (std::int64_t row = rows.count; row-- > 0;) {
+    std::memmove(memory + row * stride, memory + row * length, static_cast<std::size_t>(length));
+    std::memset(memory + row * stride + length, 0, static_cast<std::size_t>(stride - length));
+  }
+}
+
 template <class Format>
-void read_all(std::vector<double>& values, const std::byte* memory) {
+void read_all(std::vector<double>& values, const std::byte* memory, const OperandRows& rows) {
   const auto* elements = reinterpret_cast<const typename Format::Stored*>(memory);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(Format::read(elements[i]));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<double>(Format::read(elements[place_of(i, rows)]));
+  }
 }
 
 // Calls the function with the format of a type, as in function(Half()).
@@ -76,32 +101,49 @@ InputTable::InputTable(const InputData& data) : data_(data), values_(kTableSize)
 
 void InputTable::fill(std::byte* memory, const Operand& operand, std::uint64_t stream) const {
   const std::uint64_t seed = Random(data_.seed ^ (stream << 48)).next();
-  if (operand.dtype == DataType::i64) return fill_indices(memory, operand, seed);
+  if (operand.dtype == DataType::i64) return fill_indices<std::int64_t>(memory, operand, seed);
+  if (operand.dtype == DataType::i32) return fill_indices<std::int32_t>(memory, operand, seed);
   const double scale = scale_of(operand, data_);
   with_format(operand.dtype,
               [&]<class Format>(Format) { fill_runs<Format>(memory, operand, values_, scale, seed); });
 }
 
-CpuOperation::CpuOperation(const Operation& operation, const InputTable& inputs)
-    : operation_(operation), operands_(operation.operands()) {
+CpuOperation::CpuOperation(const Operation& operation, const InputTable& inputs, RowsApart rows)
+    : operation_(operation),
+      operands_(operation.operands()),
+      has_row_strides_(rows == RowsApart::as_asked && has_matrices(operation)),
+      rows_(operand_rows(operation, inputs.data().rows)) {
+  if (inputs.data().rows != RowStride() && !has_row_strides_) {
+    throw UsageError(fmt::format("{}: its operands have no rows that could lie apart", operation_.text()));
+  }
+  const Bytes offset = inputs.data().offset;
+  if (offset.value() % CpuOperation::operand_alignment()->value() != 0) {
+    throw UsageError(
+        fmt::format("{}: operands cannot begin {} bytes behind where they are: take a multiple of {}",
+                    operation_.text(), offset.value(), CpuOperation::operand_alignment()->value()));
+  }
   places_.reserve(operands_.size());
   for (std::size_t index = 0; index < operands_.size(); ++index) {
-    const Bytes size = operands_[index].bytes();
+    const Bytes size = bytes_with_rows(operands_[index], rows_[index]);
     const SharedOperand* shared = find_shared(inputs.data(), index, size);
     const auto* owner = shared ? dynamic_cast<const CpuOperation*>(shared->owner) : nullptr;
-    places_.push_back(owner ? owner->part(*shared, size) : Place::of_its_own(size));
+    places_.push_back(owner ? owner->part(*shared, size) : Place::of_its_own(size, inputs.data()));
     const bool is_filled = owner != nullptr && is_filled_by_owner(*shared);
     if (operands_[index].role == OperandRole::input && !is_filled) {
       inputs.fill(places_.back().begin(), operands_[index], index + 1);
+      move_rows_apart(places_.back().begin(), operands_[index], rows_[index]);
     }
   }
   CpuOperation::poison_outputs();
 }
 
-CpuOperation::Place CpuOperation::Place::of_its_own(Bytes size) {
-  auto memory = std::make_shared<AlignedMemory>(size);
-  const Bytes whole_lines = memory->size();
-  return {std::move(memory), Bytes(0), whole_lines};
+CpuOperation::Place CpuOperation::Place::of_its_own(Bytes size, const InputData& data) {
+  const Bytes whole = size + data.offset;
+  auto memory = data.heap_piece > 0
+                    ? std::make_shared<AlignedMemory>(memory_in_pieces(whole, data.heap_piece, data.seed))
+                    : std::make_shared<AlignedMemory>(whole);
+  const Bytes to_the_end = memory->size() - data.offset;
+  return {std::move(memory), data.offset, to_the_end};
 }
 
 CpuOperation::Place CpuOperation::part(const SharedOperand& shared, Bytes size) const {
@@ -140,7 +182,8 @@ void CpuOperation::poison_outputs() {
 std::vector<double> CpuOperation::read_operand(std::size_t index) {
   const Operand& operand = operands_.at(index);
   std::vector<double> values(static_cast<std::size_t>(operand.count));
-  with_format(operand.dtype, [&]<class Format>(Format) { read_all<Format>(values, places_[index].begin()); });
+  with_format(operand.dtype,
+              [&]<class Format>(Format) { read_all<Format>(values, places_[index].begin(), rows_[index]); });
   return values;
 }
 
@@ -148,7 +191,7 @@ void CpuOperation::write_operand(std::size_t index, const std::vector<double>& v
   with_format(operands_.at(index).dtype, [&]<class Format>(Format) {
     auto* elements = data<typename Format::Stored>(index);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      elements[i] = Format::write(static_cast<typename Format::Value>(values[i]));
+      elements[place_of(i, rows_[index])] = Format::write(static_cast<typename Format::Value>(values[i]));
     }
   });
 }
@@ -156,7 +199,8 @@ void CpuOperation::write_operand(std::size_t index, const std::vector<double>& v
 double CpuOperation::read_element(std::size_t operand, std::int64_t index) const {
   double value = 0.0;
   with_format(operands_[operand].dtype, [&]<class Format>(Format) {
-    value = static_cast<double>(Format::read(data<const typename Format::Stored>(operand)[index]));
+    const std::size_t place = place_of(static_cast<std::size_t>(index), rows_[operand]);
+    value = static_cast<double>(Format::read(data<const typename Format::Stored>(operand)[place]));
   });
   return value;
 }

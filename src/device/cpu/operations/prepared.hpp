@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/cpu/memory.hpp"
+#include "device/operand_rows.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope::cpu {
@@ -26,7 +27,8 @@ class InputTable {
 
 class CpuOperation : public PreparedOperation {
  public:
-  CpuOperation(const Operation& operation, const InputTable& inputs);
+  /// Throws UsageError where the inputs' offset, or rows apart, are more than it copes with.
+  CpuOperation(const Operation& operation, const InputTable& inputs, RowsApart rows = RowsApart::never);
 
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "builtin"; }
@@ -34,6 +36,10 @@ class CpuOperation : public PreparedOperation {
   bool runs_reference_loops() const override {
     return !std::holds_alternative<Copy>(operation_.parameters());
   }
+  /// Words of 8 bytes are the widest that are written as such; x86 loads vectors from any address.
+  std::optional<Bytes> operand_alignment() const override { return Bytes(8); }
+  bool has_row_strides() const override { return has_row_strides_; }
+  bool lies_in_pages() const override { return !operands_.empty(); }
   bool produce_inputs(NativeQueue) override;
   std::vector<MemoryRegion> memory() const override;
   void poison_outputs() override;
@@ -58,7 +64,7 @@ class CpuOperation : public PreparedOperation {
     std::shared_ptr<AlignedMemory> memory;
     Bytes offset, size;
 
-    static Place of_its_own(Bytes size);
+    static Place of_its_own(Bytes size, const InputData& data);
     std::byte* begin() const { return memory->data() + offset.value(); }
   };
   /// What another operation shares of this one's.
@@ -66,6 +72,8 @@ class CpuOperation : public PreparedOperation {
 
   Operation operation_;
   std::vector<Operand> operands_;
+  bool has_row_strides_;
+  std::vector<OperandRows> rows_;
   std::vector<Place> places_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "device/cuda/function_table.hpp"
+#include "device/cuda/library_names.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
@@ -16,7 +17,7 @@ const char* look_up_cupti(Cupti& functions) {
 
 const FunctionTable<Cupti>& opened_cupti() {
   static const FunctionTable<Cupti> opened =
-      open_functions({"libcupti.so.13", "libcupti.so.12"}, look_up_cupti);
+      open_functions(names_for_driver({"libcupti.so.13", "libcupti.so.12"}), look_up_cupti);
   return opened;
 }
 

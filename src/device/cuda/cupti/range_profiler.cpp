@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/cuda/function_table.hpp"
+#include "device/cuda/library_names.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -21,7 +22,8 @@ const char* look_up_range_profiler(RangeProfiler& functions) {
 // Python wheel it lies beside CUPTI. Opened before, it is found by that name. Where it is missing, CUPTI's
 // answer is 15.
 FunctionTable<RangeProfiler> open_with_host_library() {
-  auto opened = open_functions({"libcupti.so.13", "libcupti.so.12"}, look_up_range_profiler);
+  auto opened =
+      open_functions(names_for_driver({"libcupti.so.13", "libcupti.so.12"}), look_up_range_profiler);
   std::vector<std::string> folders = nvidia_library_folders();
   folders.insert(folders.begin(), std::filesystem::path(opened.path).parent_path().string());
   std::string ignored;

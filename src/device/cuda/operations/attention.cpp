@@ -8,6 +8,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/attention_plan.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/cuda/operations/plan_execution.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -39,13 +40,7 @@ class AttentionPass {
       ids.push_back(id);
       pointers.push_back(const_cast<float*>(&value));  // NOLINT: cuDNN reads it, and takes void*
     }
-    CudnnDescriptor variants(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    variants.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
-    variants.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-                 std::span<void* const>(pointers));
-    variants.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace_.pointer());
-    variants.finalize();
-    variants_ = std::move(variants);
+    variants_ = variant_pack(ids, pointers, workspace_.pointer());
   }
 
   void run(CUstream stream) {

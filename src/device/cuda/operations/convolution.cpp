@@ -1,25 +1,39 @@
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/engine_selection.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/cuda/operations/plan_execution.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/pytorch_rules.hpp"
 
 namespace jitterscope::cuda {
 namespace {
 
+// cuDNN is told how the tensors lie; an engine that is named was found for the usual alignment.
+Bytes least_alignment(const Conv2d& convolution) {
+  return convolution.engine.empty() ? element_size(convolution.dtype) : Bytes(kTensorAlignment);
+}
+
+std::int64_t alignment_at(Bytes offset) {
+  const auto bits = static_cast<std::uint64_t>(offset.value() % kTensorAlignment);
+  return bits == 0 ? kTensorAlignment : std::int64_t{1} << std::countr_zero(bits);
+}
+
 // cuDNN runs every convolution here, those too that PyTorch runs by kernels inside its own library: these are
 // marked as stand-ins.
 class CudnnConvolution : public CudaOperation {
  public:
   CudnnConvolution(const Context& context, const Operation& requested, const InputData& data)
-      : CudaOperation(context, requested, data),
+      : CudaOperation(context, requested, data, Bytes(0), least_alignment(convolution_of(requested))),
         handle_(cudnn_handle()),
-        graph_(handle_, convolution_of(operation())),
+        graph_(handle_, convolution_of(operation()), alignment_at(data.offset)),
+        execution_(on_operands()),
         plan_(select_engine(handle_, graph_, operation(),
-                            [this](const EnginePlan& candidate) { return try_plan(candidate); })) {
+                            [this](const EnginePlan& candidate) { return execution_.try_plan(candidate); })) {
     poison_outputs();  // trying the plan has written them
   }
 
@@ -31,46 +45,21 @@ class CudnnConvolution : public CudaOperation {
   }
   Bytes workspace() const override { return plan_.workspace; }
 
-  void run(NativeQueue queue) override {
-    check_cudnn(cudnn().cudnnSetStream(handle_, static_cast<cudaStream_t>(queue)), "cudnnSetStream");
-    check_cudnn(cudnn().cudnnBackendExecute(handle_, plan_.plan.get(), variants_.get()), plan_.tag);
-  }
+  void run(NativeQueue queue) override { execution_.run(plan_, queue); }
 
  private:
-  // Leaves workspace and operands bound where the plan works.
-  std::optional<std::string> try_plan(const EnginePlan& candidate) {
-    try {
-      workspace_ = Workspace();  // before the next one is allocated, or both must fit
-      workspace_ = Workspace(context(), candidate.workspace);
-      variants_ = bind_operands();
-      check_cudnn(cudnn().cudnnSetStream(handle_, context().stream()), "cudnnSetStream");
-      check_cudnn(cudnn().cudnnBackendExecute(handle_, candidate.plan.get(), variants_.get()),
-                  "cudnnBackendExecute");
-    } catch (const FailedError& error) {
-      return error.what();
-    }
-    // A failure on the device itself leaves the context unusable: that one is not for the next plan to mend.
-    check(driver().cuCtxSynchronize(), candidate.tag);
-    return std::nullopt;
-  }
-
-  CudnnDescriptor bind_operands() const {
-    const std::array<std::int64_t, 3> ids = operand_ids(convolution_of(operation()).direction);
-    const std::array<void*, 3> pointers = {operand_pointer(0), operand_pointer(1), operand_pointer(2)};
-    CudnnDescriptor variants(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    variants.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
-    variants.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-                 std::span<void* const>(pointers));
-    variants.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace_.pointer());
-    variants.finalize();
-    return variants;
+  PlanExecution on_operands() const {
+    const auto ids = operand_ids(convolution_of(operation()).direction);
+    return {context(),
+            handle_,
+            {ids.begin(), ids.end()},
+            {operand_pointer(0), operand_pointer(1), operand_pointer(2)}};
   }
 
   cudnnHandle_t handle_;
   ConvolutionGraph graph_;
-  Workspace workspace_;
-  CudnnDescriptor variants_{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR};
-  EnginePlan plan_;  // last: choosing it fills the two above
+  PlanExecution execution_;
+  EnginePlan plan_;  // last: choosing it binds the operands
 };
 
 }  // namespace

@@ -1,16 +1,19 @@
 // Copies within the GPU's memory and between it and the host's.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <optional>
+#include <stdexcept>
 
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
+#include "device/cuda/host_buffer.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/operand_data.hpp"
 #include "device/cuda/operations/operations.hpp"
+#include "device/shared_operand.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -19,30 +22,14 @@ namespace {
 class DeviceCopy : public CudaOperation {
  public:
   DeviceCopy(const Context& shared, const Operation& operation, const InputData& data)
-      : CudaOperation(shared, operation, data) {}
+      // The kernel that fills them writes whole elements, where copying could begin at any byte.
+      : CudaOperation(shared, operation, data, Bytes(0), element_size(operation.dtype())) {}
   std::string provider() const override { return "builtin"; }
   std::string algorithm() const override { return "cuMemcpyDtoDAsync"; }
   void run(NativeQueue queue) override {
     const auto bytes = static_cast<std::size_t>(std::get<Copy>(operation().parameters()).bytes);
     check(driver().cuMemcpyDtoDAsync(operand(1), operand(0), bytes, static_cast<CUstream>(queue)), "copying");
   }
-};
-
-/// Host memory, page-locked or as malloc gives it.
-class HostBuffer {
- public:
-  HostBuffer(Bytes size, HostMemory memory) {
-    if (memory == HostMemory::pinned) {
-      pinned_ = PinnedMemory(size);
-    } else {
-      pageable_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size.value()));
-    }
-  }
-  void* pointer() const { return pageable_ ? pageable_.get() : pinned_.pointer(); }
-
- private:
-  PinnedMemory pinned_;
-  std::unique_ptr<std::byte[]> pageable_;
 };
 
 // MemAvailable of /proc/meminfo; no limit where it cannot be read.
@@ -65,7 +52,7 @@ void require_host_memory(const Operation& operation, Bytes needed) {
 }
 
 /// One side on the GPU, the other on the host.
-class HostCopy : public PreparedOperation {
+class HostCopy : public PreparedOperation, public OperandMemory {
  public:
   HostCopy(const Context& context, const Operation& operation, const InputData& data)
       : context_(context),
@@ -73,14 +60,23 @@ class HostCopy : public PreparedOperation {
         copy_(std::get<Copy>(operation.parameters())),
         operands_(operation.operands()) {
     const Bytes size(copy_.bytes);
-    require_device_memory(context_, operation_, size);
+    // What another operation wrote can be what is copied to the host.
+    const SharedOperand* shared = to_device() ? nullptr : find_shared(data, kSource, size);
+    const auto source = shared != nullptr ? owned_memory(*shared) : std::nullopt;
+    if (!source) require_device_memory(context_, operation_, size);
     require_host_memory(operation_, size);
     context_.make_current();
-    device_ = DeviceMemory(size);
+    if (source) {
+      address_ =
+          reinterpret_cast<CUdeviceptr>(source->address) + static_cast<CUdeviceptr>(shared->offset.value());
+    } else {
+      device_ = DeviceMemory(size);
+      address_ = device_.address();
+    }
     host_.emplace(size, copy_.memory);
-    fill_operand(context_, device_.address(), operands_[kSource], kSource, data);
+    if (!source) fill_operand(context_, address_, operands_[kSource], kSource, data);
     if (to_device()) {
-      check(driver().cuMemcpyDtoHAsync(host_->pointer(), device_.address(), bytes(), context_.stream()),
+      check(driver().cuMemcpyDtoHAsync(host_->pointer(), address_, bytes(), context_.stream()),
             "filling the host's memory");
     }
     poison_outputs();
@@ -88,41 +84,60 @@ class HostCopy : public PreparedOperation {
 
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "builtin"; }
-  std::string algorithm() const override { return to_device() ? "cuMemcpyHtoDAsync" : "cuMemcpyDtoHAsync"; }
-  void run(NativeQueue queue) override {
-    auto* stream = static_cast<CUstream>(queue);
-    check(to_device() ? driver().cuMemcpyHtoDAsync(device_.address(), host_->pointer(), bytes(), stream)
-                      : driver().cuMemcpyDtoHAsync(host_->pointer(), device_.address(), bytes(), stream),
-          "copying between host and GPU");
+  /// Between which memory matters on a machine of several nodes.
+  std::string algorithm() const override {
+    const std::optional<int> node = numa_node(host_->pointer());
+    return node ? fmt::format("{}, host memory on NUMA node {}", way(), *node) : std::string(way());
   }
+  void run(NativeQueue queue) override { copy(static_cast<CUstream>(queue)); }
   bool produce_inputs(NativeQueue queue) override {
     if (to_device()) return false;
-    context_.kernels().touch(static_cast<CUstream>(queue), {device_.pointer(), device_.size()});
+    context_.kernels().touch(static_cast<CUstream>(queue), device_side());
     return true;
   }
   /// The GPU's side: what its caches can hold.
-  std::vector<MemoryRegion> memory() const override { return {{device_.pointer(), device_.size()}}; }
+  std::vector<MemoryRegion> memory() const override { return {device_side()}; }
+  std::vector<MemoryRegion> operand_memory() const override {
+    const MemoryRegion host{nullptr, Bytes(copy_.bytes)};
+    return to_device() ? std::vector{host, device_side()} : std::vector{device_side(), host};
+  }
+  std::size_t input_count() const override { return 1; }
   void poison_outputs() override;
   std::vector<double> read_operand(std::size_t index) override;
+
+ protected:
+  virtual std::string_view way() const { return to_device() ? "cuMemcpyHtoDAsync" : "cuMemcpyDtoHAsync"; }
+  void copy(CUstream stream) {
+    check(to_device() ? driver().cuMemcpyHtoDAsync(address_, host_->pointer(), bytes(), stream)
+                      : driver().cuMemcpyDtoHAsync(host_->pointer(), address_, bytes(), stream),
+          "copying between host and GPU");
+  }
+  const Context& context() const { return context_; }
+  CUdeviceptr address() const { return address_; }  ///< of the GPU's side
+  const HostBuffer& host() const { return *host_; }
+  bool to_device() const { return copy_.kind == CopyKind::h2d; }
 
  private:
   static constexpr std::size_t kSource = 0;
 
-  bool to_device() const { return copy_.kind == CopyKind::h2d; }
   std::size_t bytes() const { return static_cast<std::size_t>(copy_.bytes); }
+  MemoryRegion device_side() const {
+    return {reinterpret_cast<void*>(address_), Bytes(copy_.bytes)};  // NOLINT: as the libraries take it
+  }
 
   const Context& context_;
   Operation operation_;
   Copy copy_;
   std::vector<Operand> operands_;
-  DeviceMemory device_;
+  DeviceMemory device_;  ///< where it has memory of its own there
+  CUdeviceptr address_ = 0;
   std::optional<HostBuffer> host_;
 };
 
 void HostCopy::poison_outputs() {
   context_.make_current();
   if (to_device()) {
-    poison_device_memory(context_, device_.address(), device_.size());
+    poison_device_memory(context_, address_, Bytes(copy_.bytes));
   } else {
     std::memset(host_->pointer(), 0xff, bytes());
   }
@@ -131,7 +146,7 @@ void HostCopy::poison_outputs() {
 
 std::vector<double> HostCopy::read_operand(std::size_t index) {
   const bool on_host = (index == kSource) == to_device();
-  if (!on_host) return read_as_double(context_, device_.address(), operands_.at(index));
+  if (!on_host) return read_as_double(context_, address_, operands_.at(index));
   context_.make_current();
   check(driver().cuCtxSynchronize(), "waiting for a copy");
   // The GPU knows every data type, so the host's side is read through it.
@@ -148,14 +163,61 @@ class PageableCopy : public HostCopy {
   bool waits_for_queue() const override { return true; }
 };
 
+/// What pinning costs a program that pins for one copy: the memory is released once the copy is done.
+class RegisteringCopy : public HostCopy {
+ public:
+  using HostCopy::HostCopy;
+  bool waits_for_queue() const override { return true; }
+  /// While a stream is recorded it cannot be waited for, nor memory be released.
+  void prepare_recording(NativeQueue) override {
+    throw UsageError(operation().text() + " waits for its copy, and so cannot be recorded");
+  }
+  void run(NativeQueue queue) override {
+    auto* stream = static_cast<CUstream>(queue);
+    const Registration registration(host().pointer(), host().size());
+    copy(stream);
+    check(driver().cuStreamSynchronize(stream), "waiting for a copy");
+  }
+
+ protected:
+  std::string_view way() const override {
+    return to_device() ? "cuMemHostRegister, cuMemcpyHtoDAsync, cuMemHostUnregister"
+                       : "cuMemHostRegister, cuMemcpyDtoHAsync, cuMemHostUnregister";
+  }
+};
+
+/// A kernel that reads or writes the host's memory over the bus.
+class MappedCopy : public HostCopy {
+ public:
+  MappedCopy(const Context& context, const Operation& operation, const InputData& data)
+      : HostCopy(context, operation, data), mapped_(host().device_address()) {}
+  void run(NativeQueue queue) override {
+    const CUdeviceptr to = to_device() ? address() : mapped_;
+    const CUdeviceptr from = to_device() ? mapped_ : address();
+    context().kernels().copy(static_cast<CUstream>(queue), to, from, host().size());
+  }
+
+ protected:
+  std::string_view way() const override { return "jitterscope_copy"; }
+
+ private:
+  CUdeviceptr mapped_;
+};
+
 }  // namespace
 
 std::unique_ptr<PreparedOperation> prepare_copy(const Context& context, const Operation& operation,
                                                 const InputData& data) {
   const Copy& copy = std::get<Copy>(operation.parameters());
   if (copy.kind == CopyKind::d2d) return std::make_unique<DeviceCopy>(context, operation, data);
-  if (copy.memory == HostMemory::pageable) return std::make_unique<PageableCopy>(context, operation, data);
-  return std::make_unique<HostCopy>(context, operation, data);
+  switch (copy.memory) {
+    case HostMemory::pinned:
+    case HostMemory::registered: return std::make_unique<HostCopy>(context, operation, data);
+    case HostMemory::pageable: return std::make_unique<PageableCopy>(context, operation, data);
+    case HostMemory::registered_anew: return std::make_unique<RegisteringCopy>(context, operation, data);
+    case HostMemory::mapped: return std::make_unique<MappedCopy>(context, operation, data);
+  }
+  throw std::logic_error("a kind of host memory has no copy");
 }
 
 }  // namespace jitterscope::cuda

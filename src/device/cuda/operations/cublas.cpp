@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "device/cuda/function_table.hpp"
+#include "device/cuda/library_names.hpp"
 #include "device/cuda/operations/handle_cache.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
@@ -21,7 +22,7 @@ const char* look_up_cublas(Cublas& functions) {
 
 const FunctionTable<Cublas>& opened_cublas() {
   static const FunctionTable<Cublas> opened =
-      open_functions({"libcublas.so.13", "libcublas.so.12"}, look_up_cublas);
+      open_functions(names_for_driver({"libcublas.so.13", "libcublas.so.12"}), look_up_cublas);
   return opened;
 }
 

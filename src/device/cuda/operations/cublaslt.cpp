@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "device/cuda/function_table.hpp"
+#include "device/cuda/library_names.hpp"
 #include "device/cuda/operations/handle_cache.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
@@ -17,7 +18,7 @@ const char* look_up_cublaslt(CublasLt& functions) {
 
 const FunctionTable<CublasLt>& opened_cublaslt() {
   static const FunctionTable<CublasLt> opened =
-      open_functions({"libcublasLt.so.13", "libcublasLt.so.12"}, look_up_cublaslt);
+      open_functions(names_for_driver({"libcublasLt.so.13", "libcublasLt.so.12"}), look_up_cublaslt);
   return opened;
 }
 

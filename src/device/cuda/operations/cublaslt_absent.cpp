@@ -1,4 +1,5 @@
 // Stands in where the build found no cublasLt.h.
+#include "device/cuda/operations/fused_operations.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
@@ -7,12 +8,20 @@ namespace {
 
 constexpr const char* kProblem = "this jitterscope was built without cuBLASLt's headers";
 
-}  // namespace
-
-std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operation&, const InputData&) {
+[[noreturn]] void throw_absent_product() {
   throw MissingError(
       std::string(kProblem) +
       ", so it has no products of matrices on a GPU; install cublasLt.h of the CUDA toolkit and build anew");
+}
+
+}  // namespace
+
+std::unique_ptr<PreparedOperation> prepare_matmul(const Context&, const Operation&, const InputData&) {
+  throw_absent_product();
+}
+
+std::unique_ptr<PreparedOperation> prepare_fused_product(const Context&, const Operation&, const InputData&) {
+  throw_absent_product();
 }
 
 std::vector<EngineListing> list_matmul_engines(const Context&, const Operation&) { return {}; }

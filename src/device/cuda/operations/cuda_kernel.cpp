@@ -6,14 +6,12 @@
 
 #include <bit>
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "base/quantity_text.hpp"
 #include "device/cpu/number_formats.hpp"
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
-#include "device/cuda/nvrtc.hpp"
+#include "device/cuda/operations/loaded_kernel.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/kernel_source.hpp"
 #include "jitterscope/error.hpp"
@@ -23,47 +21,6 @@ namespace {
 
 // A page of 4 KiB on either side keeps the alignment that memory has for all that a kernel may load at once.
 constexpr Bytes kGuard(4096);
-
-// Compiling takes a third of a second, and fresh data prepares the same kernel thousands of times.
-const CompiledKernel& compiled(const CompileRequest& request) {
-  static std::mutex mutex;
-  static std::map<CompileRequest, CompiledKernel> known;
-  const std::lock_guard lock(mutex);
-  const auto found = known.find(request);
-  return found != known.end() ? found->second : known.emplace(request, compile_kernel(request)).first->second;
-}
-
-/// A kernel in the GPU's memory, loaded completely: at its first launch it would wait for an open gate.
-class LoadedKernel {
- public:
-  explicit LoadedKernel(const CompiledKernel& kernel, const std::string& name) {
-    check(driver().cuModuleLoadData(&module_, kernel.image.data()), "loading " + name);
-    try {
-      check(driver().cuModuleGetFunction(&function_, module_, kernel.symbol.c_str()), "finding " + name);
-      if (driver().cuFuncLoad != nullptr) check(driver().cuFuncLoad(function_), "loading " + name);
-    } catch (...) {
-      driver().cuModuleUnload(module_);
-      throw;
-    }
-  }
-  ~LoadedKernel() {
-    driver().cuCtxSynchronize();  // what still runs of it ends first
-    driver().cuModuleUnload(module_);
-  }
-  LoadedKernel(const LoadedKernel&) = delete;
-  LoadedKernel& operator=(const LoadedKernel&) = delete;
-
-  CUfunction function() const { return function_; }
-  int attribute(CUfunction_attribute which) const {
-    int value = 0;
-    check(driver().cuFuncGetAttribute(&value, which, function_), "asking the driver about a kernel");
-    return value;
-  }
-
- private:
-  CUmodule module_ = nullptr;
-  CUfunction function_ = nullptr;
-};
 
 /// A number or an address as a launch takes it.
 struct ArgumentBytes {
@@ -106,15 +63,13 @@ class KernelOperation : public CudaOperation {
   KernelOperation(const Context& shared, const Operation& operation, const InputData& data)
       : CudaOperation(shared, operation, data, kGuard),
         kernel_(std::get<CudaKernel>(operation.parameters())),
-        loaded_(
-            compiled({.source = kernel_source(kernel_.file),
-                      .file = kernel_.file,
-                      .kernel = kernel_.kernel,
-                      .architecture = 10 * shared.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                                      shared.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-                      .registers = kernel_.registers,
-                      .fast_math = kernel_.fast_math}),
-            kernel_.kernel) {
+        loaded_(compiled_kernel({.source = kernel_source(kernel_.file),
+                                 .file = kernel_.file,
+                                 .kernel = kernel_.kernel,
+                                 .architecture = architecture_of(shared),
+                                 .registers = kernel_.registers,
+                                 .fast_math = kernel_.fast_math}),
+                kernel_.kernel) {
     const std::vector<std::size_t> places = operand_places(kernel_);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const KernelArgument& argument = kernel_.arguments[i];
@@ -174,7 +129,7 @@ void KernelOperation::check_arguments() const {
 }
 
 void KernelOperation::check_launch() {
-  const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+  const std::int64_t threads = threads_in_block(kernel_);
   const int registers = loaded_.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
   const int most_threads = loaded_.attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   if (threads > most_threads) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "device/cuda/function_table.hpp"
+#include "device/cuda/library_names.hpp"
 #include "device/cuda/operations/handle_cache.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
@@ -21,8 +22,8 @@ FunctionTable<Cudnn> open_cudnn() {
   const std::vector<std::string> folders = nvidia_library_folders();
   // cuDNN's engine libraries look for these two among what is loaded, and a wheel's copy is on no search
   // path.
-  SharedLibrary::open({"libcublasLt.so.13", "libcublasLt.so.12"}, folders, nullptr);
-  SharedLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"}, folders, nullptr);
+  SharedLibrary::open(names_for_driver({"libcublasLt.so.13", "libcublasLt.so.12"}), folders, nullptr);
+  SharedLibrary::open(names_for_driver({"libnvrtc.so.13", "libnvrtc.so.12"}), folders, nullptr);
   FunctionTable<Cudnn> table = open_functions({"libcudnn.so.9"}, look_up_cudnn);
   if (!table.path.empty() && !table.problem.empty()) table.problem += ": cuDNN 9.0 or newer is needed";
   return table;

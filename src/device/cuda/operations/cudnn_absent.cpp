@@ -1,4 +1,5 @@
 // Stands in where the build found no cudnn.h.
+#include "device/cuda/operations/fused_operations.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/pytorch_rules.hpp"
@@ -17,6 +18,11 @@ constexpr const char* kProblem = "this jitterscope was built without cuDNN's hea
 
 std::unique_ptr<PreparedOperation> prepare_convolution(const Context&, const Operation& operation,
                                                        const InputData&) {
+  throw_absent(operation);
+}
+
+std::unique_ptr<PreparedOperation> prepare_fused_convolution(const Context&, const Operation& operation,
+                                                             const InputData&) {
   throw_absent(operation);
 }
 

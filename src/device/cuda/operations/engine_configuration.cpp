@@ -113,11 +113,11 @@ std::string make_tag(std::string_view prefix, const CudnnDescriptor& configurati
   return tag;
 }
 
-std::vector<EngineConfiguration> heuristic_configurations(const ConvolutionGraph& graph,
+std::vector<EngineConfiguration> heuristic_configurations(const CudnnDescriptor& graph,
                                                           const Conv2d& convolution,
                                                           cudnnBackendHeurMode_t mode) {
   std::vector<EngineConfiguration> usable;
-  for (CudnnDescriptor& configuration : ask_heuristics(graph.graph, mode)) {
+  for (CudnnDescriptor& configuration : ask_heuristics(graph, mode)) {
     const CudnnDescriptor engine = engine_of(configuration);
     const NumericalNotes notes(engine);
     if (!may_be_used(notes, convolution.dtype)) continue;

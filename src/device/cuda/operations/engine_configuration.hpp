@@ -26,9 +26,10 @@ struct EngineConfiguration {
   std::string notes;  ///< "tensor core, nondeterministic"; empty where cuDNN says nothing of it
 };
 
-/// What a mode of cuDNN's heuristics proposes, in its order, without what PyTorch filters out: engines that
-/// round inputs to a shorter type, and in f32 those on tensor cores.
-std::vector<EngineConfiguration> heuristic_configurations(const ConvolutionGraph&, const Conv2d&,
+/// What a mode of cuDNN's heuristics proposes for a graph of the convolution, and of what follows it there,
+/// in its order, without what PyTorch filters out: engines that round inputs to a shorter type, and in f32
+/// those on tensor cores.
+std::vector<EngineConfiguration> heuristic_configurations(const CudnnDescriptor& graph, const Conv2d&,
                                                           cudnnBackendHeurMode_t mode);
 
 /// The engine and the knobs that a tag names. Throws UsageError for a text that is no tag of this direction,

@@ -12,7 +12,7 @@ namespace {
 
 class Selection {
  public:
-  Selection(cudnnHandle_t handle, const ConvolutionGraph& graph, const Conv2d& convolution,
+  Selection(cudnnHandle_t handle, const CudnnDescriptor& graph, const Conv2d& convolution,
             const TryPlan& try_plan)
       : handle_(handle), graph_(graph), convolution_(convolution), try_plan_(try_plan) {}
 
@@ -45,7 +45,7 @@ class Selection {
 
  private:
   cudnnHandle_t handle_;
-  const ConvolutionGraph& graph_;
+  const CudnnDescriptor& graph_;
   const Conv2d& convolution_;
   const TryPlan& try_plan_;
   std::string reason_ = "it offers none for this data type";
@@ -54,7 +54,7 @@ class Selection {
 EnginePlan named_engine(cudnnHandle_t handle, const ConvolutionGraph& graph, const Operation& operation,
                         const TryPlan& try_plan) {
   const Conv2d& convolution = convolution_of(operation);
-  Selection selection(handle, graph, convolution, try_plan);
+  Selection selection(handle, graph.graph, convolution, try_plan);
   std::string reason;
   try {
     if (auto plan = selection.usable(configuration_of_tag(graph, convolution, convolution.engine))) {
@@ -79,7 +79,8 @@ class Listing {
 
   void add(cudnnBackendHeurMode_t mode, EngineListing::Source source, bool repeated) {
     try {
-      for (const EngineConfiguration& configuration : heuristic_configurations(graph_, convolution_, mode)) {
+      for (const EngineConfiguration& configuration :
+           heuristic_configurations(graph_.graph, convolution_, mode)) {
         if (repeated || !has(configuration.tag)) add(configuration, source);
       }
     } catch (const FailedError&) {
@@ -110,16 +111,21 @@ class Listing {
 
 }  // namespace
 
-EnginePlan select_engine(cudnnHandle_t handle, const ConvolutionGraph& graph, const Operation& operation,
-                         const TryPlan& try_plan) {
-  const Conv2d& convolution = convolution_of(operation);
-  if (!convolution.engine.empty()) return named_engine(handle, graph, operation, try_plan);
+EnginePlan first_engine(cudnnHandle_t handle, const CudnnDescriptor& graph, const Conv2d& convolution,
+                        const std::string& subject, const TryPlan& try_plan) {
   Selection selection(handle, graph, convolution, try_plan);
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_INSTANT, CUDNN_HEUR_MODE_FALLBACK}) {
     if (auto plan = selection.first_usable(mode)) return std::move(*plan);
   }
-  throw FailedError(fmt::format("cuDNN has no engine that runs {} here; the last reason: {}",
-                                operation.text(), selection.reason()));
+  throw FailedError(
+      fmt::format("cuDNN has no engine that runs {} here; the last reason: {}", subject, selection.reason()));
+}
+
+EnginePlan select_engine(cudnnHandle_t handle, const ConvolutionGraph& graph, const Operation& operation,
+                         const TryPlan& try_plan) {
+  const Conv2d& convolution = convolution_of(operation);
+  if (!convolution.engine.empty()) return named_engine(handle, graph, operation, try_plan);
+  return first_engine(handle, graph.graph, convolution, operation.text(), try_plan);
 }
 
 std::vector<EngineListing> list_engines(cudnnHandle_t handle, const ConvolutionGraph& graph,

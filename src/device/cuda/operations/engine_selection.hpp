@@ -15,9 +15,14 @@ namespace jitterscope::cuda {
 /// Tries a plan for good: gives why it cannot be used, or nothing.
 using TryPlan = std::function<std::optional<std::string>(const EnginePlan&)>;
 
-/// Without an engine named, the first plan of cuDNN's instant heuristics, then of its fallback list, that may
-/// be used for the data type, can be built and passes `try_plan`. Throws FailedError that names `operation`
-/// and the last reason, or for a named engine those that this cuDNN has.
+/// The first plan of cuDNN's instant heuristics for the graph, then of its fallback list, that may be used
+/// for the convolution's data type, can be built and passes `try_plan`. Throws FailedError that names
+/// `subject` and the last reason.
+EnginePlan first_engine(cudnnHandle_t handle, const CudnnDescriptor& graph, const Conv2d& convolution,
+                        const std::string& subject, const TryPlan& try_plan);
+
+/// That, or the engine that the operation names. Throws FailedError; for a named engine it names those that
+/// this cuDNN has.
 EnginePlan select_engine(cudnnHandle_t handle, const ConvolutionGraph& graph, const Operation& operation,
                          const TryPlan& try_plan);
 

@@ -46,14 +46,24 @@ class BiasCopy {
   std::optional<GpuPlan> rows_;
 };
 
+// GemmEx looks at the addresses when it is called. The bias is copied by our own kernel.
+Bytes alignment_of(const Matmul& matmul) {
+  constexpr Bytes kVector(16);
+  return matmul.bias ? kVector : element_size(matmul.dtype);
+}
+
+// Our own kernel copies the bias to rows that follow each other.
+RowsApart rows_apart(const Matmul& matmul) { return matmul.bias ? RowsApart::never : RowsApart::as_asked; }
+
 class CublasMatmul : public CudaOperation {
  public:
   CublasMatmul(const Context& context, const Operation& requested, const InputData& data)
-      : CudaOperation(context, requested, data),
+      : CudaOperation(context, requested, data, Bytes(0), alignment_of(matmul_of(requested)),
+                      rows_apart(matmul_of(requested))),
         handle_(cublas_handle()),
         matmul_(matmul_of(operation())),
         types_(product_types(matmul_.dtype)),
-        call_(product_call(matmul_)),
+        call_(product_call(matmul_, data.rows)),
         bias_(make_bias()),
         workspace_(context, workspace_size(context)),
         algorithm_(logged_algorithm([&] { run(context.stream()); })) {
@@ -115,8 +125,8 @@ class CublasMatmul : public CudaOperation {
     check_cublas(
         cublas().cublasGemmStridedBatchedEx(
             handle_, first_operation, second_operation, m, n, k, &alpha, first, types_.matrix, first_leading,
-            call_.m * call_.k, second, types_.matrix, second_leading, call_.n * call_.k, &beta, c,
-            types_.matrix, leading, call_.m * call_.n, batch, types_.compute, CUBLAS_GEMM_DEFAULT_TENSOR_OP),
+            call_.first_step, second, types_.matrix, second_leading, call_.second_step, &beta, c,
+            types_.matrix, leading, call_.result_step, batch, types_.compute, CUBLAS_GEMM_DEFAULT_TENSOR_OP),
         "cublasGemmStridedBatchedEx");
   }
 

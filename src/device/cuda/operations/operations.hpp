@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/cuda/context.hpp"
+#include "device/prepared_chain.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope::cuda {
@@ -25,9 +26,14 @@ std::unique_ptr<PreparedOperation> prepare_batch_norm(const Context&, const Oper
 /// By cuDNN's backend API.
 std::unique_ptr<PreparedOperation> prepare_attention(const Context&, const Operation&, const InputData&);
 std::unique_ptr<PreparedOperation> prepare_copy(const Context&, const Operation&, const InputData&);
+/// No operands: the launch allocates.
+std::unique_ptr<PreparedOperation> prepare_allocation(const Context&, const Operation&);
 std::unique_ptr<PreparedOperation> prepare_spin(const Context&, const Operation&, const InputData&);
 /// A kernel of the user's, compiled by NVRTC.
 std::unique_ptr<PreparedOperation> prepare_cuda_kernel(const Context&, const Operation&, const InputData&);
+/// Its steps by `prepare`, on streams of its own where it asks for several.
+std::unique_ptr<PreparedOperation> prepare_chain(const Context&, const Operation&, const InputData&,
+                                                 const PreparedChain::PrepareStep& prepare);
 /// Any operator, by PyTorch.
 std::unique_ptr<PreparedOperation> prepare_aten(const Context&, const Operation&, const InputData&);
 

@@ -17,7 +17,10 @@ ProductCall swapped_call(const Matmul& p) {
           .k = p.k,
           .first_leading = transpose_b ? p.k : p.n,
           .second_leading = transpose_a ? p.m : p.k,
-          .result_leading = p.n};
+          .result_leading = p.n,
+          .first_step = p.n * p.k,
+          .second_step = p.m * p.k,
+          .result_step = p.m * p.n};
 }
 
 // The columns of a batch of results that have one each lie as cuBLAS wants them.
@@ -32,12 +35,34 @@ ProductCall call_of_columns(const Matmul& p) {
           .k = p.k,
           .first_leading = transpose_a ? p.k : p.m,
           .second_leading = transpose_b ? 1 : p.k,
-          .result_leading = p.m};
+          .result_leading = p.m,
+          .first_step = p.m * p.k,
+          .second_step = p.k,
+          .result_step = p.m};
+}
+
+// A matrix with a size of one is not contiguous then.
+ProductCall call_of_rows_apart(const Matmul& p, const RowStride& rows) {
+  const std::int64_t a = rows.of(p.transpose_a ? p.m : p.k), b = rows.of(p.transpose_b ? p.k : p.n),
+                     c = rows.of(p.n);
+  return {.swapped = true,
+          .transpose_first = p.transpose_b,
+          .transpose_second = p.transpose_a,
+          .m = p.n,
+          .n = p.m,
+          .k = p.k,
+          .first_leading = b,
+          .second_leading = a,
+          .result_leading = c,
+          .first_step = b * (p.transpose_b ? p.n : p.k),
+          .second_step = a * (p.transpose_a ? p.k : p.m),
+          .result_step = c * p.m};
 }
 
 }  // namespace
 
-ProductCall product_call(const Matmul& p) {
+ProductCall product_call(const Matmul& p, const RowStride& rows) {
+  if (rows != RowStride()) return call_of_rows_apart(p, rows);
   return p.batch > 1 && p.n == 1 ? call_of_columns(p) : swapped_call(p);
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "jitterscope/operation.hpp"
+#include "jitterscope/device.hpp"
 
 namespace jitterscope::cuda {
 
@@ -13,11 +13,14 @@ struct ProductCall {
   bool transpose_first = false, transpose_second = false;
   std::int64_t m = 1, n = 1, k = 1;
   std::int64_t first_leading = 1, second_leading = 1, result_leading = 1;
+  /// Elements from one matrix of a batch to the next.
+  std::int64_t first_step = 1, second_step = 1, result_step = 1;
 };
 
 /// As prepare_matrix_for_cublas, prepare_batch_matrix_for_cublas (aten/src/ATen/native/cuda/Blas.cpp, PyTorch
 /// 1.13 to 2.11) and _cublasAdjustLdLevel3 (cuda/CUDABlas.cpp) give it for packed matrices. Other
-/// transposes of the same numbers would let cuBLAS choose another algorithm.
-ProductCall product_call(const Matmul&);
+/// transposes of the same numbers would let cuBLAS choose another algorithm. Matrices whose rows lie apart
+/// are passed as they are stored.
+ProductCall product_call(const Matmul&, const RowStride& rows = {});
 
 }  // namespace jitterscope::cuda

@@ -1,0 +1,72 @@
+#include "device/cpu/chain_reference.hpp"
+
+#include <algorithm>
+
+namespace jitterscope {
+namespace {
+
+std::size_t count_of(const Operation& step, OperandRole role) {
+  return static_cast<std::size_t>(std::ranges::count(step.operands(), role, &Operand::role));
+}
+
+bool is_copy(const Operation& step) { return std::holds_alternative<Copy>(step.parameters()); }
+
+}  // namespace
+
+std::vector<OperandInChain> outputs_of(const Chain& chain) {
+  std::vector<OperandInChain> outputs;
+  for (const ChainOperand& place : chain_operands(chain)) {
+    const std::size_t inputs = count_of(chain.steps[place.step], OperandRole::input);
+    if (place.operand >= inputs) outputs.push_back({place.lane, place.step, place.operand - inputs});
+  }
+  return outputs;
+}
+
+OperandInChain computed_by(const Chain& chain, OperandInChain output) {
+  while (is_copy(chain.steps[output.step]) && is_linked(chain, output.step)) {
+    output = {output.lane, output.step - 1, 0};
+  }
+  return output;
+}
+
+bool is_needed_whole(const Chain& chain, std::size_t step) {
+  for (std::size_t next = step + 1; next < chain.steps.size() && is_linked(chain, next); ++next) {
+    if (!is_copy(chain.steps[next])) return true;
+  }
+  return false;
+}
+
+ChainReference::ChainReference(const Chain& chain, std::vector<std::vector<double>> inputs)
+    : chain_(chain),
+      operands_(chain_operands(chain)),
+      outputs_(outputs_of(chain)),
+      inputs_(std::move(inputs)),
+      references_(chain.steps.size()) {}
+
+double ChainReference::element(std::size_t output, std::int64_t index) {
+  const OperandInChain place = computed_by(chain_, outputs_.at(output));
+  return reference(place.lane, place.step).element(place.number, index);
+}
+
+// Outputs are asked for lane by lane, so that one lane's values are kept at a time.
+Reference& ChainReference::reference(std::size_t lane, std::size_t step) {
+  if (lane != lane_) {
+    for (std::unique_ptr<Reference>& known : references_) known.reset();
+    lane_ = lane;
+  }
+  if (references_[step]) return *references_[step];
+  const Operation& operation = chain_.steps[step];
+  std::vector<std::vector<double>> inputs(count_of(operation, OperandRole::input));
+  if (is_linked(chain_, step)) {
+    const OperandInChain before = computed_by(chain_, {lane, step - 1, 0});
+    inputs.front() = reference(lane, before.step).all(0);
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const ChainOperand& place = operands_[i];
+    if (place.lane == lane && place.step == step) inputs[place.operand] = inputs_[i];
+  }
+  references_[step] = std::make_unique<Reference>(operation, std::move(inputs));
+  return *references_[step];
+}
+
+}  // namespace jitterscope

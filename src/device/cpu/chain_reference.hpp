@@ -1,0 +1,42 @@
+// What a chain must give: the references of its steps, each with what the one before it gives.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "device/cpu/reference.hpp"
+#include "operation/chain.hpp"
+
+namespace jitterscope {
+
+/// An output of a chain, as the step counts its own from 0.
+struct OperandInChain {
+  std::size_t lane = 0, step = 0, number = 0;
+};
+/// In the order of the chain's operands.
+std::vector<OperandInChain> outputs_of(const Chain& chain);
+
+/// Copies change nothing: the step whose result they pass on, or the first of them.
+OperandInChain computed_by(const Chain& chain, OperandInChain output);
+/// Whether another step than a copy reads what the step writes first.
+bool is_needed_whole(const Chain& chain, std::size_t step);
+
+class ChainReference {
+ public:
+  /// `inputs` follow the chain's operands.
+  ChainReference(const Chain& chain, std::vector<std::vector<double>> inputs);
+  double element(std::size_t output, std::int64_t index);
+
+ private:
+  Reference& reference(std::size_t lane, std::size_t step);
+
+  Chain chain_;
+  std::vector<ChainOperand> operands_;
+  std::vector<OperandInChain> outputs_;
+  std::vector<std::vector<double>> inputs_;
+  std::size_t lane_ = 0;                                // that the references are of
+  std::vector<std::unique_ptr<Reference>> references_;  // of its steps, as they are needed
+};
+
+}  // namespace jitterscope

@@ -1,0 +1,37 @@
+// The host's side of a copy, by each way to allocate it.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "device/cuda/memory.hpp"
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope::cuda {
+
+/// Page-locked by the driver, or as malloc gives it; that is page-locked where it is to be `registered`.
+class HostBuffer {
+ public:
+  HostBuffer(Bytes size, HostMemory memory);
+
+  void* pointer() const { return pageable_ ? pageable_.get() : pinned_.pointer(); }
+  Bytes size() const { return size_; }
+  /// Of memory that the driver allocated: where a kernel finds it.
+  CUdeviceptr device_address() const { return pinned_.device_address(); }
+
+ private:
+  struct Free {
+    void operator()(void* pointer) const { std::free(pointer); }
+  };
+  Bytes size_;
+  PinnedMemory pinned_;
+  std::unique_ptr<void, Free> pageable_;
+  std::unique_ptr<Registration> registration_;  // ends before the memory does
+};
+
+/// Of the page that a pointer points into; nothing on a machine with one node, or where the system does not
+/// say.
+std::optional<int> numa_node(void* pointer);
+
+}  // namespace jitterscope::cuda

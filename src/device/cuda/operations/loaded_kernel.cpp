@@ -1,0 +1,54 @@
+#include "device/cuda/operations/loaded_kernel.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/kernel_folder.hpp"
+#include "device/cuda/driver.hpp"
+#include "device/cuda/shared_kernels.hpp"
+
+namespace jitterscope::cuda {
+
+const CompiledKernel& compiled_kernel(const CompileRequest& request) {
+  static std::mutex mutex;
+  static std::map<CompileRequest, CompiledKernel> known;
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(request); found != known.end()) return found->second;
+  const char* folder = std::getenv(kKernelFolderVariable);
+  if (folder == nullptr) return known.emplace(request, compile_kernel(request)).first->second;
+  std::optional<CompiledKernel> kernel = find_kernel(folder, request);
+  if (!kernel) leave_kernel(folder, request, kernel.emplace(compile_kernel(request)));
+  return known.emplace(request, *std::move(kernel)).first->second;
+}
+
+int architecture_of(const Context& context) {
+  return 10 * context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+         context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+LoadedKernel::LoadedKernel(const CompiledKernel& kernel, const std::string& name) {
+  check(driver().cuModuleLoadData(&module_, kernel.image.data()), "loading " + name);
+  try {
+    check(driver().cuModuleGetFunction(&function_, module_, kernel.symbol.c_str()), "finding " + name);
+    if (driver().cuFuncLoad != nullptr) check(driver().cuFuncLoad(function_), "loading " + name);
+  } catch (...) {
+    driver().cuModuleUnload(module_);
+    throw;
+  }
+}
+
+LoadedKernel::~LoadedKernel() {
+  driver().cuCtxSynchronize();  // what still runs of it ends first
+  driver().cuModuleUnload(module_);
+}
+
+int LoadedKernel::attribute(CUfunction_attribute which) const {
+  int value = 0;
+  check(driver().cuFuncGetAttribute(&value, which, function_), "asking the driver about a kernel");
+  return value;
+}
+
+}  // namespace jitterscope::cuda

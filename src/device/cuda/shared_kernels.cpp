@@ -1,0 +1,61 @@
+#include "device/cuda/shared_kernels.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <string_view>
+#include <system_error>
+
+#include "base/file_text.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+// Each part behind its length, so that no two requests read alike.
+std::string joined_parts(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += fmt::format("{}\n{}\n", part.size(), part);
+  return text;
+}
+
+std::string key_of(const CompileRequest& request) {
+  return joined_parts({request.source, request.file, request.kernel, std::to_string(request.architecture),
+                       std::to_string(request.registers), request.fast_math ? "1" : "0"});
+}
+
+std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
+  return folder / fmt::format("{:016x}", std::hash<std::string>()(key));
+}
+
+}  // namespace
+
+std::optional<CompiledKernel> find_kernel(const std::filesystem::path& folder,
+                                          const CompileRequest& request) {
+  const std::string key = key_of(request);
+  const std::string text = file_text(file_of(folder, key)).text;
+  if (!text.starts_with(key)) return std::nullopt;  // another request of the same hash
+  const std::size_t symbol_end = text.find('\n', key.size());
+  if (symbol_end == std::string::npos) return std::nullopt;
+  CompiledKernel kernel{text.substr(symbol_end + 1), text.substr(key.size(), symbol_end - key.size())};
+  if (kernel.image.empty() || kernel.symbol.empty()) return std::nullopt;
+  return kernel;
+}
+
+void leave_kernel(const std::filesystem::path& folder, const CompileRequest& request,
+                  const CompiledKernel& kernel) {
+  const std::string key = key_of(request);
+  const std::filesystem::path whole = file_of(folder, key);
+  const std::filesystem::path part = whole.string() + fmt::format(".{}", ::getpid());
+  {
+    std::ofstream file(part, std::ios::binary);
+    file << key << kernel.symbol << '\n' << kernel.image;
+    file.close();
+    if (!file) return;
+  }
+  std::error_code ignored;
+  std::filesystem::rename(part, whole, ignored);  // so that no process reads a part
+}
+
+}  // namespace jitterscope::cuda

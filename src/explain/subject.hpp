@@ -1,0 +1,50 @@
+// What a study explains: one operation, a network's pass whose calls all together are one launch, or a
+// function of a program.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "jitterscope/device.hpp"
+#include "measure/callable_workload.hpp"
+#include "operation/model.hpp"
+
+namespace jitterscope::explain {
+
+struct PreparedSubject {
+  std::unique_ptr<Workload> workload;
+  std::string provider = {}, algorithm = {};
+  std::optional<Bytes> alignment = {};                  ///< PreparedOperation::operand_alignment
+  bool has_row_strides = false, lies_in_pages = false;  ///< as PreparedOperation says
+};
+
+class Subject {
+ public:
+  Subject(const Operation& operation) : what_(operation) {}  // NOLINT(google-explicit-constructor)
+  /// The order of its calls is known.
+  explicit Subject(Model pass) : what_(std::move(pass)) {}
+  explicit Subject(CallableWork callable) : what_(std::move(callable)) {}
+
+  /// Of a function: each launch then ends with a wait for the whole device.
+  void wait_for_all_after_launch() { std::get<CallableWork>(what_).waits_for_all = true; }
+
+  /// An operation's text, a network's name and how many calls there are, or a function's name.
+  std::string text() const;
+  /// Null for what is none.
+  const Operation* operation() const { return std::get_if<Operation>(&what_); }
+  const CallableWork* callable() const { return std::get_if<CallableWork>(&what_); }
+  /// Kernels and more that one launch is, roughly: calls of the network.
+  std::int64_t calls() const;
+  /// Of what a launch writes at its end; none where that is not known.
+  Bytes output_bytes() const;
+  /// The engine replaces an operation's own, unless it is empty. Throws as Device::prepare does: a pass is
+  /// whole, or not explained.
+  PreparedSubject prepare(Device& device, const InputData& data, const std::string& engine) const;
+
+ private:
+  std::variant<Operation, Model, CallableWork> what_;
+};
+
+}  // namespace jitterscope::explain

@@ -1,0 +1,66 @@
+#include "measure/callable_workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope {
+
+CallableWorkload::CallableWorkload(Device& device, CallableWork work)
+    : device_(device), work_(std::move(work)) {}
+
+void CallableWorkload::run(NativeQueue queue) {
+  work_.launch(queue);
+  if (work_.waits_for_all) device_.wait_for_all();
+}
+
+void CallableWorkload::prepare_recording(NativeQueue queue) {
+  if (graph_ == nullptr && work_.record) graph_ = work_.record(queue);
+}
+
+void CallableWorkload::not_recorded(std::string_view reason) {
+  if (why_not_recorded_.empty()) why_not_recorded_ = reason;
+}
+
+// Right behind a wait for its queue a device has nothing left to do, but for what went elsewhere. How long an
+// idle one needs to say so is asked right after.
+bool leaves_work_elsewhere(Session& session, Workload& workload) {
+  constexpr Nanoseconds kLonger = microseconds(10);
+  constexpr int kTries = 3;
+  Device& device = session.device();
+  const auto wait = [&] {
+    const Nanoseconds start = device.host_time();
+    device.wait_for_all();
+    return device.host_time() - start;
+  };
+  Nanoseconds least = seconds(1), idle = seconds(1);
+  wait();
+  for (int i = 0; i < kTries; ++i) {
+    session.queue().launch(workload);
+    session.queue().wait();
+    least = std::min(least, wait());
+    idle = std::min(idle, wait());
+  }
+  return least > idle * 2.0 + kLonger;
+}
+
+std::string sentence_of_work_elsewhere(const std::string& name) {
+  return fmt::format(
+      "{} puts work on another stream than the one that it is called with, so each launch is timed with a "
+      "wait for the whole device and holds the host's work; launch on the current stream for the device's "
+      "own time.",
+      name);
+}
+
+DeviceCapabilities real_capabilities(Device& device) {
+  const DeviceDescription description = device.describe();
+  if (!description.capabilities.is_simulated) return description.capabilities;
+  throw UsageError(description.id +
+                   " is simulated and runs none of a program's code, so a callable would take no time there: "
+                   "open cpu or cuda:0 for it, or measure an operation");
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,41 @@
+// The times of a network's layers, added up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "measure/run_record.hpp"
+
+namespace jitterscope {
+
+/// Whether the results are those of a network, whose layers are counted.
+bool is_network(const RunRecord& record);
+
+/// Every kind of conditions in which something was measured, in the order first met.
+std::vector<Conditions> distinct_conditions(const RunRecord& record);
+
+/// The measurement in these conditions, or null. Where launches wait for the device, saturated is also what
+/// had to be run eagerly.
+const Measurement* find_measurement(const Result& result, const Conditions& conditions);
+
+/// All calls of a network in one kind of conditions: none of the work between them.
+struct NetworkTotal {
+  Conditions conditions;
+  Nanoseconds time;
+  /// Half-widths are added, not taken as independent: the clock is common to all layers, and so is the error
+  /// of the instrument's constant, which is added once for each launch (39 us in the 391 of MobileNet V2).
+  /// Nothing where a layer has no interval.
+  std::optional<Nanoseconds> low = {}, high = {};
+  std::int64_t calls = 0, timed_calls = 0;  ///< fewer timed than calls: the total is larger than `time`
+
+  bool is_complete() const { return timed_calls == calls; }
+};
+
+/// In each kind of conditions, in the order of distinct_conditions; empty where nothing was measured.
+std::vector<NetworkTotal> network_totals(const RunRecord& record);
+
+/// Of all calls of each entry in the total of these conditions; nothing where it was not measured.
+std::vector<std::optional<double>> shares_of_total(const RunRecord& record, const Conditions& conditions);
+
+}  // namespace jitterscope

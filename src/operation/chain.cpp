@@ -1,0 +1,225 @@
+// Several operations launched as one: what is possible, and what they come to together.
+#include "operation/chain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "operation/kinds.hpp"
+#include "operation/limits.hpp"
+#include "operation/traffic.hpp"
+
+namespace jitterscope {
+namespace {
+
+// An output that the next step reads is nobody else's.
+bool is_inner(const Chain& chain, std::size_t step, std::size_t operand,
+              const std::vector<Operand>& operands) {
+  if (operands[operand].role == OperandRole::input) return operand == 0 && is_linked(chain, step);
+  const bool is_first_output = &operands[operand] == first_operand(operands, OperandRole::output);
+  return is_first_output && step + 1 < chain.steps.size() && is_linked(chain, step + 1);
+}
+
+}  // namespace
+
+const Operand* first_operand(const std::vector<Operand>& operands, OperandRole role) {
+  const auto found = std::ranges::find(operands, role, &Operand::role);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+bool Chain::operator==(const Chain& other) const {
+  return steps == other.steps && lanes == other.lanes && streams == other.streams && spread == other.spread &&
+         order == other.order && wait == other.wait && wait_after == other.wait_after &&
+         high_priority == other.high_priority && load_ns == other.load_ns && fused == other.fused;
+}
+
+std::size_t first_output(const Operation& operation) {
+  const std::vector<Operand> operands = operation.operands();
+  return static_cast<std::size_t>(first_operand(operands, OperandRole::output) - operands.data());
+}
+
+bool is_linked(const Chain& chain, std::size_t step) {
+  if (step == 0) return false;
+  const std::vector<Operand> before = chain.steps[step - 1].operands(), own = chain.steps[step].operands();
+  const Operand* written = first_operand(before, OperandRole::output);
+  if (written == nullptr || own.empty() || own.front().role != OperandRole::input) return false;
+  return written->dtype == own.front().dtype && written->count == own.front().count;
+}
+
+std::vector<ChainOperand> chain_operands(const Chain& chain) {
+  std::vector<ChainOperand> inputs, outputs;
+  for (std::size_t step = 0; step < chain.steps.size(); ++step) {
+    const std::vector<Operand> operands = chain.steps[step].operands();
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (is_inner(chain, step, i, operands)) continue;
+      (operands[i].role == OperandRole::input ? inputs : outputs).push_back({0, step, i});
+    }
+  }
+  std::vector<ChainOperand> all;
+  for (const std::vector<ChainOperand>* role : {&inputs, &outputs}) {
+    for (std::size_t lane = 0; lane < static_cast<std::size_t>(chain.lanes); ++lane) {
+      for (const ChainOperand& place : *role) all.push_back({lane, place.step, place.operand});
+    }
+  }
+  return all;
+}
+
+DataType coarsest_type(const Chain& chain) {
+  // By digits: f64 has 53, f32 24, tf32 and f16 11, bf16 8.
+  constexpr DataType kByDigits[] = {DataType::bf16, DataType::f16, DataType::tf32, DataType::f32};
+  for (const DataType type : kByDigits) {
+    const auto has_type = [type](const Operation& step) { return step.dtype() == type; };
+    if (std::ranges::any_of(chain.steps, has_type)) return type;
+  }
+  return chain.steps.empty() ? DataType::f32 : chain.steps.front().dtype();
+}
+
+bool needs_streams(const Chain& chain) {
+  return chain.streams > 1 || chain.wait != HostWait::none || chain.high_priority || chain.load_ns > 0;
+}
+
+namespace kinds {
+namespace {
+
+// A queue behind a gate holds about 1,000 launches, and a part of a round has ten of a chain.
+constexpr std::int64_t kMostLaunches = 64;
+constexpr std::int64_t kMostStreams = 32;
+constexpr std::int64_t kLongestLoad = 100'000'000;  // ns
+
+Operation::Parameters read_chain(const ParameterReader& reader) {
+  Chain chain;
+  reader.read("lanes", chain.lanes);
+  reader.read("streams", chain.streams);
+  reader.read("spread", chain.spread);
+  reader.read("order", chain.order);
+  reader.read("wait", chain.wait);
+  reader.read("wait_after", chain.wait_after);
+  reader.read("high_priority", chain.high_priority);
+  reader.read("load_ns", chain.load_ns);
+  reader.read("fused", chain.fused);
+  return chain;
+}
+
+void check_step(const Operation& step) {
+  if (std::holds_alternative<Chain>(step.parameters())) {
+    throw UsageError("chain: a step is a chain itself; write its steps one after the other");
+  }
+  if (std::holds_alternative<Aten>(step.parameters())) {
+    throw UsageError("chain: an operator of PyTorch cannot be a step: its streams are PyTorch's own");
+  }
+}
+
+void check_fused(const Chain& chain) {
+  if (chain.steps.size() < 2) {
+    throw UsageError(
+        "chain: fused=1 makes one launch of several steps, and there is one; give more, or leave it out");
+  }
+  if (needs_streams(chain)) {
+    throw UsageError(
+        "chain: with fused=1 the lanes are launches on one stream, one after the other; leave out streams, wait, "
+        "high_priority and load_ns, or fused");
+  }
+  for (std::size_t step = 1; step < chain.steps.size(); ++step) {
+    if (is_linked(chain, step)) continue;
+    throw UsageError(fmt::format(
+        "chain: with fused=1 each step reads what the one before it wrote, and the first input of step "
+        "{} ({}) is not of the size and type of step {}'s first output ({}); change one of them, or "
+        "leave out fused",
+        step + 1, chain.steps[step].text(), step, chain.steps[step - 1].text()));
+  }
+}
+
+}  // namespace
+
+std::string_view name(const Chain&) { return kChainKind; }
+
+void check(const Chain& chain) {
+  if (chain.steps.empty()) {
+    throw UsageError("chain: there are no steps; write each in brackets, as in chain:[relu:count=1Mi]");
+  }
+  for (const Operation& step : chain.steps) check_step(step);
+  check_range("chain", "lanes", chain.lanes, 1, kMostLaunches);
+  check_range("chain", "streams", chain.streams, 1, kMostStreams);
+  check_range("chain", "load_ns", chain.load_ns, 0, kLongestLoad);
+  const std::int64_t steps = std::ssize(chain.steps);
+  if (steps * chain.lanes > kMostLaunches) {
+    throw UsageError(
+        fmt::format("chain: {} steps in {} lanes are {} launches, and there may be {}; take fewer", steps,
+                    chain.lanes, steps * chain.lanes, kMostLaunches));
+  }
+  if (chain.spread == ChainSpread::lanes && chain.streams > chain.lanes) {
+    throw UsageError(
+        fmt::format("chain: streams={} is more than there are lanes ({}), and each lane has one stream; give "
+                    "as many lanes, or spread=step",
+                    chain.streams, chain.lanes));
+  }
+  if (chain.fused) check_fused(chain);
+}
+
+void write(const Chain& chain, ParameterWriter& writer) {
+  const Chain usual;
+  writer.write_unless(usual.lanes, "lanes", chain.lanes);
+  writer.write_unless(usual.streams, "streams", chain.streams);
+  writer.write_unless(usual.spread, "spread", chain.spread);
+  writer.write_unless(usual.order, "order", chain.order);
+  writer.write_unless(usual.wait, "wait", chain.wait);
+  writer.write_unless(usual.wait_after, "wait_after", chain.wait_after);
+  writer.write_unless(usual.high_priority, "high_priority", chain.high_priority);
+  writer.write_unless(usual.load_ns, "load_ns", chain.load_ns);
+  writer.write_unless(usual.fused, "fused", chain.fused);
+}
+
+double flops(const Chain& chain) {
+  double sum = 0.0;
+  for (const Operation& step : chain.steps) sum += step.flops();
+  return sum * static_cast<double>(chain.lanes);
+}
+
+Bytes bytes(const Chain& chain) {
+  Bytes sum;
+  if (chain.fused) {
+    for (const Bytes moved : operand_traffic(Operation(chain))) sum += moved;
+    return sum;
+  }
+  for (const Operation& step : chain.steps) sum += step.bytes();
+  return sum * chain.lanes;
+}
+
+std::vector<Operand> operands(const Chain& chain) {
+  std::vector<Operand> operands;
+  for (const ChainOperand& place : chain_operands(chain)) {
+    operands.push_back(chain.steps[place.step].operands()[place.operand]);
+    operands.back().name = fmt::format("{}.{}.{}", place.lane + 1, place.step + 1, operands.back().name);
+  }
+  return operands;
+}
+
+Kind chain() {
+  return {
+      {"chain",
+       "several operations as one launch: one after the other, in lanes, on one stream or several",
+       "chain:[linear:n=64,in=256,out=256][relu:count=16Ki],lanes=4",
+       {{"lanes", "how many times the steps run, each time with operands of their own", "1"},
+        {"streams", "streams that they are spread over; they join at the end of a launch", "1"},
+        {"spread", "what goes to the next stream: each lane, whole, or each step of a lane", "lane"},
+        {"order",
+         "how a step waits for the one before it on another stream: events, joins (all streams for all) or "
+         "none (it may read what is not yet written)",
+         "events"},
+        {"wait",
+         "how the host waits meanwhile: none, stream, event, device, blocking (it sleeps), polling, "
+         "yielding, or value (it reads one value back)",
+         "none"},
+        {"wait_after", "whether it waits after each lane or after each step", "lane"},
+        {"high_priority", "1: on streams of the highest priority", "0"},
+        {"load_ns", "another stream keeps all processors busy for so long, or until the last step is done",
+         "0"},
+        {"fused",
+         "1: the steps of each lane as one launch, which keeps what they hand on out of memory; each step "
+         "reads the one before it, on one stream, without a wait or a load",
+         "0"}}},
+      read_chain};
+}
+
+}  // namespace kinds
+}  // namespace jitterscope

@@ -1,0 +1,53 @@
+// Which scale of the loss training in float16 needs: what a process of Python, which trains, found out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/run_record.hpp"
+#include "study/study_summary.hpp"
+
+namespace jitterscope::study {
+
+inline constexpr StudySummary kLossScaling = {
+    "loss-scaling", "Which scale of the loss does training in float16 need?",
+    "a model of PyTorch and its loss (python:FILE:FUNCTION), or ResNet-18"};
+
+/// Of the gradient of one layer's parameters, over the steps that were looked at.
+struct LayerGradients {
+  std::string name;
+  double underflow = 0.0;  ///< share that is zero, and not zero in float32
+  double overflow = 0.0;   ///< share that is not finite
+};
+
+/// Training with one scale.
+struct LossScalingArm {
+  std::string name;          ///< none, 2^16, dynamic…
+  std::int64_t skipped = 0;  ///< steps, as their gradients overflowed
+  double underflow = 0.0, overflow = 0.0;
+  std::optional<double> loss;  ///< mean of the last ten steps; nothing where it is not finite
+  Nanoseconds step;            ///< median
+  double scale = 1.0;          ///< at the end
+  std::vector<LayerGradients> layers;
+};
+
+struct LossScaling {
+  std::string model;
+  std::string way;  ///< how gradients came to be in half precision
+  std::int64_t steps = 0;
+  std::optional<double> float32_loss;
+  Nanoseconds float32_step;
+  std::vector<LossScalingArm> arms;
+  std::vector<std::string> answers;  ///< sentences, the most important first
+};
+
+struct LossScalingRecord {
+  Environment environment;
+  DeviceDescription device;
+  LossScaling found;
+  bool interrupted = false;
+};
+
+}  // namespace jitterscope::study

@@ -1,0 +1,121 @@
+// Dependencies. Varies how 16 steps that need each other's results are ordered: on one stream, each on the
+// next of two streams with an event between, with a join of all streams behind each step, and with nothing.
+// Reports the time, and what a wait costs. Can go wrong: without the wait a step reads what is not yet
+// written; that arm is here to show it, and its time is that of a wrong result.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/quantity_text.hpp"
+#include "operation/chain.hpp"
+#include "study/answers.hpp"
+#include "study/studies/chain_arms.hpp"
+#include "study/studies/studies.hpp"
+
+namespace jitterscope::study::studies {
+namespace {
+
+constexpr std::int64_t kSteps = 16;
+constexpr const char* kOneStream = "one stream";
+constexpr const char* kEvents = "an event between two streams";
+constexpr const char* kJoinsOfTwo = "a join of 2 streams";
+constexpr const char* kJoinsOfFour = "a join of 4 streams";
+constexpr const char* kNoWait = "two streams, no wait";
+
+Chain steps_of(const Operation& operation, std::int64_t streams, ChainOrder order) {
+  return {.steps = std::vector<Operation>(kSteps, operation),
+          .streams = streams,
+          .spread = streams > 1 ? ChainSpread::steps : ChainSpread::lanes,
+          .order = order};
+}
+
+// What it writes must be what it can read.
+bool can_follow_itself(const Operation& operation) {
+  if (!can_be_step(operation) || std::holds_alternative<CudaKernel>(operation.parameters())) return false;
+  const std::vector<Operand> operands = operation.operands();
+  const Operand* output = first_operand(operands, OperandRole::output);
+  return output != nullptr && output != operands.data() && output->dtype == operands.front().dtype &&
+         output->count == operands.front().count;
+}
+
+std::vector<Arm> dependencies_arms(const StudyContext& context) {
+  require_streams(context);
+  const auto arm = [](const char* name, std::int64_t streams, ChainOrder order) {
+    return chain_arm(name, Instrument::events,
+                     [=](const Operation& operation) { return steps_of(operation, streams, order); });
+  };
+  std::vector<Arm> arms = {arm(kOneStream, 1, ChainOrder::events), arm(kEvents, 2, ChainOrder::events),
+                           arm(kJoinsOfTwo, 2, ChainOrder::joins), arm(kJoinsOfFour, 4, ChainOrder::joins),
+                           arm(kNoWait, 2, ChainOrder::none)};
+  arms.back().is_to_be_wrong = true;
+  return arms;
+}
+
+// Long enough that a step which does not wait starts while the one before it runs.
+std::string dependencies_subject(const DeviceDescription&) { return "gelu:count=1Mi"; }
+
+Remedy dependencies_remedy(const std::string&) {
+  return {{"stream.wait_stream(other)  # before the work that needs it"}, ""};
+}
+
+std::string cost_sentence(const ComparisonRecord& record, const char* arm) {
+  const Comparison* comparison = comparison_with(record, arm);
+  if (comparison == nullptr || is_wrong(*comparison)) return {};
+  // Sixteen steps have fifteen waits between them.
+  constexpr double kWaits = kSteps - 1;
+  const Nanoseconds one_stream = comparison->first.time.median;
+  const auto each = [&](double ratio) { return one_stream * ((ratio - 1.0) / kWaits); };
+  const RatioEstimate& time = comparison->time;
+  if (time.low <= 1.0 && time.high >= 1.0) {
+    return fmt::format("{} costs nothing that shows: between {} and {} each.", arm, time_text(each(time.low)),
+                       time_text(each(time.high)));
+  }
+  return fmt::format("**{} costs {}** each ({} to {}) against the order on one stream.", arm,
+                     time_text(each(time.ratio)), time_text(each(time.low)), time_text(each(time.high)));
+}
+
+std::string without_wait_sentence(const ComparisonRecord& record) {
+  const Comparison* comparison = comparison_with(record, kNoWait);
+  if (comparison == nullptr || !comparison->second.verification) return {};
+  const Verification& verification = *comparison->second.verification;
+  if (verification.passed) {
+    return "Without the wait the result was right this once: nothing but luck keeps it so.";
+  }
+  const std::string how = verification.unwritten > 0
+                              ? fmt::format("{} of {} elements come from values that were not yet written",
+                                            verification.unwritten, verification.total)
+                              : fmt::format("its relative error is {:.1e}", verification.relative_error);
+  return fmt::format("Without the wait the result is wrong, as it must be: {}. Its time says nothing.", how);
+}
+
+std::vector<std::string> dependencies_answer(const ComparisonRecord& record) {
+  std::vector<std::string> sentences;
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) sentences.push_back(std::move(sentence));
+  };
+  for (const char* arm : {kEvents, kJoinsOfTwo, kJoinsOfFour}) add(cost_sentence(record, arm));
+  add(without_wait_sentence(record));
+  for (const ArmOutcome& outcome : arm_outcomes(record)) {
+    if (outcome.is_wrong && outcome.name != kNoWait)
+      add(outcome.name + " computes something else: its time does not count.");
+  }
+  if (sentences.empty()) add("Nothing was compared with one stream.");
+  add(remedy_sentence(dependencies_remedy(kEvents)));
+  return sentences;
+}
+
+}  // namespace
+
+Study dependencies() {
+  return {.id = "dependencies",
+          .question = "What does it cost that work on one stream waits for work on another?",
+          .concerns = "operations whose first output can be their first input, as relu or a square layer",
+          .is_remedy = false,
+          .subject = dependencies_subject,
+          .can_be_asked_of = can_follow_itself,
+          .arms = dependencies_arms,
+          .remedy = dependencies_remedy,
+          .answer = dependencies_answer};
+}
+
+}  // namespace jitterscope::study::studies

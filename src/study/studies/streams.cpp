@@ -1,0 +1,92 @@
+// Streams. Varies over how many streams 16 launches of the same work are spread, each with operands of its
+// own. Reports the time of all 16, by size where the study chooses the work. Can go wrong: a launch that
+// fills the device leaves no room beside it, so streams help small work only; and the host must launch faster
+// than the device works, which is given here, as all launches wait behind a gate.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/names.hpp"
+#include "study/answers.hpp"
+#include "study/studies/chain_arms.hpp"
+#include "study/studies/studies.hpp"
+
+namespace jitterscope::study::studies {
+namespace {
+
+using statistics::EffectVerdict;
+
+constexpr std::int64_t kLaunches = 16;
+
+std::string streams_name(std::int64_t streams) {
+  return fmt::format("{} stream{}", streams, streams == 1 ? "" : "s");
+}
+
+std::vector<Arm> streams_arms(const StudyContext& context) {
+  require_streams(context);
+  std::vector<Arm> arms;
+  for (const std::int64_t streams : {1, 2, 4, 8, 16}) {
+    arms.push_back(
+        chain_arm(streams_name(streams), Instrument::events, [streams](const Operation& operation) {
+          return Chain{.steps = {operation}, .lanes = kLaunches, .streams = streams};
+        }));
+  }
+  return arms;
+}
+
+// From an eighth of an H200's processors to all of them.
+std::string streams_subject(const DeviceDescription&) {
+  return "matmul:m=128..2048*4,n=1024,k=512,dtype=f16";
+}
+
+Remedy streams_remedy(const std::string& arm) {
+  return {
+      {fmt::format("streams = [torch.cuda.Stream() for _ in range({})]", arm.substr(0, arm.find(' '))),
+       "with torch.cuda.stream(streams[i]): outputs[i] = model(batches[i])",
+       "for s in streams: torch.cuda.current_stream().wait_stream(s)"},
+      "The launches must not need each other's results, and the host must be fast enough to fill all streams."};
+}
+
+// Of several sizes, those for which no number of streams is faster.
+std::string sizes_without_gain(const ComparisonRecord& record) {
+  std::vector<std::string> all, faster;
+  for (const Comparison& comparison : record.comparisons) {
+    const Operation* chain = operation_of(comparison.first.subject);
+    if (chain == nullptr || !comparison.failure.empty()) continue;
+    const auto* parameters = std::get_if<Chain>(&chain->parameters());
+    if (parameters == nullptr) continue;
+    const std::string name = parameters->steps.front().text();
+    if (std::ranges::find(all, name) == all.end()) all.push_back(name);
+    if (comparison.verdict == EffectVerdict::faster && std::ranges::find(faster, name) == faster.end()) {
+      faster.push_back(name);
+    }
+  }
+  if (faster.empty() || faster.size() == all.size()) return {};
+  std::erase_if(all,
+                [&](const std::string& name) { return std::ranges::find(faster, name) != faster.end(); });
+  return "No number of streams helps " + joined(all) + ": one launch keeps the device busy by itself.";
+}
+
+std::vector<std::string> streams_answer(const ComparisonRecord& record) {
+  std::vector<std::string> sentences = answer_by_fastest(record, streams_remedy);
+  if (std::string without = sizes_without_gain(record); !without.empty()) {
+    sentences.insert(sentences.begin() + 1, std::move(without));
+  }
+  return sentences;
+}
+
+}  // namespace
+
+Study streams() {
+  return {.id = "streams",
+          .question = "Do launches that do not need each other run side by side on several streams?",
+          .concerns = "everything but spins, chains, operators of PyTorch and copies of pageable memory",
+          .is_remedy = false,
+          .subject = streams_subject,
+          .can_be_asked_of = can_be_step,
+          .arms = streams_arms,
+          .remedy = streams_remedy,
+          .answer = streams_answer};
+}
+
+}  // namespace jitterscope::study::studies

@@ -1,0 +1,59 @@
+// Compiled kernels that one process leaves for another.
+#include "device/cuda/shared_kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/temporary_folder.hpp"
+
+namespace jitterscope::cuda {
+namespace {
+
+CompileRequest request_of(const std::string& source, const std::string& kernel = "scale") {
+  return {.source = source, .file = "mine.cu", .kernel = kernel, .architecture = 90};
+}
+
+TEST(SharedKernels, AreThoseOfTheSameRequestAlone) {
+  const TemporaryFolder folder;
+  const CompiledKernel kernel{std::string("\x7f"
+                                          "ELF\0\nend",
+                                          9),
+                              "_Z5scale"};
+  EXPECT_FALSE(find_kernel(folder.path(), request_of("a")));
+  leave_kernel(folder.path(), request_of("a"), kernel);
+  const auto found = find_kernel(folder.path(), request_of("a"));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->image, kernel.image);
+  EXPECT_EQ(found->symbol, kernel.symbol);
+  CompileRequest other = request_of("a");
+  other.registers = 32;
+  EXPECT_FALSE(find_kernel(folder.path(), other));
+  EXPECT_FALSE(find_kernel(folder.path(), request_of("a", "scale2")));
+  EXPECT_FALSE(find_kernel(folder.path(), request_of("a\nmine.cu")));
+}
+
+TEST(SharedKernels, OneThatIsCutOffIsNone) {
+  const TemporaryFolder folder;
+  leave_kernel(folder.path(), request_of("a"), {"image", "symbol"});
+  const auto file = *std::filesystem::directory_iterator(folder.path());
+  std::string text;
+  {
+    std::ifstream whole(file.path(), std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(whole), {});
+  }
+  for (std::size_t size = 0; size + 5 <= text.size(); ++size) {
+    std::ofstream(file.path(), std::ios::binary) << text.substr(0, size);
+    EXPECT_FALSE(find_kernel(folder.path(), request_of("a"))) << size;
+  }
+}
+
+TEST(SharedKernels, AFolderThatIsNotThereCostsNothingElse) {
+  leave_kernel("/nowhere", request_of("a"), {"image", "symbol"});
+  EXPECT_FALSE(find_kernel("/nowhere", request_of("a")));
+}
+
+}  // namespace
+}  // namespace jitterscope::cuda

@@ -1,0 +1,171 @@
+// Chains on the CPU and on a simulated GPU: their steps run one after the other, on each other's results.
+#include "device/prepared_chain.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/operations/prepare.hpp"
+#include "device/cpu/reference.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/verify.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class PreparedChains : public testing::TestWithParam<const char*> {
+ protected:
+  std::unique_ptr<PreparedOperation> prepare(std::string_view text) {
+    return device_->prepare(Operation::parse(text), InputData());
+  }
+
+  bool computes_in(DataType dtype) { return std::ranges::count(device_->describe().data_types, dtype) > 0; }
+
+  std::unique_ptr<Device> device_ = open_device(GetParam());
+  std::unique_ptr<Queue> queue_ = device_->make_queue();
+};
+
+TEST_P(PreparedChains, GiveWhatTheirStepsGiveTogether) {
+  for (const char* text :
+       {"chain:[relu:count=1000]", "chain:[relu:count=1000]*3,lanes=4", "chain:[matmul:m=8,n=8,k=8]*3",
+        "chain:[add:count=64][sigmoid:count=64][softmax:rows=8,columns=8],lanes=2",
+        "chain:[batch_norm:n=2,c=4,hw=5][relu:count=200]", "chain:[relu:count=64][spin:ns=10][relu:count=32]",
+        "chain:[copy:bytes=4Ki,kind=d2d][gelu:count=1Ki][copy:bytes=4Ki]"}) {
+    const auto chain = prepare(text);
+    const Verification verification = verify(*queue_, *chain);
+    EXPECT_TRUE(verification.passed) << text << ": " << verification.relative_error;
+    EXPECT_EQ(verification.checked, verification.total) << text;
+  }
+}
+
+TEST_P(PreparedChains, LanesHoldOtherValues) {
+  const auto chain = prepare("chain:[relu:count=100],lanes=2");
+  EXPECT_NE(chain->read_operand(0), chain->read_operand(1));
+}
+
+TEST_P(PreparedChains, StreamsAndWaitsAreRefused) {
+  for (const char* more : {"lanes=2,streams=2", "wait=stream", "high_priority=1", "load_ns=1000"}) {
+    EXPECT_THAT([&] { prepare(std::string("chain:[relu:count=8],") + more); },
+                ThrowsMessage<UsageError>(HasSubstr("one launch after the other")));
+  }
+}
+
+TEST_P(PreparedChains, FusedGiveWhatTheirStepsGive) {
+  for (
+      const char* text :
+      {"chain:[add:count=1000][gelu:count=1000],fused=1",
+       "chain:[mul:count=1000][add:count=1000]*2,lanes=3,fused=1",
+       "chain:[bias_add:n=2,c=5,hw=7][sigmoid:count=490],fused=1",
+       "chain:[bias_add:n=2,c=5,hw=7,layout=nhwc][add:count=490][tanh:count=490],fused=1",
+       "chain:[avg_pool:n=2,c=16,hw=8,window=2,stride=2][bias_add:n=2,c=16,hw=4][relu6:count=512],fused=1",
+       "chain:[linear:n=12,in=16,out=24][relu:count=288],lanes=2,fused=1",
+       "chain:[matmul:m=12,n=24,k=16][bias_add:n=12,c=24,hw=1][relu:count=288],fused=1",
+       "chain:[conv2d:n=2,c=16,hw=9,k=24,rs=3,pad=1][bias_add:n=2,c=24,hw=9][relu:count=3888],fused=1",
+       "chain:[conv2d:n=2,c=16,hw=9,k=24,rs=3,pad=1][add:count=3888][silu:count=3888],fused=1",
+       "chain:[conv2d:n=2,c=16,hw=9,k=24,rs=3,stride=2,layout=nhwc][bias_add:n=2,c=24,hw=4,layout=nhwc]"
+       "[mul:count=768],fused=1",
+       "chain:[conv2d:n=1,c=16,hw=9,k=16,rs=3,pad=1,groups=16][bias_add:n=1,c=16,hw=9][relu6:count=1296],fused=1"}) {
+    for (const DataType dtype : {DataType::f32, DataType::bf16}) {
+      const Operation operation = Operation::parse(text).with_dtype(dtype);
+      if (!computes_in(dtype)) continue;
+      const auto chain = device_->prepare(operation, InputData());
+      const Verification verification = verify(*queue_, *chain);
+      EXPECT_TRUE(verification.passed) << operation.text() << ": " << verification.relative_error;
+      EXPECT_EQ(verification.checked, verification.total) << operation.text();
+    }
+  }
+}
+
+TEST_P(PreparedChains, WhatFusesIsTold) {
+  const auto chain = prepare("chain:[add:count=64][relu:count=64],lanes=2,fused=1");
+  EXPECT_THAT(chain->algorithm(), HasSubstr(GetParam() == std::string("cpu") ? "with post-ops" : "fused"));
+  EXPECT_FALSE(chain->is_stand_in());
+  EXPECT_THAT([&] { prepare("chain:[add:count=64][softmax:rows=8,columns=8],fused=1"); },
+              ThrowsMessage<UsageError>(HasSubstr("cannot fuse this chain: step 2 (softmax")));
+}
+
+TEST_P(PreparedChains, LanesOfAFusedChainHoldOtherValues) {
+  const auto chain = prepare("chain:[add:count=100][relu:count=100],lanes=2,fused=1");
+  EXPECT_NE(chain->read_operand(0), chain->read_operand(2));
+  queue_->launch(*chain);
+  queue_->wait();
+  EXPECT_NE(chain->read_operand(4), chain->read_operand(5));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PreparedChains, testing::Values("cpu", "virtual:h200"),
+                         [](const auto& tested) { return std::string(tested.param).substr(0, 3); });
+
+// As if the second step did not wait for the first.
+class SecondStepFirst : public PreparedChain {
+ public:
+  using PreparedChain::PreparedChain;
+  void run(NativeQueue queue) override {
+    step(0, 1).run(queue);
+    step(0, 0).run(queue);
+  }
+};
+
+TEST(Chains, AStepThatDoesNotWaitIsFound) {
+  const cpu::InputTable table{InputData()};
+  cpu::InputTable own = table;
+  SecondStepFirst chain(Operation::parse("chain:[add:count=1000]*2"), InputData(),
+                        [&](const Operation& step, const InputData& data, std::size_t, std::size_t) {
+                          own.use_for(data);
+                          return cpu::prepare(step, own);
+                        });
+  const std::unique_ptr<Queue> queue = open_device("cpu")->make_queue();
+  const Verification verification = verify(*queue, chain);
+  EXPECT_FALSE(verification.passed);
+  EXPECT_EQ(verification.unwritten, 1000);
+}
+
+TEST(Chains, AFusedLaneIsOneKernel) {
+  const std::unique_ptr<Device> device = open_device("virtual:h200");
+  const std::unique_ptr<Queue> queue = device->make_queue();
+  const auto kernels = [&](const std::string& text) {
+    const auto chain = device->prepare(Operation::parse(text), InputData());
+    const auto tracer = device->trace_kernels();
+    queue->launch(*chain);
+    queue->wait();
+    return tracer->stop().size();
+  };
+  EXPECT_EQ(kernels("chain:[relu:count=1024]*3,lanes=2"), 6u);
+  EXPECT_EQ(kernels("chain:[relu:count=1024]*3,lanes=2,fused=1"), 2u);
+}
+
+// Rounded sums that are equal are not so in the reference: the place of the largest is one of theirs.
+TEST(Chains, PlacesOfWhatWasRoundedAreNotCompared) {
+  const std::unique_ptr<Device> cpu = open_device("cpu");
+  const std::unique_ptr<Queue> queue = cpu->make_queue();
+  const auto verified = [&](const std::string& first) {
+    const std::string pool = "[max_pool:n=1,c=16,hw=64,window=8,stride=8,dtype=bf16]";
+    const auto chain =
+        cpu->prepare(Operation::parse("chain:[" + first + ":count=64Ki,dtype=bf16]" + pool), {});
+    return verify(*queue, *chain);
+  };
+  const Verification rounded = verified("add"), exact = verified("relu");
+  EXPECT_TRUE(rounded.passed) << rounded.relative_error;
+  EXPECT_EQ(rounded.checked, rounded.total / 2) << "the largest, and not their places";
+  EXPECT_TRUE(exact.passed);
+  EXPECT_EQ(exact.checked, exact.total);
+}
+
+TEST(Chains, WhatNobodyKnowsTheResultOfIsNotVerified) {
+  EXPECT_TRUE(has_reference(Operation::parse("chain:[relu:count=8][spin:ns=1]")));
+  EXPECT_FALSE(
+      has_reference(Operation::parse("chain:[relu:count=8][cuda:@saxpy:saxpy,grid=1,block=1,x=f32[8]]")));
+  // A product inside has to be computed whole.
+  EXPECT_FALSE(has_reference(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096]*2")));
+  EXPECT_TRUE(has_reference(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096]")));
+  // A copy passes on the elements that are looked at.
+  EXPECT_TRUE(has_reference(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096][copy:bytes=64Mi]")));
+  EXPECT_EQ(reference_sample(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096][copy:bytes=64Mi]")).size(),
+            reference_sample(Operation::parse("matmul:m=4096,n=4096,k=4096")).size());
+}
+
+}  // namespace
+}  // namespace jitterscope

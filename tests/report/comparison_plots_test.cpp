@@ -1,0 +1,143 @@
+// Plots of comparisons and studies, and of what lies between two times.
+#include <gmock/gmock.h>
+
+#include "report/plots.hpp"
+
+namespace jitterscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ComparedSide side_of(const std::string& operation, double microseconds_, std::optional<Amount> amount = {}) {
+  ComparedSide side;
+  side.subject = Operation::parse(operation);
+  const Nanoseconds median = microseconds(microseconds_);
+  side.time = {median, median * 0.99, median * 1.01, 100};
+  side.amount = amount;
+  return side;
+}
+
+Comparison compared(const ComparedSide& first, const ComparedSide& second, std::size_t alternative = 1) {
+  Comparison comparison;
+  comparison.alternative = alternative;
+  comparison.first = first;
+  comparison.second = second;
+  const double ratio = second.time.median / first.time.median;
+  comparison.time = {ratio, ratio * 0.99, ratio * 1.01};
+  comparison.process_ratios = {ratio, ratio};
+  return comparison;
+}
+
+ComparisonRecord record_of(std::vector<std::string> alternatives, std::vector<Comparison> comparisons) {
+  ComparisonRecord record;
+  record.alternatives = std::move(alternatives);
+  record.comparisons = std::move(comparisons);
+  return record;
+}
+
+std::vector<std::string> plots_in(const std::vector<Plot>& plots) {
+  std::vector<std::string> ids;
+  for (const Plot& plot : plots) ids.push_back(plot.id);
+  return ids;
+}
+
+// The order of names that every layer of a plot shares.
+std::vector<std::string> order_of(const Plot& plot) {
+  std::vector<std::string> order;
+  for (const Json& layer : plot.spec.at("layer")) {
+    if (!layer.at("encoding").contains("y")) continue;
+    const auto names = layer.at("encoding").at("y").at("sort").get<std::vector<std::string>>();
+    EXPECT_TRUE(order.empty() || order == names);
+    order = names;
+  }
+  return order;
+}
+
+TEST(ComparisonPlots, ANetworksTotalStandsAboveItsLayers) {
+  ComparisonRecord record =
+      record_of({"f32", "f16"}, {compared(side_of("add:count=8", 10), side_of("add:count=8", 9)),
+                                 compared(side_of("relu:count=8", 10), side_of("relu:count=8", 5))});
+  record.comparisons[0].layers = {"residual"};
+  record.comparisons[1].layers = {"activation"};
+  TotalComparison total;
+  total.time = {0.7, 0.69, 0.71};
+  record.totals = {total};
+  EXPECT_THAT(order_of(plots_of(record).at(0)),
+              ElementsAre("all together: f16, warm burst", "activation", "residual"));
+}
+
+TEST(ComparisonPlots, SubjectsAreNamedByWhatSetsThemApart) {
+  std::vector<Comparison> comparisons;
+  for (const char* bytes : {"4096", "65536"}) {
+    const std::string copy = std::string("copy:kind=h2d,bytes=") + bytes;
+    const ComparedSide first = side_of(copy + ",memory=pageable", 10);
+    comparisons.push_back(compared(first, side_of(copy, 5), 1));
+    comparisons.push_back(compared(first, side_of(copy + ",memory=registered", 6), 2));
+  }
+  EXPECT_THAT(order_of(plots_of(record_of({"pageable", "pinned", "registered"}, comparisons)).at(0)),
+              ElementsAre("copy bytes=4096: pinned", "copy bytes=4096: registered",
+                          "copy bytes=65536: pinned", "copy bytes=65536: registered"));
+}
+
+TEST(ComparisonPlots, RatesOfUnlikeAmountsHaveAViewForEachUnitAndNoEffects) {
+  const ComparedSide first = side_of("add:count=8", 100, Amount{Amount::Unit::loads, 1000});
+  const std::vector<Plot> plots = plots_of(
+      record_of({"latency", "far", "bandwidth"},
+                {compared(first, side_of("add:count=8", 400, Amount{Amount::Unit::loads, 1000}), 1),
+                 compared(first, side_of("add:count=8", 100, Amount{Amount::Unit::bytes, 4e8}), 2)}));
+  ASSERT_THAT(plots_in(plots), ElementsAre("rates"));
+  const Json& views = plots[0].spec.at("vconcat");
+  ASSERT_EQ(views.size(), 2u);
+  const Json& loads = views[0].at("data").at("values");
+  ASSERT_EQ(loads.size(), 2u) << "the first alternative once, though it is compared twice";
+  EXPECT_EQ(loads[0].at("rate"), 100.0);
+  EXPECT_EQ(loads[1].at("name"), "far");
+  EXPECT_EQ(loads[1].at("rate"), 400.0);
+  EXPECT_LT(loads[1].at("low"), loads[1].at("high"));
+  const Json& bytes = views[1].at("data").at("values");
+  EXPECT_EQ(bytes[0].at("rate"), 4.0);
+  EXPECT_EQ(bytes[0].at("shown"), "4.00 TB/s");
+  EXPECT_EQ(views[1].at("layer")[1].at("encoding").at("x").at("title"), "TB/s");
+}
+
+TEST(ComparisonPlots, LikeAmountsHaveBoth) {
+  const auto bytes = Amount{Amount::Unit::bytes, 4e8};
+  EXPECT_THAT(plots_in(plots_of(record_of({"near", "far"}, {compared(side_of("add:count=8", 100, bytes),
+                                                                     side_of("add:count=8", 400, bytes))}))),
+              ElementsAre("effects", "rates"));
+}
+
+TEST(TracedAccountPlots, ATracesTimesAreNamedAsWhatTheyAre) {
+  explain::Account account;
+  account.first_subject = "add:count=8";
+  account.first = account.second = side_of("add:count=8", 10).time;
+  account.rest = {1.0, 0.9, 1.1};
+  ExplainRecord record;
+  record.accounts = {account};
+  EXPECT_EQ(plots_of(record).at(0).table.at(0).cells.front(), "first record");
+  record.accounts[0].parts = {{.name = "network", .ratio = RatioEstimate{1.1, 1.0, 1.2}}};
+  const Plot plot = plots_of(record).at(0);
+  EXPECT_THAT(plot.title, HasSubstr("Alone and in PyTorch"));
+  EXPECT_THAT(plot.table.at(0).cells, ElementsAre("alone", "network", "rest", "in PyTorch"));
+}
+
+TEST(CausePlots, ACauseStandsAboveItsDoses) {
+  explain::FactorResult factor;
+  factor.cause = "a slower host";
+  for (const char* dose : {"2 µs per call", "20 µs per call"}) {
+    explain::DoseEffect effect;
+    effect.dose = dose;
+    effect.time = {1.01, 1.0, 1.02};
+    factor.doses.push_back(effect);
+  }
+  ExplainRecord record;
+  record.study.emplace();
+  record.study->factors = {factor};
+  const Plot plot = plots_of(record).at(0);
+  EXPECT_THAT(order_of(plot),
+              ElementsAre("a slower host", "a slower host: 2 µs per call", "a slower host: 20 µs per call"));
+}
+
+}  // namespace
+}  // namespace jitterscope
