@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether one process can measure for ever: memory and handles over many js.measure, and the time of one.
+"""Whether one process can measure for ever: memory, handles and memory of the GPU over many js.measure, and the time of one.
 
 usage: many_measurements.py [--count 10000] [--time-limit SECONDS] [--device cuda:0]
 """
@@ -14,9 +14,15 @@ import time
 import jitterscope as js
 
 
-def held():
+def held(device):
+    """Bytes of the host, handles, and bytes of the GPU that are not free."""
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir("/proc/self/fd"))
+    taken = 0
+    if device != "cpu":
+        import torch
+        free, there = torch.cuda.mem_get_info(device)
+        taken = there - free
+    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir("/proc/self/fd")), taken
 
 
 def callable_on(device):
@@ -42,16 +48,16 @@ def main():
     for _ in range(20):
         measure()
     gc.collect()
-    before, began = held(), time.monotonic()
+    before, began = held(arguments.device), time.monotonic()
     done = 0
     while done < arguments.count and time.monotonic() - began < arguments.time_limit:
         measure()
         done += 1
     gc.collect()
-    after, took = held(), time.monotonic() - began
+    after, took = held(arguments.device), time.monotonic() - began
     print(f"{done} measurements in {took:.0f} s: memory {(after[0] - before[0]) / 1e6:+.2f} MB, "
-          f"handles {after[1] - before[1]:+d}")
-    return 1 if after[1] > before[1] or after[0] - before[0] > 16e6 else 0
+          f"handles {after[1] - before[1]:+d}, the GPU's memory {(after[2] - before[2]) / 1e6:+.2f} MB")
+    return 1 if after[1] > before[1] or after[0] - before[0] > 16e6 or after[2] > before[2] else 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ import time
 
 PLAIN = pathlib.Path(__file__).resolve().parent / "plain"
 STUDIES = ["layout", "precision", "engine", "batch", "pinned", "allocator", "graph", "streams", "overlap", "synchronization",
-           "fusion", "occupancy", "tiling", "waves", "access", "hierarchy"]
+           "fusion", "occupancy", "tiling", "waves", "access", "hierarchy", "priorities", "dependencies", "fragmentation",
+           "compiler"]
 LARGEST_DIFFERENCE = 0.05
 MOST_SECONDS = 600
 

@@ -16,6 +16,11 @@ def _types(torch: Any) -> dict[str, Any]:
     return {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
+def _autocast_line(kind: str, dtype: Any) -> str:
+    """One that holds wherever the model is called: in a graph's recording, and behind torch.compile."""
+    return f"model.forward = torch.autocast(\"{kind}\", dtype={dtype})(model.forward)"
+
+
 def _is_image(value: Any) -> bool:
     return hasattr(value, "dim") and value.dim() == 4
 
@@ -80,12 +85,10 @@ class TorchWork:
             if self.on_gpu:
                 left.append(Remedy("precision", "tf32", ["torch.backends.cuda.matmul.allow_tf32 = True",
                                                          "torch.backends.cudnn.allow_tf32 = True"]))
-                left.append(Remedy("precision", "autocast f16", ["with torch.autocast(\"cuda\", dtype=torch.float16):",
-                                                                 "    output = model(batch)"],
+                left.append(Remedy("precision", "autocast f16", [_autocast_line("cuda", torch.float16)],
                                    "Training in float16 needs torch.amp.GradScaler."))
             kind = "cuda" if self.on_gpu else "cpu"
-            left.append(Remedy("precision", "autocast bf16", [f"with torch.autocast(\"{kind}\", dtype=torch.bfloat16):",
-                                                              "    output = model(batch)"]))
+            left.append(Remedy("precision", "autocast bf16", [_autocast_line(kind, torch.bfloat16)]))
         return left
 
     def build(self, taken: Sequence[Remedy]) -> Built:

@@ -1,5 +1,6 @@
 """js with real PyTorch on the CPU: measuring a model, and advice about it. Skipped where there is no PyTorch."""
 
+import copy
 import sys
 import unittest
 
@@ -48,6 +49,17 @@ class Works(unittest.TestCase):
         self.assertTrue(0 < of_autocast < 5e-2, of_autocast)
         self.assertEqual({each.dtype for each in self.model.parameters()}, {torch.float32})
         self.assertFalse(self.model[0].weight.is_contiguous(memory_format=torch.channels_last))
+
+    def test_the_lines_do_what_was_measured(self):
+        remedies = [each for each in self.work.remedies("latency")[0] if each.study in ("precision", "layout")]
+        by_name = {each.arm: each for each in remedies}
+        for names in [[each] for each in by_name] + [["nhwc", "bf16"], ["autocast bf16", "nhwc"]]:
+            taken = [by_name[each] for each in names]
+            written = {"torch": torch, "model": copy.deepcopy(self.model), "batch": IMAGES}
+            exec("\n".join(line for each in taken for line in each.lines), written)
+            with torch.no_grad():
+                output = written["model"](written["batch"]).double()
+            self.assertTrue(torch.equal(output, self.work.build(taken).results[0]), names)
 
     def test_of_a_larger_batch_the_first_part_is_the_batch(self):
         built = self.work.build([Remedy("batch", "×4", [], work=4)])

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/data_folders.hpp"
+#include "base/file_text.hpp"
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "physics/preset_keys.hpp"
