@@ -85,10 +85,10 @@ class TorchWork:
             if self.on_gpu:
                 left.append(Remedy("precision", "tf32", ["torch.backends.cuda.matmul.allow_tf32 = True",
                                                          "torch.backends.cudnn.allow_tf32 = True"]))
-                left.append(Remedy("precision", "autocast f16", [_autocast_line("cuda", torch.float16)],
+                left.append(Remedy("precision", "autocast f16", [_autocast_line("cuda", self.torch.float16)],
                                    "Training in float16 needs torch.amp.GradScaler."))
             kind = "cuda" if self.on_gpu else "cpu"
-            left.append(Remedy("precision", "autocast bf16", [_autocast_line(kind, torch.bfloat16)]))
+            left.append(Remedy("precision", "autocast bf16", [_autocast_line(kind, self.torch.bfloat16)]))
         return left
 
     def build(self, taken: Sequence[Remedy]) -> Built:

@@ -129,16 +129,21 @@ std::vector<std::vector<double>> inputs_of(PreparedOperation& prepared) {
 namespace {
 
 // A host that is slow to launch would hide that a step does not wait for the one before it: behind a gate all
-// of a chain is there when its first step starts.
-void launch_once(Queue& queue, PreparedOperation& prepared) {
+// of a chain is there when its first step starts. Libraries load a kernel at its first launch, which may wait
+// for the GPU and so for the gate: that launch comes before it is closed.
+void launch_into_poison(Queue& queue, PreparedOperation& prepared) {
   const bool is_chain = std::holds_alternative<Chain>(prepared.operation().parameters());
+  GateGuard gate(queue);
   if (is_chain && !prepared.waits_for_queue()) {
-    GateGuard gate(queue);
+    queue.launch(prepared);
+    queue.wait();
+    prepared.poison_outputs();
     gate.close();
-    queue.launch(prepared);
   } else {
-    queue.launch(prepared);
+    prepared.poison_outputs();
   }
+  queue.launch(prepared);
+  gate.open();
   queue.wait();
 }
 
@@ -148,8 +153,7 @@ Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation
   const Operation& operation = prepared.operation();
   const std::vector<Operand> operands = operation.operands();
   if (operands.empty()) throw UsageError(operation.text() + ": there is no output to verify");
-  prepared.poison_outputs();
-  launch_once(queue, prepared);
+  launch_into_poison(queue, prepared);
   const bool are_own = &prepared == &inputs;
   std::vector<std::vector<double>> values = inputs_of(inputs);
   const std::size_t first = values.size();
