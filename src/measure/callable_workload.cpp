@@ -26,12 +26,11 @@ void CallableWorkload::not_recorded(std::string_view reason) {
 }
 
 // Right behind a wait for its queue a device has nothing left to do, but for what went elsewhere. How long an
-// idle one needs to say so is asked right after. Several launches in a row, since a wait takes some
-// microseconds, in which one launch of 25 us has ended.
+// idle one needs to say so is asked right after. Short work is launched several times in a row, since a wait
+// takes some microseconds, in which one launch of 25 us has ended.
 bool leaves_work_elsewhere(Session& session, Workload& workload) {
-  constexpr Nanoseconds kLonger = microseconds(10);
+  constexpr Nanoseconds kLonger = microseconds(10), kShort = milliseconds(1);
   constexpr int kTries = 3, kLaunches = 8;
-  constexpr Nanoseconds kEnough = milliseconds(2);
   Device& device = session.device();
   const auto wait = [&] {
     const Nanoseconds start = device.host_time();
@@ -39,15 +38,18 @@ bool leaves_work_elsewhere(Session& session, Workload& workload) {
     return device.host_time() - start;
   };
   Nanoseconds least = seconds(1), idle = seconds(1);
-  wait();
-  for (int i = 0; i < kTries; ++i) {
-    const Nanoseconds start = device.host_time();
-    for (int n = 0; n < kLaunches && (n == 0 || device.host_time() - start < kEnough); ++n)
-      session.queue().launch(workload);
+  const auto look = [&](int launches) {
+    for (int i = 0; i < launches; ++i) session.queue().launch(workload);
     session.queue().wait();
     least = std::min(least, wait());
     idle = std::min(idle, wait());
-  }
+  };
+  wait();
+  const Nanoseconds start = device.host_time();
+  look(1);
+  const bool is_short = device.host_time() - start < kShort;
+  if (is_short) least = seconds(1);
+  for (int i = is_short ? 0 : 1; i < kTries; ++i) look(is_short ? kLaunches : 1);
   return least > idle * 2.0 + kLonger;
 }
 
