@@ -279,7 +279,11 @@ struct CudaKernel {
   std::int64_t shared = 0;     ///< bytes of dynamic shared memory
   std::int64_t registers = 0;  ///< most for each thread, as nvcc's -maxrregcount; 0: as the compiler chooses
   bool fast_math = false;      ///< as nvcc's -use_fast_math
-  std::string reference = {};  ///< a kernel of the file with the same parameters whose outputs are right
+  std::int64_t optimize = 3;   ///< as nvcc's -Xptxas -O0 to -O3
+  std::int64_t min_blocks =
+      0;  ///< as __launch_bounds__(threads of a block, min_blocks) at it; 0: as the source has it
+  std::int64_t architecture = 0;  ///< 80: PTX for 8.0, which the driver compiles; 0: code for the GPU at hand
+  std::string reference = {};     ///< a kernel of the file with the same parameters whose outputs are right
   std::vector<KernelArgument> arguments = {};
   bool operator==(const CudaKernel&) const = default;
 };

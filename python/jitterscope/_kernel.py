@@ -46,12 +46,15 @@ class Kernel:
     a type, as "i64:5" and "f64:2.5". Sizes may be computed of integer arguments: "n*4", "n/block" (rounded up).
 
     grid, block: blocks and threads in each, as numbers, tuples of up to three, or text. shared: bytes of dynamic shared
-    memory. registers: at most so many a thread. fast_math: as nvcc's -use_fast_math. reference: another kernel of the file
-    with the same parameters, which measure(verify=True) and studies compare results with.
+    memory. registers: at most so many a thread. fast_math: as nvcc's -use_fast_math. optimize: 0 to 3, as -Xptxas -O.
+    min_blocks: as __launch_bounds__(threads of a block, min_blocks). architecture: 80 as code that was built for compute
+    capability 8.0. reference: another kernel of the file with the same parameters, which measure(verify=True) and studies
+    compare results with.
     """
 
     def __init__(self, file: Union[str, os.PathLike[str]], kernel: str, /, *, grid: Sides, block: Sides,
                  shared: Union[int, str] = 0, registers: int = 0, fast_math: bool = False,
+                 optimize: int = 3, min_blocks: int = 0, architecture: int = 0,
                  reference: Optional[str] = None, **arguments: Argument) -> None:
         words = [f"cuda:{os.fspath(file)}:{kernel}", f"grid={_sides('grid', grid)}", f"block={_sides('block', block)}"]
         if shared:
@@ -60,6 +63,12 @@ class Kernel:
             words.append(f"registers={registers}")
         if fast_math:
             words.append("fast_math=1")
+        if optimize != 3:
+            words.append(f"optimize={optimize}")
+        if min_blocks:
+            words.append(f"min_blocks={min_blocks}")
+        if architecture:
+            words.append(f"architecture={architecture}")
         if reference is not None:
             words.append(f"reference={reference}")
         words += [f"{name}={_text(name, value)}" for name, value in arguments.items()]
@@ -75,7 +84,7 @@ class Kernel:
         return run(self._operation, **options)
 
     def study(self, name: str, **options: Any) -> Comparison:
-        """Tries a remedy: "occupancy" (other sizes of blocks) or "compiler" (fast math, fewer registers)."""
+        """Tries a remedy: "occupancy" (other sizes of blocks) or "compiler" (fast math, registers, launch bounds)."""
         return Comparison(call("study", [name, self._operation], options).record)
 
     def __repr__(self) -> str:

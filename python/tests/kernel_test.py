@@ -19,9 +19,10 @@ class Kernels(unittest.TestCase):
                                            "n=1048576,a=2.0,b=1e-30,c=i64:5")
         self.assertIn(kernel.operation, repr(kernel))
         every = js.Kernel(pathlib.Path("a/mine.cu"), "f", grid="n/block", block=(8, 8, 2), shared="48Ki", registers=64,
-                          fast_math=True, reference="g", n=3, file=1, kernel=2)
+                          fast_math=True, optimize=1, architecture=80, reference="g", n=3, file=1, kernel=2)
         self.assertEqual(every.operation, "cuda:a/mine.cu:f,grid=n/block,block=8x8x2,shared=48Ki,registers=64,fast_math=1,"
-                                          "reference=g,n=3,file=1,kernel=2")
+                                          "optimize=1,architecture=80,reference=g,n=3,file=1,kernel=2")
+        self.assertIn(",min_blocks=2", js.Kernel("mine.cu", "f", grid=1, block=1, min_blocks=2).operation)
 
     def test_what_no_kernel_takes_is_refused(self):
         for arguments in ({"a": float("nan")}, {"a": None}, {"a": [1]}):

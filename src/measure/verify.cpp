@@ -221,8 +221,12 @@ std::optional<Verification> verify_by_reference(Device& device, Queue& queue, co
   if (kernel.reference.empty() || device.describe().capabilities.is_simulated) return std::nullopt;
   CudaKernel reference = kernel;
   reference.kernel = std::exchange(reference.reference, {});
-  reference.fast_math = false;
-  reference.registers = 0;
+  const CudaKernel usual;
+  reference.fast_math = usual.fast_math;
+  reference.registers = usual.registers;
+  reference.optimize = usual.optimize;
+  reference.min_blocks = usual.min_blocks;
+  reference.architecture = usual.architecture;
   // One after the other, so that memory holds the operands of one of them at a time.
   const std::vector<std::vector<double>> written = written_by(device, queue, kernel, data);
   const std::vector<std::vector<double>> expected = written_by(device, queue, reference, data);

@@ -78,6 +78,8 @@ void check_sizes(const CudaKernel& kernel) {
                                                         65535};  // CUDA's, everywhere
   constexpr std::array<std::int64_t, 3> kLargestBlock = {1024, 1024, 64};
   constexpr std::int64_t kMostThreads = 1024, kMostShared = 1 << 20, kMostRegisters = 255;
+  constexpr std::int64_t kMostBlocks = 32;  // on a processor, on every GPU
+  constexpr std::int64_t kOldestArchitecture = 20, kNewestArchitecture = 999;
   for (std::size_t i = 0; i < 3; ++i) {
     check_range("cuda", "grid", kernel.grid[i], 1, kLargestGrid[i]);
     check_range("cuda", "block", kernel.block[i], 1, kLargestBlock[i]);
@@ -89,6 +91,20 @@ void check_sizes(const CudaKernel& kernel) {
   }
   check_range("cuda", "shared", kernel.shared, 0, kMostShared);
   check_range("cuda", "registers", kernel.registers, 0, kMostRegisters);
+  check_range("cuda", "optimize", kernel.optimize, 0, kFullOptimization);
+  check_range("cuda", "min_blocks", kernel.min_blocks, 0, kMostBlocks);
+  const bool is_at_hand = kernel.architecture == 0;
+  if (!is_at_hand &&
+      (kernel.architecture < kOldestArchitecture || kernel.architecture > kNewestArchitecture)) {
+    fail_kernel(
+        fmt::format("architecture={} is none: write 80 for compute capability 8.0, or 0 for the GPU at hand",
+                    kernel.architecture));
+  }
+  if (kernel.registers > 0 && kernel.min_blocks > 0) {
+    fail_kernel(
+        "registers and min_blocks both say how many registers a thread may take, and the compiler heeds "
+        "min_blocks alone; leave one out");
+  }
 }
 
 void check_buffer(const Argument& argument) {

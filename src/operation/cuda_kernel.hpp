@@ -42,6 +42,8 @@ std::vector<std::size_t> operand_places(const CudaKernel& kernel);
 inline std::int64_t threads_in_block(const CudaKernel& kernel) {
   return kernel.block[0] * kernel.block[1] * kernel.block[2];
 }
+/// CudaKernel::optimize as the compiler does it by itself.
+inline constexpr std::int64_t kFullOptimization = 3;
 /// On every GPU since Kepler.
 inline constexpr std::int64_t kRegistersOfAProcessor = 65536;
 

@@ -229,6 +229,15 @@ const std::vector<ParameterHelp>& cuda_kernel_parameters() {
       {"registers", "at most so many for each thread, as nvcc's -maxrregcount; 0: as the compiler chooses",
        "0"},
       {"fast_math", "1: as nvcc's -use_fast_math", "0"},
+      {"optimize", "0 to 3: as nvcc's -Xptxas -O0 to -O3", "3"},
+      {"min_blocks",
+       "as __launch_bounds__(threads of a block, min_blocks) at the kernel, in place of bounds in the source: so "
+       "many blocks find room on a processor; 0: as the source has it",
+       "0"},
+      {"architecture",
+       "80: as code that was built for compute capability 8.0, which the driver compiles for a newer GPU; 0: for "
+       "the GPU at hand",
+       "0"},
       {"reference",
        "another kernel of the file with the same parameters, whose outputs are right: what --verify compares "
        "with",
@@ -260,6 +269,9 @@ CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<Name
   }
   reader.read("registers", kernel.registers);
   reader.read("fast_math", kernel.fast_math);
+  reader.read("optimize", kernel.optimize);
+  reader.read("min_blocks", kernel.min_blocks);
+  reader.read("architecture", kernel.architecture);
   for (const NamedValue& entry : values) {
     if (entry.value.empty()) reader.fail(entry.name + " has no value; write one behind " + entry.name + "=");
     if (entry.name == "grid") kernel.grid = read_sides("grid", entry.value, sizes);
@@ -284,6 +296,9 @@ std::string cuda_kernel_text(const CudaKernel& kernel) {
   if (kernel.shared != 0) text += fmt::format(",shared={}", kernel.shared);
   if (kernel.registers != 0) text += fmt::format(",registers={}", kernel.registers);
   if (kernel.fast_math) text += ",fast_math=1";
+  if (kernel.optimize != kFullOptimization) text += fmt::format(",optimize={}", kernel.optimize);
+  if (kernel.min_blocks != 0) text += fmt::format(",min_blocks={}", kernel.min_blocks);
+  if (kernel.architecture != 0) text += fmt::format(",architecture={}", kernel.architecture);
   if (!kernel.reference.empty()) text += ",reference=" + kernel.reference;
   for (const Argument& argument : kernel.arguments)
     text += fmt::format(",{}={}", argument.name, argument_text(argument));

@@ -125,6 +125,10 @@ TEST(StudyCommand, AKernelOfOnesOwnIsStudied) {
               ElementsAre("block=256", "block=64", "block=128", "block=512", "block=1024", "shared=24Ki",
                           "shared=48Ki", "shared=64Ki"));
   EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(), HasSubstr("block=256"));
+  const json compiled = study_of("compiler" + kOnVirtualGpu);
+  EXPECT_THAT(compiled.at("alternatives"), ElementsAre("as typed", "fast_math=1", "optimize=0", "optimize=1",
+                                                       "registers=32", "registers=64", "registers=128",
+                                                       "min_blocks=1", "min_blocks=8", "architecture=80"));
   const Outcome host = run_tool("study compiler --device cpu");
   EXPECT_EQ(host.exit_code, 2);
   EXPECT_THAT(host.errors, HasSubstr("bodies<float> is a kernel for a GPU, and cpu has no loops for it"));

@@ -161,7 +161,7 @@ TEST(Verify, TolerancesFollowThePrecision) {
 }
 
 const char* const kKernel =
-    "cuda:@saxpy:mine,grid=1,block=1,registers=32,fast_math=1,reference=right,x=f32[4],n=4,y=inout:f32[4],z=out:i32[4]";
+    "cuda:@saxpy:mine,grid=1,block=1,registers=32,fast_math=1,optimize=1,architecture=80,reference=right,x=f32[4],n=4,y=inout:f32[4],z=out:i32[4]";
 
 // mine and right leave these in z; in y the same.
 std::optional<Verification> verify_kernel(const std::vector<double>& mine, const std::vector<double>& right,
@@ -171,6 +171,8 @@ std::optional<Verification> verify_kernel(const std::vector<double>& mine, const
     const bool is_reference = kernel.kernel == "right";
     EXPECT_EQ(kernel.fast_math, !is_reference) << "options that change results are not the reference's";
     EXPECT_EQ(kernel.registers, is_reference ? 0 : 32);
+    EXPECT_EQ(kernel.optimize, is_reference ? 3 : 1);
+    EXPECT_EQ(kernel.architecture, is_reference ? 0 : 80);
     EXPECT_NE(operand.name, "x") << "only what is written is compared";
     if (operand.name == "y") return std::vector<double>{1, 2, 3, 4};
     return is_reference ? right : mine;

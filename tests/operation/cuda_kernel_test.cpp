@@ -41,6 +41,9 @@ class RandomKernel {
     if (flag()) kernel.shared = number(100'000);
     if (flag()) kernel.registers = number(255);
     kernel.fast_math = flag();
+    if (flag()) kernel.optimize = number(4) - 1;
+    if (kernel.registers == 0 && flag()) kernel.min_blocks = number(32);
+    if (flag()) kernel.architecture = 19 + number(101);
     if (flag()) kernel.reference = pick({"f_reference", "ns::scale<double, 4>"});
     for (std::uint64_t i = random_.below(6); i > 0; --i) kernel.arguments.push_back(argument(i));
     return kernel;
@@ -87,7 +90,10 @@ TEST(CudaKernelText, ArgumentsKeepTheirOrderAndWordsOfTheLaunchStandFirst) {
             "cuda:k.cu:saxpy,grid=4096,block=256,x=f32[1048576],y=out:f32[1048576],n=1048576,a=2.5");
   EXPECT_EQ(printed("cuda:k.cu:f,a=1,block=32x8x1,b=-2,grid=1x2x3,fast_math=true,registers=64,shared=48KiB"),
             "cuda:k.cu:f,grid=1x2x3,block=32x8,shared=49152,registers=64,fast_math=1,a=1,b=-2");
-  EXPECT_EQ(printed("cuda:k.cu:f,grid=1,block=1,shared=0,registers=0,fast_math=0,reference=none"),
+  EXPECT_EQ(printed("cuda:k.cu:f,grid=1,block=1,architecture=80,a=1,min_blocks=4,optimize=0,reference=g"),
+            "cuda:k.cu:f,grid=1,block=1,optimize=0,min_blocks=4,architecture=80,reference=g,a=1");
+  EXPECT_EQ(printed("cuda:k.cu:f,grid=1,block=1,shared=0,registers=0,fast_math=0,optimize=3,min_blocks=0,"
+                    "architecture=0,reference=none"),
             "cuda:k.cu:f,grid=1,block=1");
 }
 
@@ -191,6 +197,13 @@ TEST(CudaKernelText, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,shared=2Mi"), HasSubstr("shared=2097152"));
   EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,shared=x"), HasSubstr("shared: 'x'"));
   EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,fast_math=2"), HasSubstr("fast_math: '2'"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,optimize=4"), HasSubstr("optimize=4 is impossible"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,min_blocks=33"), HasSubstr("min_blocks=33 is impossible"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,architecture=8.0"),
+              HasSubstr("write 80 for compute capability 8.0"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,architecture=-1"), HasSubstr("architecture"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=1,block=1,registers=64,min_blocks=2"),
+              AllOf(HasSubstr("registers and min_blocks"), HasSubstr("leave one out")));
   EXPECT_THAT(refusal_with("x=f33[4]"),
               AllOf(HasSubstr("x: 'f33[4]' is no buffer"), HasSubstr("inout:f32[COUNT]")));
   EXPECT_THAT(refusal_with("x=tf32[4]"), HasSubstr("is no buffer"));

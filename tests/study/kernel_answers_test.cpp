@@ -26,6 +26,24 @@ TEST(KernelStudyAnswers, CompilerSaysThatResultsWereNotCompared) {
   EXPECT_THAT(find_study("compiler").answer(record), SizeIs(2));
 }
 
+TEST(KernelStudyAnswers, CompilerSaysWhatCodeForAnOlderGpuCosts) {
+  ComparisonRecord record;
+  record.alternatives = {"as typed", "architecture=80"};
+  Comparison comparison;
+  comparison.alternative = 1;
+  comparison.time = {1.5, 1.49, 1.51};
+  comparison.verdict = statistics::EffectVerdict::slower;
+  comparison.second.verification = Verification{.passed = true};
+  comparison.second.algorithm = "32 registers, 100 % occupancy, code for 8.0";
+  record.comparisons = {comparison};
+  EXPECT_THAT(find_study("compiler").answer(record),
+              ElementsAre(HasSubstr("Nothing is faster than as typed"),
+                          AllOf(HasSubstr("(architecture=80) is 50.0 % slower"), HasSubstr("-arch=native")),
+                          "architecture=80: 32 registers, 100 % occupancy, code for 8.0."));
+  record.comparisons[0].verdict = statistics::EffectVerdict::faster;
+  EXPECT_THAT(find_study("compiler").answer(record)[1], HasSubstr("-arch=compute_80"));
+}
+
 TEST(KernelStudyAnswers, OnASimulatedGpuAKernelsArmsCannotDiffer) {
   ComparisonRecord record;
   record.device.capabilities.is_simulated = true;

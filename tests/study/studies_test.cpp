@@ -208,17 +208,36 @@ TEST_F(Studies, FragmentationSaysWhatEachTookAndWhatAllocatingCost) {
 
 TEST_F(Studies, CompilerHasTheOptionsThatTheKernelCanBeCompiledWith) {
   const std::string kernel = "cuda:@saxpy:saxpy,grid=4,block=256";
-  EXPECT_THAT(names("compiler", kernel),
-              ElementsAre("as typed", "fast_math=1", "registers=32", "registers=64", "registers=128"));
-  EXPECT_THAT(names("compiler", kernel + ",fast_math=1,registers=64"),
-              ElementsAre("as typed", "fast_math=0", "registers=32", "registers=128"));
+  EXPECT_THAT(names("compiler", kernel), ElementsAre("as typed", "fast_math=1", "optimize=0", "optimize=1",
+                                                     "registers=32", "registers=64", "registers=128",
+                                                     "min_blocks=1", "min_blocks=4", "architecture=80"));
+  EXPECT_THAT(names("compiler", kernel + ",fast_math=1,registers=64,optimize=1,architecture=80"),
+              ElementsAre("as typed", "fast_math=0", "optimize=0", "optimize=3", "registers=32",
+                          "registers=128", "min_blocks=1", "min_blocks=4"));
   // 128 registers for each of 1024 threads are twice as many as there are.
   EXPECT_THAT(names("compiler", "cuda:@saxpy:saxpy,grid=4,block=1024"),
-              ElementsAre("as typed", "fast_math=1", "registers=32", "registers=64"));
+              ElementsAre("as typed", "fast_math=1", "optimize=0", "optimize=1", "registers=32",
+                          "registers=64", "min_blocks=1", "architecture=80"));
   EXPECT_EQ(made("compiler", kernel, 0, kernel), kernel);
   EXPECT_EQ(made("compiler", kernel, 1, kernel), kernel + ",fast_math=1");
-  EXPECT_EQ(made("compiler", kernel, 3, kernel), kernel + ",registers=64");
+  EXPECT_EQ(made("compiler", kernel, 2, kernel), kernel + ",optimize=0");
+  EXPECT_EQ(made("compiler", kernel, 5, kernel + ",min_blocks=4"), kernel + ",registers=64");
+  EXPECT_EQ(made("compiler", kernel, 8, kernel + ",registers=64"), kernel + ",min_blocks=4");
+  EXPECT_EQ(made("compiler", kernel, 9, kernel), kernel + ",architecture=80");
   EXPECT_FALSE(find_study("compiler").can_be_asked_of(Operation::parse("add:count=8")));
+}
+
+TEST_F(Studies, CompilerTriesCodeForAnOlderGpuThanTheOneAtHand) {
+  const auto last_arm = [&](const char* capability) {
+    DeviceDescription description = device_->describe();
+    description.properties = {{"compute_capability", capability}};
+    const Operation kernel = Operation::parse("cuda:@saxpy:saxpy,grid=4,block=256");
+    return find_study("compiler").arms({*device_, description, {kernel}}).back().name;
+  };
+  EXPECT_EQ(last_arm("12.0"), "architecture=80");
+  EXPECT_EQ(last_arm("8.6"), "architecture=80");
+  EXPECT_EQ(last_arm("8.0"), "architecture=75");
+  EXPECT_EQ(last_arm("7.5"), "min_blocks=4");
 }
 
 TEST_F(Studies, OccupancyKeepsTheNumberOfThreads) {

@@ -92,10 +92,24 @@ std::string version_of(const Nvrtc& library) {
   return library.version(&major, &minor) == kNvrtcSuccess ? fmt::format("{}.{}", major, minor) : "";
 }
 
+// NVRTC has no option for launch bounds, and those of its ptxas came with CUDA 12.4 or later: the words of
+// the source get another meaning. Lines keep their numbers.
+std::string bounded_source(const CompileRequest& request) {
+  if (request.min_blocks == 0) return request.source;
+  return fmt::format(
+      "#undef __launch_bounds__\n"
+      "#define __launch_bounds__(...)\n"
+      "#undef __global__\n"
+      "#define __global__ __attribute__((global)) __attribute__((launch_bounds({}, {})))\n"
+      "#line 1\n{}",
+      request.bound_threads, request.min_blocks, request.source);
+}
+
 class Program {
  public:
   explicit Program(const CompileRequest& request) {
-    check_nvrtc(nvrtc().create(&handle_, request.source.c_str(), request.file.c_str(), 0, nullptr, nullptr),
+    const std::string source = bounded_source(request);
+    check_nvrtc(nvrtc().create(&handle_, source.c_str(), request.file.c_str(), 0, nullptr, nullptr),
                 "handing the source to NVRTC");
   }
   ~Program() { nvrtc().destroy(&handle_); }
@@ -131,15 +145,29 @@ class Program {
   NvrtcProgram handle_ = nullptr;
 };
 
-// Machine code for the GPU; where the compiler does not know it, PTX of the newest before it, which the
-// driver compiles.
-std::string architecture_option(int architecture) {
+std::vector<int> known_architectures() {
   int count = 0;
   check_nvrtc(nvrtc().number_of_architectures(&count), "asking NVRTC for what it compiles for");
   std::vector<int> known(static_cast<std::size_t>(count));
   check_nvrtc(nvrtc().architectures(known.data()), "asking NVRTC for what it compiles for");
+  return known;
+}
+
+std::string older_architecture_option(std::int64_t architecture) {
+  const std::vector<int> known = known_architectures();
+  if (std::ranges::find(known, architecture) != known.end())
+    return fmt::format("--gpu-architecture=compute_{}", architecture);
+  throw UsageError(fmt::format(
+      "NVRTC {} does not compile for architecture={}; take one of {}, or name the folder of another "
+      "libnvrtc in JITTERSCOPE_LIBRARY_PATH",
+      version_of(nvrtc()), architecture, fmt::join(known, ", ")));
+}
+
+// Machine code for the GPU; where the compiler does not know it, PTX of the newest before it, which the
+// driver compiles.
+std::string architecture_option(int architecture) {
   int older = 0;
-  for (const int each : known) {
+  for (const int each : known_architectures()) {
     if (each == architecture) return fmt::format("--gpu-architecture=sm_{}", architecture);
     if (each < architecture) older = std::max(older, each);
   }
@@ -151,13 +179,18 @@ std::string architecture_option(int architecture) {
 }
 
 std::vector<std::string> options_of(const CompileRequest& request) {
-  std::vector<std::string> options = {architecture_option(request.architecture)};
+  std::vector<std::string> options = {request.older_architecture > 0
+                                          ? older_architecture_option(request.older_architecture)
+                                          : architecture_option(request.architecture),
+                                      "--ptxas-options=-v"};  // so that it says what is spilled
   const std::filesystem::path folder = std::filesystem::path(request.file).parent_path();
   options.push_back("--include-path=" + (folder.empty() ? std::string(".") : folder.string()));
   for (const std::string& headers : cuda_header_folders(nvrtc().library.path()))
     options.push_back("--include-path=" + headers);
   if (request.registers > 0) options.push_back(fmt::format("--maxrregcount={}", request.registers));
   if (request.fast_math) options.emplace_back("--use_fast_math");
+  if (request.optimize != kFullOptimization)
+    options.push_back(fmt::format("--ptxas-options=-O{}", request.optimize));
   return options;
 }
 
@@ -207,12 +240,24 @@ std::vector<std::string> kernels_in(const std::string& source) {
                                more > 0 ? fmt::format("; and {} more errors", more) : ""));
 }
 
+// Of "Function properties for SYMBOL" and, in the next line, "0 bytes stack frame, 8 bytes spill stores, …".
+std::string spills_in(const std::string& log, const std::string& symbol) {
+  constexpr std::string_view kFrame = " bytes stack frame, ";
+  const std::size_t function = log.find("Function properties for " + symbol + "\n");
+  if (function == std::string::npos) return {};
+  const std::size_t frame = log.find(kFrame, function);
+  if (frame == std::string::npos) return {};
+  const std::size_t begin = frame + kFrame.size();
+  return printable(log.substr(begin, log.find('\n', begin) - begin), 100);
+}
+
 }  // namespace
 
 bool CompileRequest::operator<(const CompileRequest& other) const {
   const auto fields = [](const CompileRequest& request) {
-    return std::tie(request.source, request.file, request.kernel, request.architecture, request.registers,
-                    request.fast_math);
+    return std::tie(request.source, request.file, request.kernel, request.architecture,
+                    request.older_architecture, request.registers, request.fast_math, request.optimize,
+                    request.bound_threads, request.min_blocks);
   };
   return fields(*this) < fields(other);
 }
@@ -225,7 +270,8 @@ CompiledKernel compile_kernel(const CompileRequest& request) {
     throw FailedError(fmt::format("compiling {}: {} ({})", request.file, nvrtc().error_string(result),
                                   printable(program.log(), 300)));
   }
-  return {program.image(), program.symbol_of(request.kernel)};
+  const std::string symbol = program.symbol_of(request.kernel);
+  return {program.image(), symbol, spills_in(program.log(), symbol)};
 }
 
 LibraryInfo nvrtc_library() {

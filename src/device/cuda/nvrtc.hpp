@@ -5,26 +5,35 @@
 #include <string>
 
 #include "jitterscope/device.hpp"
+#include "operation/cuda_kernel.hpp"
 
 namespace jitterscope::cuda {
 
 struct CompileRequest {
-  std::string source;          ///< the text
-  std::string file;            ///< its name in messages; #include "…" looks in its folder
-  std::string kernel;          ///< as C++ names it: scale, ns::scale, scale<float>
-  int architecture = 0;        ///< 90 for compute capability 9.0
-  std::int64_t registers = 0;  ///< most for each thread; 0: as the compiler chooses
+  std::string source;                   ///< the text
+  std::string file;                     ///< its name in messages; #include "…" looks in its folder
+  std::string kernel;                   ///< as C++ names it: scale, ns::scale, scale<float>
+  int architecture = 0;                 ///< 90 for compute capability 9.0
+  std::int64_t older_architecture = 0;  ///< PTX for it in place of machine code; 0: none
+  std::int64_t registers = 0;           ///< most for each thread; 0: as the compiler chooses
   bool fast_math = false;
+  std::int64_t optimize = kFullOptimization;  ///< 0 to 3
+  /// Of all kernels in the source, in place of their own: __launch_bounds__(bound_threads, min_blocks). 0: as
+  /// they are.
+  std::int64_t bound_threads = 0, min_blocks = 0;
   bool operator<(const CompileRequest&) const;
 };
 
 struct CompiledKernel {
-  std::string image;   ///< machine code, or PTX where the compiler is older than the GPU
+  std::string image;   ///< machine code; PTX where it was asked for, or the compiler is older than the GPU
   std::string symbol;  ///< the kernel's name in it
+  /// "8 bytes spill stores, 8 bytes spill loads", which the compiler says of machine code; empty of PTX.
+  std::string spills = {};
 };
 
 /// Throws UsageError with the compiler's errors and their lines, or with the kernels that there are where
-/// this one is none of them; MissingError where there is no compiler, or one that does not know such a GPU.
+/// this one is none of them, or with the architectures that the compiler knows where the older one is none of
+/// them; MissingError where there is no compiler, or one that does not know such a GPU.
 CompiledKernel compile_kernel(const CompileRequest& request);
 
 /// As found, for `doctor` and the result; never throws.

@@ -22,7 +22,9 @@ std::string joined_parts(std::initializer_list<std::string_view> parts) {
 
 std::string key_of(const CompileRequest& request) {
   return joined_parts({request.source, request.file, request.kernel, std::to_string(request.architecture),
-                       std::to_string(request.registers), request.fast_math ? "1" : "0"});
+                       std::to_string(request.older_architecture), std::to_string(request.registers),
+                       request.fast_math ? "1" : "0", std::to_string(request.optimize),
+                       std::to_string(request.bound_threads), std::to_string(request.min_blocks)});
 }
 
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
@@ -38,7 +40,10 @@ std::optional<CompiledKernel> find_kernel(const std::filesystem::path& folder,
   if (!text.starts_with(key)) return std::nullopt;  // another request of the same hash
   const std::size_t symbol_end = text.find('\n', key.size());
   if (symbol_end == std::string::npos) return std::nullopt;
-  CompiledKernel kernel{text.substr(symbol_end + 1), text.substr(key.size(), symbol_end - key.size())};
+  const std::size_t spills_end = text.find('\n', symbol_end + 1);
+  if (spills_end == std::string::npos) return std::nullopt;
+  CompiledKernel kernel{text.substr(spills_end + 1), text.substr(key.size(), symbol_end - key.size()),
+                        text.substr(symbol_end + 1, spills_end - symbol_end - 1)};
   if (kernel.image.empty() || kernel.symbol.empty()) return std::nullopt;
   return kernel;
 }
@@ -50,7 +55,7 @@ void leave_kernel(const std::filesystem::path& folder, const CompileRequest& req
   const std::filesystem::path part = whole.string() + fmt::format(".{}", ::getpid());
   {
     std::ofstream file(part, std::ios::binary);
-    file << key << kernel.symbol << '\n' << kernel.image;
+    file << key << kernel.symbol << '\n' << kernel.spills << '\n' << kernel.image;
     file.close();
     if (!file) return;
   }

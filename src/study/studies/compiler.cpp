@@ -1,10 +1,15 @@
-// Compiler. Varies how a kernel of the user's is compiled: fast math, and how many registers a thread may
-// take. Reports time, and where the kernel names a reference the error of each result. Can go wrong: without
-// a reference nothing says what fast math did to the results; a limit on registers that helps here may hurt
-// on another GPU.
+// Compiler. Varies how a kernel of the user's is compiled: fast math, how far it is optimized, how many
+// registers a thread may take, by a limit or by launch bounds, and for which GPU. Reports time, and where the
+// kernel names a reference the error of each result. Can go wrong: without a reference nothing says what fast
+// math did to the results; a limit on registers that helps here may hurt on another GPU; code for an older
+// one is compiled by the driver, whose compiler may be of another version.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <string_view>
 
 #include "jitterscope/error.hpp"
 #include "operation/cuda_kernel.hpp"
@@ -15,6 +20,7 @@ namespace jitterscope::study::studies {
 namespace {
 
 constexpr const char* kAsTyped = "as typed";
+constexpr std::string_view kArchitecture = "architecture=";
 
 bool is_kernel(const Operation& operation) {
   return std::holds_alternative<CudaKernel>(operation.parameters());
@@ -33,6 +39,26 @@ Arm compiler_arm(std::string name, Change change) {
           }};
 }
 
+// As a build has that nobody renewed for this GPU, of what CUDA 12 and 13 both compile for; a simulated one
+// counts as new. Nothing where none is older.
+std::optional<std::int64_t> older_architecture(const DeviceDescription& device) {
+  constexpr std::int64_t kAmpere = 80, kTuring = 75;
+  const auto own = std::ranges::find(device.properties, "compute_capability", &Property::key);
+  if (own == device.properties.end()) return kAmpere;
+  const double capability = std::strtod(own->value.c_str(), nullptr);
+  if (capability > 8.0) return kAmpere;
+  return capability == 8.0 ? std::optional(kTuring) : std::nullopt;
+}
+
+// So many blocks keep half of an H200's processor busy, and all of a small GPU's, which has room for 16.
+std::int64_t blocks_on_a_processor(const StudyContext& context) {
+  constexpr std::int64_t kThreads = 1024, kBlocks = 16;
+  std::int64_t blocks = kBlocks;
+  for (const Operation& operation : context.operations)
+    blocks = std::min(blocks, kThreads / threads_in_block(kernel_of(operation)));
+  return blocks;
+}
+
 std::vector<Arm> compiler_arms(const StudyContext& context) {
   const auto any = [&](auto holds) {
     return std::ranges::any_of(context.operations,
@@ -44,14 +70,37 @@ std::vector<Arm> compiler_arms(const StudyContext& context) {
   } else {
     arms.push_back(compiler_arm("fast_math=0", [](CudaKernel& kernel) { kernel.fast_math = false; }));
   }
+  const auto add = [&](std::string name, auto change) {
+    const bool differs = any([&](CudaKernel kernel) {
+      const CudaKernel typed = kernel;
+      change(kernel);
+      return kernel != typed;
+    });
+    if (differs) arms.push_back(compiler_arm(std::move(name), change));
+  };
+  // Level 2 gives the code of level 3, byte for byte (NVRTC 12.1 and 13.0).
+  for (const std::int64_t level : {std::int64_t{0}, std::int64_t{1}, kFullOptimization}) {
+    add(fmt::format("optimize={}", level), [level](CudaKernel& kernel) { kernel.optimize = level; });
+  }
   for (const std::int64_t registers : {32, 64, 128}) {
     const bool cannot_run = any([&](const CudaKernel& kernel) {
       return threads_in_block(kernel) * registers > kRegistersOfAProcessor;
     });
-    const bool differs = any([&](const CudaKernel& kernel) { return kernel.registers != registers; });
-    if (cannot_run || !differs) continue;
-    arms.push_back(compiler_arm(fmt::format("registers={}", registers),
-                                [registers](CudaKernel& kernel) { kernel.registers = registers; }));
+    if (cannot_run) continue;
+    add(fmt::format("registers={}", registers), [registers](CudaKernel& kernel) {
+      kernel.registers = registers;
+      kernel.min_blocks = 0;
+    });
+  }
+  for (const std::int64_t blocks : std::set{std::int64_t{1}, blocks_on_a_processor(context)}) {
+    add(fmt::format("min_blocks={}", blocks), [blocks](CudaKernel& kernel) {
+      kernel.min_blocks = blocks;
+      kernel.registers = 0;
+    });
+  }
+  if (const auto older = older_architecture(context.description)) {
+    add(fmt::format("{}{}", kArchitecture, *older),
+        [older = *older](CudaKernel& kernel) { kernel.architecture = older; });
   }
   return arms;
 }
@@ -70,13 +119,37 @@ Remedy compiler_remedy(const std::string& arm) {
             place};
   }
   if (arm == "fast_math=0") return {{"no -use_fast_math"}, "", place};
-  return {{"-maxrregcount " + arm.substr(arm.find('=') + 1)},
-          "__launch_bounds__ at the kernel holds for it alone.",
-          place};
+  const std::string value = arm.substr(arm.find('=') + 1);
+  if (arm.starts_with("optimize"))
+    return {{"-Xptxas -O" + value}, "It holds for all kernels of the file.", place};
+  if (arm.starts_with("min_blocks")) {
+    return {{"__global__ void __launch_bounds__(threads, " + value + ")"},
+            "threads are those of a block: larger ones cannot be launched any more.",
+            "At the kernel"};
+  }
+  if (arm.starts_with(kArchitecture)) {
+    return {{"-arch=compute_" + value},
+            "The driver compiles it when the program starts, and anew after each update of the driver.",
+            place};
+  }
+  return {{"-maxrregcount " + value}, "__launch_bounds__ at the kernel holds for it alone.", place};
+}
+
+// What a build for older GPUs costs.
+std::string older_code_sentence(const ComparisonRecord& record) {
+  for (const ArmOutcome& outcome : arm_outcomes(record)) {
+    const bool costs = outcome.verdict == statistics::EffectVerdict::slower && !outcome.is_wrong;
+    if (!outcome.name.starts_with(kArchitecture) || !costs) continue;
+    return fmt::format(
+        "Code that was built for an older GPU ({}) is {}: build for this one, nvcc -arch=native.",
+        outcome.name, speed_against(outcome.time, record.alternatives.front()));
+  }
+  return {};
 }
 
 std::vector<std::string> compiler_answer(const ComparisonRecord& record) {
   std::vector<std::string> sentences = answer_by_fastest(record, compiler_remedy);
+  if (std::string older = older_code_sentence(record); !older.empty()) sentences.push_back(std::move(older));
   for (std::string& sentence : what_ran(record)) sentences.push_back(std::move(sentence));
   const bool all_verified = std::ranges::all_of(record.comparisons, [](const Comparison& comparison) {
     return !comparison.failure.empty() || comparison.second.verification.has_value();
@@ -91,14 +164,17 @@ std::vector<std::string> compiler_answer(const ComparisonRecord& record) {
 }  // namespace
 
 Study compiler() {
-  return {.id = "compiler",
-          .question = "Does another way to compile a kernel make it faster: fast math, fewer registers?",
-          .concerns = "kernels of your own (cuda:FILE.cu:KERNEL)",
-          .subject = compiler_subject,
-          .can_be_asked_of = is_kernel,
-          .arms = compiler_arms,
-          .remedy = compiler_remedy,
-          .answer = compiler_answer};
+  return {
+      .id = "compiler",
+      .question =
+          "Does another way to compile a kernel make it faster: fast math, optimization, registers, launch "
+          "bounds?",
+      .concerns = "kernels of your own (cuda:FILE.cu:KERNEL)",
+      .subject = compiler_subject,
+      .can_be_asked_of = is_kernel,
+      .arms = compiler_arms,
+      .remedy = compiler_remedy,
+      .answer = compiler_answer};
 }
 
 }  // namespace jitterscope::study::studies

@@ -177,6 +177,36 @@ TEST_F(CudaKernelTest, RegistersAndSpillsAreReported) {
               ThrowsMessage<UsageError>(HasSubstr("a block of 1024 threads cannot be launched")));
 }
 
+// 8 blocks of 128 threads leave each thread 64 registers.
+TEST_F(CudaKernelTest, LaunchBoundsLimitRegisters) {
+  const std::string launch = "many,grid=1,block=128,x=f32[3296],y=out:f32[3296]";
+  const auto usual = kernel(launch), bounded = kernel(launch + ",min_blocks=8");
+  EXPECT_THAT(bounded->algorithm(), AllOf(HasSubstr("bytes spill stores"), Not(HasSubstr("(0 bytes"))));
+  EXPECT_NE(bounded->algorithm(), usual->algorithm());
+  EXPECT_EQ(run_and_read(*usual).size(), run_and_read(*bounded).size());
+  EXPECT_THAT(
+      [&] { kernel(launch + ",min_blocks=32"); },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr("min_blocks=32 of 128 threads"), HasSubstr("at most"))));
+}
+
+TEST_F(CudaKernelTest, EachLevelOfOptimizationComputesTheSame) {
+  const std::string launch = "twice<float>,grid=8,block=128,x=f32[1000],y=out:f32[1000],n=1000";
+  const std::vector<double> full = run_and_read(*kernel(launch));
+  for (const char* level : {"optimize=0", "optimize=1", "optimize=0,architecture=75"}) {
+    EXPECT_EQ(run_and_read(*kernel(fmt::format("{},{}", launch, level))), full) << level;
+  }
+}
+
+TEST_F(CudaKernelTest, CodeForAnOlderGpuRunsAndIsNamed) {
+  const std::string launch = "many,grid=1,block=32,x=f32[3200],y=out:f32[3200]";
+  const auto usual = kernel(launch), older = kernel(launch + ",architecture=75");
+  EXPECT_THAT(older->algorithm(), HasSubstr(", code for 7.5"));
+  EXPECT_THAT(usual->algorithm(), Not(HasSubstr("code for")));
+  EXPECT_EQ(run_and_read(*usual).size(), run_and_read(*older).size());
+  EXPECT_THAT([&] { kernel(launch + ",architecture=999"); },
+              ThrowsMessage<UsageError>(HasSubstr("architecture=999 is newer than this GPU")));
+}
+
 TEST_F(CudaKernelTest, IsVerifiedWithItsReferenceOnFreshOperands) {
   const auto same = verification("grow,reference=grow,grid=1,block=64,x=inout:f32[64],n=60");
   ASSERT_TRUE(same);

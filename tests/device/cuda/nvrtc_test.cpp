@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "device/kernel_source.hpp"
 #include "jitterscope/error.hpp"
@@ -14,8 +15,10 @@ namespace jitterscope::cuda {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
+using testing::SizeIs;
 using testing::StartsWith;
 using testing::ThrowsMessage;
 
@@ -106,6 +109,52 @@ TEST_F(NvrtcTest, OptionsReachTheCompiler) {
   EXPECT_NE(compile_kernel(fast).image, usual);
   EXPECT_EQ(compile_kernel(asked).image, usual);
   EXPECT_TRUE(asked < few || few < asked);
+}
+
+TEST_F(NvrtcTest, EachLevelOfOptimizationButTheSecondHasCodeOfItsOwn) {
+  CompileRequest asked = request("overflow");
+  std::set<std::size_t> sizes;
+  for (const std::int64_t level : {0, 1, 3}) {
+    asked.optimize = level;
+    sizes.insert(compile_kernel(asked).image.size());
+  }
+  EXPECT_THAT(sizes, SizeIs(3));
+  CompileRequest other = asked;
+  other.optimize = 1;
+  EXPECT_TRUE(asked < other || other < asked);
+}
+
+// What the compiler may give a thread, so that 4 blocks of 256 threads fit, are 64 registers.
+TEST_F(NvrtcTest, LaunchBoundsTakeThePlaceOfThoseInTheSource) {
+  CompileRequest asked = request("overflow");
+  EXPECT_THAT(compile_kernel(asked).spills, StartsWith("0 bytes spill stores"));
+  asked.bound_threads = 256;
+  asked.min_blocks = 4;
+  EXPECT_THAT(compile_kernel(asked).spills, ContainsRegex("^[1-9][0-9]+ bytes spill stores, [1-9]"));
+  EXPECT_TRUE(asked < request("overflow") || request("overflow") < asked);
+  asked = request("ns::scale<float, 3>");
+  asked.older_architecture = 80;
+  EXPECT_THAT(compile_kernel(asked).image, AllOf(HasSubstr(".maxntid 256"), Not(HasSubstr(".minnctapersm"))));
+  asked.bound_threads = 128;
+  asked.min_blocks = 2;
+  EXPECT_THAT(compile_kernel(asked).image,
+              AllOf(HasSubstr(".maxntid 128"), HasSubstr(".minnctapersm 2"), Not(HasSubstr(".maxntid 256"))));
+  asked = request("f", "#include <cooperative_groups.h>\n__global__ void f(float* x) {\n  x[0] = a;\n}\n");
+  asked.bound_threads = asked.min_blocks = 1;
+  EXPECT_THAT(compiling(asked), ThrowsMessage<UsageError>(HasSubstr("folder/mine.cu(3): error")));
+}
+
+TEST_F(NvrtcTest, CodeForAnOlderGpuIsPtx) {
+  CompileRequest asked = request("overflow");
+  asked.older_architecture = 80;
+  const CompiledKernel older = compile_kernel(asked);
+  EXPECT_THAT(older.image, AllOf(HasSubstr(".target sm_80"), HasSubstr(".entry " + older.symbol)));
+  EXPECT_EQ(older.spills, "") << "the driver's compiler knows";
+  EXPECT_TRUE(asked < request("overflow") || request("overflow") < asked);
+  asked.older_architecture = 34;
+  EXPECT_THAT(compiling(asked),
+              ThrowsMessage<UsageError>(AllOf(HasSubstr("does not compile for architecture=34; take one of"),
+                                              HasSubstr(", 80, "), HasSubstr("another libnvrtc"))));
 }
 
 TEST_F(NvrtcTest, AGpuThatTheCompilerDoesNotKnowGetsPtxOfTheNewestBefore) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/temporary_folder.hpp"
 
@@ -21,23 +22,32 @@ TEST(SharedKernels, AreThoseOfTheSameRequestAlone) {
   const CompiledKernel kernel{std::string("\x7f"
                                           "ELF\0\nend",
                                           9),
-                              "_Z5scale"};
+                              "_Z5scale", "8 bytes spill stores, 4 bytes spill loads"};
   EXPECT_FALSE(find_kernel(folder.path(), request_of("a")));
   leave_kernel(folder.path(), request_of("a"), kernel);
   const auto found = find_kernel(folder.path(), request_of("a"));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->image, kernel.image);
   EXPECT_EQ(found->symbol, kernel.symbol);
-  CompileRequest other = request_of("a");
-  other.registers = 32;
-  EXPECT_FALSE(find_kernel(folder.path(), other));
+  EXPECT_EQ(found->spills, kernel.spills);
+  std::vector<CompileRequest> others(7, request_of("a"));
+  others[0].registers = 32;
+  others[1].fast_math = true;
+  others[2].optimize = 1;
+  others[3].bound_threads = 128;
+  others[4].min_blocks = 2;
+  others[5].older_architecture = 80;
+  others[6].architecture = 100;
+  for (const CompileRequest& other : others) {
+    EXPECT_FALSE(find_kernel(folder.path(), other)) << &other - others.data();
+  }
   EXPECT_FALSE(find_kernel(folder.path(), request_of("a", "scale2")));
   EXPECT_FALSE(find_kernel(folder.path(), request_of("a\nmine.cu")));
 }
 
 TEST(SharedKernels, OneThatIsCutOffIsNone) {
   const TemporaryFolder folder;
-  leave_kernel(folder.path(), request_of("a"), {"image", "symbol"});
+  leave_kernel(folder.path(), request_of("a"), {"image", "symbol", "spills"});
   const auto file = *std::filesystem::directory_iterator(folder.path());
   std::string text;
   {

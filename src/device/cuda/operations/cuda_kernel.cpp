@@ -58,18 +58,32 @@ const char* how_to_give(std::size_t bytes) {
   }
 }
 
+CompileRequest request_of(const CudaKernel& kernel, int architecture) {
+  if (kernel.architecture > architecture) {
+    throw UsageError(fmt::format(
+        "{0}: architecture={1} is newer than this GPU ({2}.{3}), which runs its own code and older "
+        "one; take {4} or less",
+        kernel.kernel, kernel.architecture, architecture / 10, architecture % 10, architecture));
+  }
+  return {.source = kernel_source(kernel.file),
+          .file = kernel.file,
+          .kernel = kernel.kernel,
+          .architecture = architecture,
+          .older_architecture = kernel.architecture,
+          .registers = kernel.registers,
+          .fast_math = kernel.fast_math,
+          .optimize = kernel.optimize,
+          .bound_threads = kernel.min_blocks > 0 ? threads_in_block(kernel) : 0,
+          .min_blocks = kernel.min_blocks};
+}
+
 class KernelOperation : public CudaOperation {
  public:
   KernelOperation(const Context& shared, const Operation& operation, const InputData& data)
       : CudaOperation(shared, operation, data, kGuard),
         kernel_(std::get<CudaKernel>(operation.parameters())),
-        loaded_(compiled_kernel({.source = kernel_source(kernel_.file),
-                                 .file = kernel_.file,
-                                 .kernel = kernel_.kernel,
-                                 .architecture = architecture_of(shared),
-                                 .registers = kernel_.registers,
-                                 .fast_math = kernel_.fast_math}),
-                kernel_.kernel) {
+        compiled_(compiled_kernel(request_of(kernel_, architecture_of(shared)))),
+        loaded_(compiled_, kernel_.kernel, kernel_.optimize) {
     const std::vector<std::size_t> places = operand_places(kernel_);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const KernelArgument& argument = kernel_.arguments[i];
@@ -107,6 +121,7 @@ class KernelOperation : public CudaOperation {
   void check_launch();
 
   CudaKernel kernel_;
+  const CompiledKernel& compiled_;  // lives as long as the process
   LoadedKernel loaded_;
   std::vector<ArgumentBytes> arguments_;
   std::vector<void*> pointers_;  // to them
@@ -138,6 +153,15 @@ void KernelOperation::check_launch() {
         "smaller blocks, or registers={}",
         threads, registers, most_threads, 65536 / threads / 8 * 8));
   }
+  // Warps are whole: 33 threads take the room of 64.
+  const std::int64_t room = (threads + 31) / 32 * 32;
+  const int all = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  if (room * kernel_.min_blocks > all) {
+    refuse(fmt::format(
+        "min_blocks={} of {} threads do not fit: a processor has room for {} threads, and the compiler would "
+        "heed nothing; take at most {}",
+        kernel_.min_blocks, threads, all, all / room));
+  }
   const int fixed = loaded_.attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   const int most_shared = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   if (kernel_.shared + fixed > most_shared) {
@@ -154,13 +178,17 @@ void KernelOperation::check_launch() {
   check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
             &blocks, loaded_.function(), static_cast<int>(threads), static_cast<std::size_t>(shared)),
         "asking how many blocks run at once");
-  const int all = context().attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-  // Warps are whole: 33 threads take the room of 64.
-  const double occupancy = static_cast<double>(blocks) * static_cast<double>((threads + 31) / 32 * 32) / all;
-  const int spilled = loaded_.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  const double occupancy = static_cast<double>(blocks) * static_cast<double>(room) / all;
+  const int local = loaded_.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  const int source = loaded_.attribute(CU_FUNC_ATTRIBUTE_PTX_VERSION);
   algorithm_ = fmt::format("{} registers, {:.0f} % occupancy", registers, 100.0 * occupancy);
   if (fixed + shared > 0) algorithm_ += fmt::format(", {} shared", bytes_text(Bytes(fixed + shared)));
-  if (spilled > 0) algorithm_ += fmt::format(", {} B local memory a thread", spilled);
+  if (local > 0) {
+    algorithm_ += fmt::format(", {} B local memory a thread", local);
+    if (!compiled_.spills.empty()) algorithm_ += fmt::format(" ({})", compiled_.spills);
+  }
+  if (source != loaded_.attribute(CU_FUNC_ATTRIBUTE_BINARY_VERSION))
+    algorithm_ += fmt::format(", code for {}.{}", source / 10, source % 10);
 }
 
 }  // namespace

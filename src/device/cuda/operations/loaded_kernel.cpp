@@ -29,8 +29,13 @@ int architecture_of(const Context& context) {
          context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 }
 
-LoadedKernel::LoadedKernel(const CompiledKernel& kernel, const std::string& name) {
-  check(driver().cuModuleLoadData(&module_, kernel.image.data()), "loading " + name);
+LoadedKernel::LoadedKernel(const CompiledKernel& kernel, const std::string& name, std::int64_t optimize) {
+  // The driver's own full optimization is level 4, which it takes where none is named.
+  CUjit_option option = CU_JIT_OPTIMIZATION_LEVEL;
+  void* level = reinterpret_cast<void*>(optimize);
+  const unsigned options = optimize == kFullOptimization ? 0 : 1;
+  check(driver().cuModuleLoadDataEx(&module_, kernel.image.data(), options, &option, &level),
+        "loading " + name);
   try {
     check(driver().cuModuleGetFunction(&function_, module_, kernel.symbol.c_str()), "finding " + name);
     if (driver().cuFuncLoad != nullptr) check(driver().cuFuncLoad(function_), "loading " + name);

@@ -19,8 +19,9 @@ int architecture_of(const Context& context);
 /// made and when it goes.
 class LoadedKernel {
  public:
-  /// `name` is for messages.
-  LoadedKernel(const CompiledKernel& kernel, const std::string& name);
+  /// `name` is for messages; `optimize` for PTX, which the driver compiles here.
+  LoadedKernel(const CompiledKernel& kernel, const std::string& name,
+               std::int64_t optimize = kFullOptimization);
   ~LoadedKernel();
   LoadedKernel(const LoadedKernel&) = delete;
   LoadedKernel& operator=(const LoadedKernel&) = delete;
