@@ -201,6 +201,16 @@ struct BiasAdd {
   bool operator==(const BiasAdd&) const = default;
 };
 
+/// y = x in another layout, in another data type, or both. x: n·c·h·w in `from` and `dtype`; y: the same
+/// images in `to` and `to_dtype`. Where the layout stays, nothing but the number of elements counts: w, the
+/// others 1.
+struct Convert {
+  std::int64_t n = 1, c = 1, h = 1, w = 1;
+  Layout from = Layout::nchw, to = Layout::nchw;
+  DataType dtype = DataType::f32, to_dtype = DataType::f32;
+  bool operator==(const Convert&) const = default;
+};
+
 /// `count` indices into a rows×columns table. forward: indices (i64), table -> y (count×columns); backward:
 /// dy, indices -> dtable (rows×columns, zero where no index points).
 struct Embedding {
@@ -340,9 +350,9 @@ struct Operand {
 
 class Operation {
  public:
-  using Parameters =
-      std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax, LayerNorm,
-                   BiasAdd, Embedding, OptimizerStep, Attention, Aten, CudaKernel, Chain, Allocation>;
+  using Parameters = std::variant<Conv2d, Matmul, Linear, Copy, Elementwise, Spin, BatchNorm, Pool2d, Softmax,
+                                  LayerNorm, BiasAdd, Embedding, OptimizerStep, Attention, Aten, CudaKernel,
+                                  Chain, Allocation, Convert>;
 
   /// Checks the shape; throws UsageError that says which parameter is impossible and why.
   Operation(Parameters parameters);  // NOLINT(google-explicit-constructor): a shape is an operation
@@ -356,9 +366,11 @@ class Operation {
   /// That must move at least: each input read and each output written once; of a chain that is not fused,
   /// what its steps move.
   Bytes bytes() const;
-  /// f32 for spin; copy moves f32 elements where bytes is a multiple of 4; a chain's is that of its coarsest.
+  /// f32 for spin; copy moves f32 elements where bytes is a multiple of 4; of a chain's and a conversion's
+  /// types the coarsest.
   DataType dtype() const;
   std::vector<Operand> operands() const;  ///< inputs first, then the outputs
+  /// Of a conversion between types the same: they are what it is about.
   Operation with_dtype(DataType) const;
 
   bool operator==(const Operation&) const = default;

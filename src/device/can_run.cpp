@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
@@ -43,6 +44,15 @@ Bytes least_memory(const Operation& operation) {
   return operand_memory(operation);
 }
 
+// The types that a device has to have, each with the parameter that asks for it.
+std::vector<std::pair<const char*, DataType>> types_needed(const Operation& operation) {
+  if (const auto* convert = std::get_if<Convert>(&operation.parameters())) {
+    return {{"dtype", convert->dtype}, {"to_dtype", convert->to_dtype}};
+  }
+  if (!has_type_of_its_own(operation)) return {};
+  return {{"dtype", operation.dtype()}};
+}
+
 template <class Value>
 std::string words_of_all(const std::vector<Value>& values) {
   std::vector<std::string> words;
@@ -56,7 +66,8 @@ bool has_type_of_its_own(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   return !std::holds_alternative<Spin>(parameters) && !std::holds_alternative<Copy>(parameters) &&
          !std::holds_alternative<Aten>(parameters) && !std::holds_alternative<CudaKernel>(parameters) &&
-         !std::holds_alternative<Chain>(parameters) && !std::holds_alternative<Allocation>(parameters);
+         !std::holds_alternative<Chain>(parameters) && !std::holds_alternative<Allocation>(parameters) &&
+         !std::holds_alternative<Convert>(parameters);
 }
 
 void check_can_run(const Operation& operation, const DeviceDescription& device) {
@@ -101,17 +112,16 @@ void refuse_kernel(const Operation& operation, std::string_view device_id) {
 
 void require_data_type(const Operation& operation, std::string_view device_id,
                        const std::vector<DataType>& data_types, const std::vector<DataType>& further_types) {
-  if (!has_type_of_its_own(operation)) return;
   std::vector<DataType> types = data_types;
   if (!is_product(operation.parameters())) {
     types.insert(types.end(), further_types.begin(), further_types.end());
   }
-  if (std::ranges::find(types, operation.dtype()) != types.end()) return;
-  std::vector<std::string> names;
-  for (const DataType type : types) names.emplace_back(to_string(type));
-  throw UsageError(fmt::format("{}: {} has no {} for {}; write dtype= with one of {}",
-                               printable(operation.text(), kLongestText), device_id,
-                               to_string(operation.dtype()), operation.kind(), joined(names)));
+  for (const auto& [parameter, type] : types_needed(operation)) {
+    if (std::ranges::find(types, type) != types.end()) continue;
+    throw UsageError(fmt::format("{}: {} has no {} for {}; write {}= with one of {}",
+                                 printable(operation.text(), kLongestText), device_id, to_string(type),
+                                 operation.kind(), parameter, words_of_all(types)));
+  }
 }
 
 void require_means(const Operation& operation, std::string_view device_id, const DeviceCapabilities& can) {

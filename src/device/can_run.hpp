@@ -8,7 +8,8 @@
 
 namespace jitterscope {
 
-/// Whether it computes in one data type that is its own to choose; a chain's steps have theirs.
+/// Whether it computes in one data type that is its own to choose; a chain's steps have theirs, and a
+/// conversion has two.
 bool has_type_of_its_own(const Operation&);
 
 /// Throws UsageError where preparing would: a data type that the device does not compute in, operands that do

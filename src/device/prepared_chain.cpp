@@ -44,10 +44,16 @@ void PreparedChain::prepare_lanes(const Operation& lane, const InputData& data, 
 
 void PreparedChain::prepare_steps(const InputData& data, const PrepareStep& prepare) {
   const std::size_t count = chain().steps.size();
+  std::uint64_t seeds = 0;
   for (std::size_t lane = 0; lane < static_cast<std::size_t>(chain().lanes); ++lane) {
     for (std::size_t number = 0; number < count; ++number) {
       InputData own = data;
-      own.seed += steps_.size();
+      own.seed += seeds;
+      // A conversion in front of a step draws what that would, so that both together can be compared with the
+      // step alone.
+      const bool is_in_front =
+          number + 1 < count && std::holds_alternative<Convert>(chain().steps[number].parameters());
+      if (!is_in_front) ++seeds;
       own.shared.clear();
       if (is_linked(chain(), number)) {
         own.shared.push_back({0, steps_.back().get(), first_output(chain().steps[number - 1])});

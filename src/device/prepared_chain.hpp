@@ -17,8 +17,8 @@ class PreparedChain : public PreparedOperation {
  public:
   using PrepareStep = std::function<std::unique_ptr<PreparedOperation>(
       const Operation& step, const InputData&, std::size_t lane, std::size_t number)>;
-  /// Each step's seed is its own, so that no two lanes hold the same. Of a fused chain `prepare` gets the
-  /// lanes, each as a fused chain of one lane.
+  /// Each step's seed is its own, but for that of a conversion, so that no two lanes hold the same. Of a
+  /// fused chain `prepare` gets the lanes, each as a fused chain of one lane.
   PreparedChain(const Operation& operation, const InputData& data, const PrepareStep& prepare);
   ~PreparedChain() override;
   PreparedChain(const PreparedChain&) = delete;

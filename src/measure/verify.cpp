@@ -10,6 +10,7 @@
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/gate_guard.hpp"
+#include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
 
 namespace jitterscope {
@@ -57,7 +58,9 @@ bool is_exact(const Operation& operation) {
     return elementwise->kind == ElementwiseKind::relu || elementwise->kind == ElementwiseKind::relu6;
   }
   const auto* pool = std::get_if<Pool2d>(&operation.parameters());
+  const auto* convert = std::get_if<Convert>(&operation.parameters());
   return std::holds_alternative<Copy>(operation.parameters()) ||
+         (convert != nullptr && convert->dtype == convert->to_dtype) ||
          (pool != nullptr && pool->kind == PoolKind::max && pool->pass == Pass::forward);
 }
 
@@ -245,8 +248,32 @@ std::optional<Verification> verify_by_reference(Device& device, Queue& queue, co
   return result;
 }
 
+namespace {
+
+bool changes_type_alone(const Operation& step) {
+  const auto* convert = std::get_if<Convert>(&step.parameters());
+  return convert != nullptr && convert->from == convert->to;
+}
+
+// What a chain converts for: the one step of it that is no conversion.
+const Operation& without_conversions(const Operation& operation) {
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain == nullptr || chain->lanes > 1) return operation;
+  const Operation* found = nullptr;
+  for (std::size_t step = 0; step < chain->steps.size(); ++step) {
+    if (step > 0 && !is_linked(*chain, step)) return operation;
+    if (changes_type_alone(chain->steps[step])) continue;
+    if (found != nullptr) return operation;
+    found = &chain->steps[step];
+  }
+  return found == nullptr ? operation : *found;
+}
+
+}  // namespace
+
 bool is_same_work(const Operation& operation, const Operation& other) {
-  return with_engine(operation.with_dtype(other.dtype()), engine_of(other)) == other;
+  const Operation& own = without_conversions(operation);
+  return with_engine(own.with_dtype(other.dtype()), engine_of(other)) == other;
 }
 
 }  // namespace jitterscope

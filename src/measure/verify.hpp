@@ -30,7 +30,8 @@ Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation
 std::optional<Verification> verify_by_reference(Device& device, Queue& queue, const Operation& kernel,
                                                 const InputData& data);
 
-/// Whether they differ in nothing but the data type, and in which engine runs them.
+/// Whether they differ in nothing but the data type, in which engine runs them, and in conversions of types
+/// in front of `operation` and behind it.
 bool is_same_work(const Operation& operation, const Operation& other);
 
 }  // namespace jitterscope

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "operation/convert.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
 #include "operation/traffic.hpp"
@@ -65,13 +66,10 @@ std::vector<ChainOperand> chain_operands(const Chain& chain) {
 }
 
 DataType coarsest_type(const Chain& chain) {
-  // By digits: f64 has 53, f32 24, tf32 and f16 11, bf16 8.
-  constexpr DataType kByDigits[] = {DataType::bf16, DataType::f16, DataType::tf32, DataType::f32};
-  for (const DataType type : kByDigits) {
-    const auto has_type = [type](const Operation& step) { return step.dtype() == type; };
-    if (std::ranges::any_of(chain.steps, has_type)) return type;
-  }
-  return chain.steps.empty() ? DataType::f32 : chain.steps.front().dtype();
+  if (chain.steps.empty()) return DataType::f32;
+  DataType coarsest = chain.steps.front().dtype();
+  for (const Operation& step : chain.steps) coarsest = coarser_type(coarsest, step.dtype());
+  return coarsest;
 }
 
 bool needs_streams(const Chain& chain) {

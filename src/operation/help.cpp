@@ -14,7 +14,7 @@ const std::vector<kinds::Kind>& kinds::all() {
     append({conv2d(), matmul(), linear(), attention(), batch_norm(), layer_norm()});
     append(pools());
     append(softmaxes());
-    append({bias_add(), embedding()});
+    append({bias_add(), convert(), embedding()});
     append(optimizer_steps());
     append({copy()});
     append(elementwise());

@@ -20,6 +20,13 @@ void check_pass(std::string_view kind, Pass pass) {
   throw UsageError(fmt::format("{}: pass=inference is the same as pass=forward here; write forward", kind));
 }
 
+void check_computes_in(std::string_view kind, std::string_view name, DataType dtype) {
+  if (!holds_indices(dtype)) return;
+  throw UsageError(fmt::format(
+      "{0}: {1}={2} is impossible: {2} holds indices, no operation computes in it; give a type such as f32",
+      kind, name, to_string(dtype)));
+}
+
 std::int64_t limited_product(std::initializer_list<std::int64_t> factors) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 50;
   if (std::find(factors.begin(), factors.end(), 0) != factors.end()) return 0;

@@ -24,6 +24,9 @@ void check_range(std::string_view kind, std::string_view name, std::int64_t valu
 /// Throws UsageError for pass=inference of a kind that computes then what it does in forward.
 void check_pass(std::string_view kind, Pass pass);
 
+/// Throws UsageError for a data type that holds indices.
+void check_computes_in(std::string_view kind, std::string_view name, DataType dtype);
+
 /// The product of numbers that are not negative; past 2^50 it stays there, which is too large for an
 /// operand and leaves room to sum and to multiply by the element size.
 std::int64_t limited_product(std::initializer_list<std::int64_t> factors);

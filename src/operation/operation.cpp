@@ -6,6 +6,7 @@
 
 #include "operation/aten_text.hpp"
 #include "operation/chain.hpp"
+#include "operation/convert.hpp"
 #include "operation/cuda_kernel.hpp"
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
@@ -20,13 +21,6 @@ concept HasDataType = requires(Shape shape) {
   shape.dtype;
 };
 
-void check_computes_in(std::string_view kind, DataType dtype) {
-  if (!holds_indices(dtype)) return;
-  throw UsageError(fmt::format(
-      "{0}: dtype={1} is impossible: {1} holds indices, no operation computes in it; give a type such as f32",
-      kind, to_string(dtype)));
-}
-
 }  // namespace
 
 Operation::Operation(Parameters parameters) : parameters_(std::move(parameters)) {
@@ -36,10 +30,11 @@ Operation::Operation(Parameters parameters) : parameters_(std::move(parameters))
   }
   if (Aten* aten = std::get_if<Aten>(&parameters_)) kinds::normalize(*aten);
   if (CudaKernel* kernel = std::get_if<CudaKernel>(&parameters_)) kinds::normalize(*kernel);
+  if (Convert* convert = std::get_if<Convert>(&parameters_)) kinds::normalize(*convert);
   std::visit(
       [](const auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) {
-          check_computes_in(kinds::name(shape), shape.dtype);
+          check_computes_in(kinds::name(shape), "dtype", shape.dtype);
         }
         kinds::check(shape);
         check_operand_bytes(kinds::name(shape), kinds::operands(shape));
@@ -83,6 +78,9 @@ Bytes Operation::bytes() const {
 
 DataType Operation::dtype() const {
   if (const Chain* chain = std::get_if<Chain>(&parameters_)) return coarsest_type(*chain);
+  if (const Convert* convert = std::get_if<Convert>(&parameters_)) {
+    return coarser_type(convert->dtype, convert->to_dtype);
+  }
   return std::visit(
       [](const auto& shape) {
         if constexpr (HasDataType<std::decay_t<decltype(shape)>>) return shape.dtype;
@@ -99,6 +97,10 @@ Operation Operation::with_dtype(DataType type) const {
   Parameters changed = parameters_;
   if (Chain* chain = std::get_if<Chain>(&changed)) {
     for (Operation& step : chain->steps) step = step.with_dtype(type);
+    return changed;
+  }
+  if (Convert* convert = std::get_if<Convert>(&changed)) {
+    if (convert->dtype == convert->to_dtype) convert->dtype = convert->to_dtype = type;
     return changed;
   }
   std::visit(

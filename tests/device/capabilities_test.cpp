@@ -31,7 +31,8 @@ TEST(Capabilities, ADescriptionRefusesWhatPreparingRefuses) {
     for (const char* kind :
          {"add:count=64", "matmul:m=8,n=8,k=8", "linear:n=4,in=8,out=8", "softmax:rows=4,columns=8",
           "layer_norm:rows=4,columns=8", "bias_add:rows=4,columns=8", "embedding:count=4,rows=8,columns=8",
-          "pool2d:n=1,c=8,hw=8,rs=2,stride=2"}) {
+          "pool2d:n=1,c=8,hw=8,rs=2,stride=2", "convert:n=1,c=8,hw=8,from=nchw,to=nhwc",
+          "convert:count=64,to_dtype=bf16", "convert:count=64,to_dtype=f64"}) {
       for (const char* type : {"f64", "f32", "tf32", "f16", "bf16"}) {
         const std::string operation = std::string(kind) + ",dtype=" + type;
         EXPECT_EQ(refusal_by_description(*device, operation), refusal_by_preparing(*device, operation))

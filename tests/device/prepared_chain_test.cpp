@@ -34,7 +34,14 @@ TEST_P(PreparedChains, GiveWhatTheirStepsGiveTogether) {
        {"chain:[relu:count=1000]", "chain:[relu:count=1000]*3,lanes=4", "chain:[matmul:m=8,n=8,k=8]*3",
         "chain:[add:count=64][sigmoid:count=64][softmax:rows=8,columns=8],lanes=2",
         "chain:[batch_norm:n=2,c=4,hw=5][relu:count=200]", "chain:[relu:count=64][spin:ns=10][relu:count=32]",
-        "chain:[copy:bytes=4Ki,kind=d2d][gelu:count=1Ki][copy:bytes=4Ki]"}) {
+        "chain:[copy:bytes=4Ki,kind=d2d][gelu:count=1Ki][copy:bytes=4Ki]",
+        "chain:[convert:n=2,c=8,hw=7,from=nchw,to=nhwc][conv2d:n=2,c=8,hw=7,k=5,rs=3,layout=nhwc]"
+        "[convert:n=2,c=5,hw=5,from=nhwc,to=nchw]",
+        "chain:[convert:count=64,to_dtype=bf16][linear:n=8,in=8,out=4,dtype=bf16]"
+        "[convert:count=32,dtype=bf16,to_dtype=f32]",
+        "chain:[convert:n=1,c=3,hw=4,from=nhwc,to=nchw,to_dtype=bf16][relu:count=48,dtype=bf16],lanes=2",
+        "chain:[convert:n=1,c=4,hw=6,to=nhwc][max_pool:n=1,c=4,hw=6,window=2,layout=nhwc]"
+        "[copy:bytes=144][convert:n=1,c=4,hw=3,from=nhwc,to=nchw]"}) {
     const auto chain = prepare(text);
     const Verification verification = verify(*queue_, *chain);
     EXPECT_TRUE(verification.passed) << text << ": " << verification.relative_error;
@@ -45,6 +52,27 @@ TEST_P(PreparedChains, GiveWhatTheirStepsGiveTogether) {
 TEST_P(PreparedChains, LanesHoldOtherValues) {
   const auto chain = prepare("chain:[relu:count=100],lanes=2");
   EXPECT_NE(chain->read_operand(0), chain->read_operand(1));
+}
+
+TEST_P(PreparedChains, AConversionDrawsWhatTheStepBehindItWould) {
+  const auto alone = prepare("linear:n=8,in=8,out=4");
+  const auto chain =
+      prepare("chain:[convert:count=64,to_dtype=bf16][linear:n=8,in=8,out=4,dtype=bf16],lanes=2");
+  EXPECT_EQ(chain->read_operand(0), alone->read_operand(0));
+  EXPECT_NE(chain->read_operand(0), chain->read_operand(3)) << "the second lane's";
+  const auto converted = prepare("chain:[convert:count=64,to_dtype=bf16],lanes=2");
+  EXPECT_NE(converted->read_operand(0), converted->read_operand(1));
+}
+
+// A product of which single elements are computed: conversions lead to the same ones, wherever those lie.
+TEST_P(PreparedChains, ConversionsKeepWhatIsSampled) {
+  const char* const product = "conv2d:n=1,c=64,hw=40,k=64,rs=3,pad=1,layout=nhwc";
+  const auto chain = prepare(std::string("chain:[convert:n=1,c=64,hw=40,from=nchw,to=nhwc][") + product +
+                             "][convert:n=1,c=64,hw=40,from=nhwc,to=nchw]");
+  const Verification verification = verify(*queue_, *chain);
+  EXPECT_TRUE(verification.passed) << verification.relative_error;
+  EXPECT_LT(verification.checked, verification.total);
+  EXPECT_EQ(verification.checked, std::ssize(reference_sample(Operation::parse(product))));
 }
 
 TEST_P(PreparedChains, StreamsAndWaitsAreRefused) {
@@ -161,7 +189,9 @@ TEST(Chains, WhatNobodyKnowsTheResultOfIsNotVerified) {
   // A product inside has to be computed whole.
   EXPECT_FALSE(has_reference(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096]*2")));
   EXPECT_TRUE(has_reference(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096]")));
-  // A copy passes on the elements that are looked at.
+  // A conversion, or a copy, passes on the elements that are looked at.
+  EXPECT_TRUE(has_reference(
+      Operation::parse("chain:[matmul:m=4096,n=4096,k=4096][convert:count=16Mi,to_dtype=f16]")));
   EXPECT_TRUE(has_reference(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096][copy:bytes=64Mi]")));
   EXPECT_EQ(reference_sample(Operation::parse("chain:[matmul:m=4096,n=4096,k=4096][copy:bytes=64Mi]")).size(),
             reference_sample(Operation::parse("matmul:m=4096,n=4096,k=4096")).size());

@@ -67,6 +67,36 @@ TEST(Verify, TheSameWorkDiffersInTypeAndEngineAlone) {
   EXPECT_FALSE(is_same_work(kMatmul, Operation::parse("add:count=8")));
 }
 
+TEST(Verify, ConversionsOfTypesAreTheSameWork) {
+  const Operation product = Operation::parse("linear:n=8,in=8,out=4");
+  const auto is_same = [&](const std::string& chain) {
+    return is_same_work(Operation::parse("chain:" + chain), product);
+  };
+  const std::string front = "[convert:count=64,to_dtype=f16]", half = "[linear:n=8,in=8,out=4,dtype=f16]";
+  EXPECT_TRUE(is_same(front + half));
+  EXPECT_TRUE(is_same(half + "[convert:count=32,dtype=f16,to_dtype=f32]"));
+  EXPECT_FALSE(is_same(front + half + ",lanes=2"));
+  EXPECT_FALSE(is_same("[convert:count=63,to_dtype=f16]" + half)) << "it is not handed on";
+  EXPECT_FALSE(is_same(front + half + "[relu:count=32,dtype=f16]"));
+  EXPECT_FALSE(is_same(front)) << "nothing but a conversion";
+  EXPECT_FALSE(is_same("[convert:n=8,c=2,hw=2,to=nhwc][linear:n=8,in=8,out=4]")) << "another order";
+}
+
+// As of the f16 product alone, whose inputs are all rounded.
+TEST(Verify, AConvertedInputsErrorIsThatOfAllRounding) {
+  const std::unique_ptr<Device> device = open_device("virtual:quiet");
+  const std::unique_ptr<Queue> queue = device->make_queue();
+  const Operation product = Operation::parse("linear:n=64,in=64,out=64");
+  const auto fine = device->prepare(product.with_dtype(DataType::f64), InputData());
+  const auto half = device->prepare(product.with_dtype(DataType::f16), InputData());
+  const auto chain = device->prepare(
+      Operation::parse("chain:[convert:count=4096,to_dtype=f16][linear:n=64,in=64,out=64,dtype=f16]"),
+      InputData());
+  const Verification verification = verify(*queue, *chain, *fine);
+  EXPECT_TRUE(verification.passed) << verification.relative_error;
+  EXPECT_NEAR(verification.relative_error, verify(*queue, *half, *fine).relative_error, 1e-5);
+}
+
 TEST(Verify, OneWrongElementFails) {
   const Verification verification =
       verify_with(kMatmul, [](std::vector<double>& output) { output[77] += 10.0; });

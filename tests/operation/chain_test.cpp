@@ -103,6 +103,24 @@ TEST(Chain, AStepReadsWhatTheOneBeforeItWroteWhereItFits) {
   EXPECT_FALSE(is_linked(chain_of("chain:[spin:ns=1][relu:count=8]"), 1)) << "nothing is written";
 }
 
+TEST(Chain, ConversionsLinkWhatDiffersInLayoutOrType) {
+  const Chain layout = chain_of(
+      "chain:[convert:n=2,c=8,hw=6,from=nchw,to=nhwc][conv2d:n=2,c=8,hw=6,k=4,rs=3,layout=nhwc]"
+      "[convert:n=2,c=4,hw=4,from=nhwc,to=nchw]");
+  EXPECT_TRUE(is_linked(layout, 1) && is_linked(layout, 2));
+  const Operation type = Operation::parse(
+      "chain:[convert:count=64,to_dtype=f16][linear:n=8,in=8,out=4,dtype=f16]"
+      "[convert:count=32,dtype=f16,to_dtype=f32]");
+  const Chain& chain = std::get<Chain>(type.parameters());
+  EXPECT_TRUE(is_linked(chain, 1) && is_linked(chain, 2));
+  EXPECT_EQ(type.dtype(), DataType::f16);
+  EXPECT_EQ(type.bytes(), Bytes(64 * (4 + 2)) + chain.steps[1].bytes() + Bytes(32 * (2 + 4)));
+  EXPECT_FALSE(
+      is_linked(chain_of("chain:[convert:count=64,to_dtype=bf16][linear:n=8,in=8,out=4,dtype=f16]"), 1));
+  EXPECT_THAT(chain_problem("chain:[convert:count=64,to_dtype=f16][relu:count=64],fused=1"),
+              HasSubstr("not of the size and type of step 1's first output"));
+}
+
 TEST(FusedChain, ItsTextReadsBackEqual) {
   const std::string text =
       "chain:[relu:count=32,dtype=f32][max_pool:n=1,c=2,hw=4,window=2,dtype=f32,layout=nchw],lanes=2,fused=1";

@@ -16,7 +16,7 @@ class RandomOperation {
   Operation next() { return Operation(parameters()); }
 
   Operation::Parameters parameters() {
-    switch (random_.below(15)) {
+    switch (random_.below(16)) {
       case 0: return conv2d(64);
       case 1: return matmul(5000);
       case 2: return Linear{number(5000), number(5000), number(5000), flag(), dtype()};
@@ -38,6 +38,7 @@ class RandomOperation {
                           pick({Allocator::malloc, Allocator::pool, Allocator::pool_kept, Allocator::cache,
                                 Allocator::expandable, Allocator::preallocated}),
                           flag()};
+      case 14: return convert(64);
       default:
         return Spin{pick({Spin::Unit::nanoseconds, Spin::Unit::cycles}), number(1'000'000), number(1000),
                     number(1024)};
@@ -75,6 +76,16 @@ class RandomOperation {
 
   BiasAdd bias_add(std::int64_t largest) {
     return {number(largest), number(largest), number(largest), number(largest), dtype(), layout()};
+  }
+
+  /// Into the other layout, or of another type at least.
+  Convert convert(std::int64_t largest) {
+    Convert convert{number(largest), number(largest), number(largest), number(largest)};
+    convert.from = layout();
+    convert.to = layout();
+    convert.dtype = pick({DataType::f64, DataType::f32, DataType::tf32, DataType::f16});
+    convert.to_dtype = convert.from == convert.to || flag() ? DataType::bf16 : convert.dtype;
+    return convert;
   }
 
   /// Each size at most `largest` more than the window.

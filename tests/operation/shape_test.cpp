@@ -187,6 +187,37 @@ TEST(OperationShape, BiasesAndOptimizerSteps) {
   EXPECT_EQ(Operation::parse("adamw:count=5").flops(), 70.0);
 }
 
+TEST(OperationShape, ConversionsReadOneTypeAndWriteAnother) {
+  const Operation layout = Operation::parse("convert:n=2,c=3,hw=4,from=nchw,to=nhwc,dtype=f16");
+  EXPECT_EQ(names(layout), "x> y< ");
+  EXPECT_EQ(counts(layout), (std::vector<std::int64_t>{96, 96}));
+  EXPECT_EQ(layout.bytes(), Bytes(2 * 96 * 2));
+  EXPECT_EQ(layout.flops(), 0.0);
+  EXPECT_EQ(layout.dtype(), DataType::f16);
+  EXPECT_EQ(layout.with_dtype(DataType::f32).text(), "convert:n=2,c=3,hw=4,from=nchw,to=nhwc,dtype=f32");
+  const Operation type = Operation::parse("convert:count=100,dtype=f64,to_dtype=bf16");
+  EXPECT_EQ(type.operands()[0].dtype, DataType::f64);
+  EXPECT_EQ(type.operands()[1].dtype, DataType::bf16);
+  EXPECT_EQ(type.bytes(), Bytes(100 * (8 + 2)));
+  EXPECT_EQ(type.dtype(), DataType::bf16) << "the coarser one";
+  EXPECT_EQ(Operation::parse("convert:count=1,dtype=bf16,to_dtype=f32").dtype(), DataType::bf16);
+  EXPECT_EQ(type.with_dtype(DataType::f32), type) << "its types are what it is about";
+}
+
+TEST(OperationShape, ConversionsThatChangeNothingAreRefused) {
+  EXPECT_THAT(problem_of_shape("convert:count=8"),
+              HasSubstr("nothing changes; give another to_dtype, or from="));
+  EXPECT_THAT(problem_of_shape("convert:n=1,c=2,hw=3,from=nhwc,to=nhwc,dtype=f16,to_dtype=f16"),
+              HasSubstr("from f16 to f16 in the same layout nothing changes"));
+  EXPECT_THAT(problem_of_shape("convert:count=8,dtype=tf32,to_dtype=f32"), HasSubstr("nothing changes"))
+      << "TF32 is stored as f32";
+  EXPECT_THAT(problem_of_shape("convert:count=0,to_dtype=f16"), HasSubstr("count=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("convert:n=0,c=1,hw=1,to_dtype=f16"), HasSubstr("n=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("convert:n=1,c=1,h=0,w=2,to=nhwc"), HasSubstr("h=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("convert:n=2147483647,c=2147483647,hw=2147483647,to_dtype=f16"),
+              HasSubstr("is impossible"));
+}
+
 TEST(OperationShape, AttentionCountsThePairsThatSeeEachOther) {
   const std::string text = "attention:batch=2,heads=3,queries=4,keys=5,dim=8";
   const Operation forward = Operation::parse(text);

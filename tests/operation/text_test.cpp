@@ -66,6 +66,25 @@ TEST(OperationText, OrderAndSpellingDoNotMatter) {
   EXPECT_EQ(normal_text("spin:ns=0,blocks=132"), "spin:ns=0,blocks=132");
 }
 
+TEST(OperationText, ConversionsAreOfImagesOrOfElements) {
+  const std::string images = "convert:n=2,c=3,h=4,w=5,from=nhwc,to=nchw,dtype=f32,to_dtype=f16";
+  EXPECT_EQ(normal_text(images), images);
+  EXPECT_EQ(normal_text("convert:dtype=half,to=nhwc,hw=56,c=64,n=32"),
+            "convert:n=32,c=64,hw=56,from=nchw,to=nhwc,dtype=f16");
+  EXPECT_EQ(normal_text("convert:count=1Ki,to_dtype=f16"), "convert:count=1024,dtype=f32,to_dtype=f16");
+  // Where the layout stays, it makes no difference which one that is.
+  EXPECT_EQ(normal_text("convert:n=2,c=3,hw=4,from=nhwc,to_dtype=bf16"),
+            "convert:count=96,dtype=f32,to_dtype=bf16");
+  EXPECT_THAT(problem_of_text("convert:n=1,c=1,hw=1,from=nchw,to=nhcw"),
+              AllOf(HasSubstr("to: 'nhcw'"), HasSubstr("did you mean 'n")));
+  EXPECT_THAT(problem_of_text("convert:n=1,c=1,hw=1,from=channels_last"), HasSubstr("did you mean 'nhwc'?"));
+  EXPECT_THAT(problem_of_text("convert:count=1,to_dtype=i64"), HasSubstr("to_dtype=i64 is impossible"));
+  EXPECT_THAT(problem_of_text("convert:count=1,to_dtpye=f16"), HasSubstr("did you mean 'to_dtype'?"));
+  EXPECT_THAT(problem_of_text("convert:count=1,from=nchw,to=nhwc"), HasSubstr("count is given beside from"));
+  EXPECT_THAT(problem_of_text("convert:to_dtype=f16"), HasSubstr("count, or n, c and hw, is missing"));
+  EXPECT_THAT(problem_of_text("convert:c=3,to_dtype=f16"), HasSubstr("n is missing"));
+}
+
 TEST(OperationText, DataTypesHaveTheNamesThatPeopleType) {
   const std::pair<const char*, DataType> names[] = {
       {"f64", DataType::f64},     {"fp64", DataType::f64},  {"float64", DataType::f64},
@@ -176,7 +195,7 @@ TEST(OperationText, MessagesStayReadableForDamagedInput) {
 }
 
 TEST(OperationHelp, EveryExampleParsesAndEveryParameterIsRead) {
-  ASSERT_EQ(operation_help().size(), 37u);
+  ASSERT_EQ(operation_help().size(), 38u);
   for (const OperationHelp& help : operation_help()) {
     EXPECT_EQ(Operation::parse(help.example).kind(), help.kind);
     EXPECT_FALSE(help.summary.empty());
@@ -197,7 +216,8 @@ TEST(OperationHelp, DefaultsAreThoseOfTheParser) {
     for (const ParameterHelp& parameter : help.parameters) {
       const bool other_parameter = parameter.default_value == "hw" || parameter.default_value == "rs" ||
                                    parameter.default_value == "ns" || parameter.default_value == "window" ||
-                                   parameter.default_value == "queries" || parameter.default_value.empty();
+                                   parameter.default_value == "queries" ||
+                                   parameter.default_value == "dtype" || parameter.default_value.empty();
       if (other_parameter || help.example.find(parameter.name + "=") != std::string::npos) continue;
       const std::string explicit_text = help.example + "," + parameter.name + "=" + parameter.default_value;
       EXPECT_EQ(Operation::parse(explicit_text), usual) << explicit_text;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operation/convert.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -10,6 +12,9 @@ std::size_t count_of(const Operation& step, OperandRole role) {
 }
 
 bool is_copy(const Operation& step) { return std::holds_alternative<Copy>(step.parameters()); }
+bool computes_nothing(const Operation& step) {
+  return is_copy(step) || std::holds_alternative<Convert>(step.parameters());
+}
 
 }  // namespace
 
@@ -23,15 +28,31 @@ std::vector<OperandInChain> outputs_of(const Chain& chain) {
 }
 
 OperandInChain computed_by(const Chain& chain, OperandInChain output) {
-  while (is_copy(chain.steps[output.step]) && is_linked(chain, output.step)) {
+  while (computes_nothing(chain.steps[output.step]) && is_linked(chain, output.step)) {
     output = {output.lane, output.step - 1, 0};
   }
   return output;
 }
 
+std::int64_t index_where_computed(const Chain& chain, const OperandInChain& output, std::int64_t index) {
+  for (std::size_t step = output.step; step > computed_by(chain, output).step; --step) {
+    const auto* convert = std::get_if<Convert>(&chain.steps[step].parameters());
+    if (convert != nullptr) index = source_index(*convert, index);
+  }
+  return index;
+}
+
+std::int64_t index_in_output(const Chain& chain, const OperandInChain& output, std::int64_t computed) {
+  for (std::size_t step = computed_by(chain, output).step + 1; step <= output.step; ++step) {
+    const auto* convert = std::get_if<Convert>(&chain.steps[step].parameters());
+    if (convert != nullptr) computed = target_index(*convert, computed);
+  }
+  return computed;
+}
+
 bool is_needed_whole(const Chain& chain, std::size_t step) {
   for (std::size_t next = step + 1; next < chain.steps.size() && is_linked(chain, next); ++next) {
-    if (!is_copy(chain.steps[next])) return true;
+    if (!computes_nothing(chain.steps[next])) return true;
   }
   return false;
 }
@@ -45,7 +66,8 @@ ChainReference::ChainReference(const Chain& chain, std::vector<std::vector<doubl
 
 double ChainReference::element(std::size_t output, std::int64_t index) {
   const OperandInChain place = computed_by(chain_, outputs_.at(output));
-  return reference(place.lane, place.step).element(place.number, index);
+  return reference(place.lane, place.step)
+      .element(place.number, index_where_computed(chain_, outputs_.at(output), index));
 }
 
 // Outputs are asked for lane by lane, so that one lane's values are kept at a time.
@@ -58,8 +80,9 @@ Reference& ChainReference::reference(std::size_t lane, std::size_t step) {
   const Operation& operation = chain_.steps[step];
   std::vector<std::vector<double>> inputs(count_of(operation, OperandRole::input));
   if (is_linked(chain_, step)) {
-    const OperandInChain before = computed_by(chain_, {lane, step - 1, 0});
-    inputs.front() = reference(lane, before.step).all(0);
+    std::size_t before = step - 1;
+    while (is_copy(chain_.steps[before]) && is_linked(chain_, before)) --before;
+    inputs.front() = reference(lane, before).all(0);
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const ChainOperand& place = operands_[i];

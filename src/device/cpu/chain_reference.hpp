@@ -17,9 +17,13 @@ struct OperandInChain {
 /// In the order of the chain's operands.
 std::vector<OperandInChain> outputs_of(const Chain& chain);
 
-/// Copies change nothing: the step whose result they pass on, or the first of them.
+/// Copies and conversions pass on what a step has computed: that step, or the first of them.
 OperandInChain computed_by(const Chain& chain, OperandInChain output);
-/// Whether another step than a copy reads what the step writes first.
+/// Where an element of the output lies in what that step writes, since conversions between layouts move it;
+/// and the same back.
+std::int64_t index_where_computed(const Chain& chain, const OperandInChain& output, std::int64_t index);
+std::int64_t index_in_output(const Chain& chain, const OperandInChain& output, std::int64_t computed);
+/// Whether a step that computes something reads what the step writes first.
 bool is_needed_whole(const Chain& chain, std::size_t step);
 
 class ChainReference {

@@ -94,6 +94,14 @@ Operation in_double(const Operation& operation) {
   }
   if (const Copy* copy = std::get_if<Copy>(&operation.parameters()))
     return Operation(Copy{.bytes = copy->bytes});
+  // A conversion rounds to its type, and the reference rounds nothing: only the order of elements is left. In
+  // one channel both orders are the same.
+  if (const Convert* convert = std::get_if<Convert>(&operation.parameters())) {
+    Convert order = *convert;
+    order.dtype = order.to_dtype = DataType::f64;
+    if (order.from == order.to) order.to = Layout::nhwc;
+    return Operation(order);
+  }
   return operation.with_dtype(DataType::f64);
 }
 
@@ -166,8 +174,10 @@ std::vector<std::int64_t> reference_sample(const Operation& operation, std::size
   // All outputs of a chain together get what one operation gets.
   const std::vector<OperandInChain> outputs = outputs_of(*chain);
   const OperandInChain own = computed_by(*chain, outputs.at(output));
-  return sample_within(chain->steps[own.step], own.number,
-                       kMultiplyAdds / static_cast<double>(outputs.size()));
+  std::vector<std::int64_t> elements =
+      sample_within(chain->steps[own.step], own.number, kMultiplyAdds / static_cast<double>(outputs.size()));
+  for (std::int64_t& index : elements) index = index_in_output(*chain, outputs[output], index);
+  return elements;
 }
 
 bool has_reference(const Operation& operation) {

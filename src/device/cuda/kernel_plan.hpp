@@ -86,6 +86,7 @@ void plan_batch_norm(KernelPlan& plan, const BatchNorm& shape);
 void plan_bias_add(KernelPlan& plan, const BiasAdd& shape);
 /// The bias of a product into every row of its result, to which the rest is then added.
 void plan_bias_broadcast(KernelPlan& plan, const Matmul& shape);
+void plan_convert(KernelPlan& plan, const Convert& shape);
 void plan_embedding(KernelPlan& plan, const Embedding& shape);
 void plan_optimizer(KernelPlan& plan, const OptimizerStep& shape);
 

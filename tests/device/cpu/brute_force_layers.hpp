@@ -189,6 +189,20 @@ inline Tensors brute_force(const BiasAdd& bias, const Tensors& in) {
   return {y};
 }
 
+inline Tensors brute_force(const Convert& convert, const Tensors& in) {
+  const Strides x = strides_of(convert.from, convert.c, convert.h, convert.w);
+  const Strides y = strides_of(convert.to, convert.c, convert.h, convert.w);
+  std::vector<double> result(in[0].size());
+  for (std::int64_t n = 0; n < convert.n; ++n)
+    for (std::int64_t c = 0; c < convert.c; ++c)
+      for (std::int64_t i = 0; i < convert.h; ++i)
+        for (std::int64_t j = 0; j < convert.w; ++j) {
+          at(result, n * y.outer + c * y.channel + i * y.row + j * y.column) =
+              at(in[0], n * x.outer + c * x.channel + i * x.row + j * x.column);
+        }
+  return {result};
+}
+
 inline Tensors brute_force(const Embedding& embedding, const Tensors& in) {
   const bool forward = embedding.pass == Pass::forward;
   std::vector<double> result = tensor((forward ? embedding.count : embedding.rows) * embedding.columns);

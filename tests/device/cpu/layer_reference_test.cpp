@@ -95,6 +95,9 @@ TEST(LayerReference, PoolingAgreesWithTheScatterForm) {
 TEST(LayerReference, BiasesAgreeWithTheirStrides) {
   expect_brute_force(13, [](auto& random) { return random.bias_add(4); });
 }
+TEST(LayerReference, ConversionsAgreeWithTheirStrides) {
+  expect_brute_force(43, [](auto& random) { return random.convert(6); });
+}
 TEST(LayerReference, EmbeddingsAgreeWithTheScatterForm) {
   expect_brute_force(17, [](auto& random) {
     return Embedding{random.number(9), random.number(9), random.number(4), DataType::f64,

@@ -33,6 +33,27 @@ TEST_F(CudaChain, EveryOrderGivesTheRightResult) {
   }
 }
 
+TEST_F(CudaChain, ConversionsHandOnAndAreHandedOn) {
+  for (const char* steps : {"[convert:n=4,c=32,hw=14,from=nchw,to=nhwc,dtype=f16]"
+                            "[conv2d:n=4,c=32,hw=14,k=64,rs=3,pad=1,dtype=f16,layout=nhwc]"
+                            "[convert:n=4,c=64,hw=14,from=nhwc,to=nchw,dtype=f16]",
+                            "[convert:n=4,c=32,hw=14,from=nchw,to=nhwc,dtype=tf32]"
+                            "[conv2d:n=4,c=32,hw=14,k=64,rs=3,pad=1,dtype=tf32,layout=nhwc]"
+                            "[convert:n=4,c=64,hw=14,from=nhwc,to=nchw,dtype=tf32]",
+                            "[convert:count=16Ki,to_dtype=f16][linear:n=64,in=256,out=128,dtype=f16]",
+                            "[conv2d:n=4,c=32,hw=14,k=64,rs=3,pad=1,dtype=bf16,direction=wgrad]"
+                            "[convert:count=18432,dtype=bf16,to_dtype=f32]",
+                            "[convert:n=2,c=8,hw=16,to=nhwc][max_pool:n=2,c=8,hw=16,window=2,layout=nhwc]"
+                            "[convert:n=2,c=8,hw=8,from=nhwc,to=nchw]"}) {
+    for (const char* how : {"", ",lanes=2,streams=2", ",streams=2,spread=step"}) {
+      const std::string text = fmt::format("chain:{}{}", steps, how);
+      const Verification verification = verify_chain(text);
+      EXPECT_TRUE(verification.passed)
+          << text << ": error " << verification.relative_error << ", unwritten " << verification.unwritten;
+    }
+  }
+}
+
 TEST_F(CudaChain, EveryWaitGivesTheRightResult) {
   for (const char* wait : {"stream", "event", "device", "blocking", "polling", "yielding", "value"}) {
     for (const char* after : {"lane", "step"}) {

@@ -97,6 +97,25 @@ TEST_F(CudaLayersTest, BiasAndEmbedding) {
   }
 }
 
+TEST_F(CudaLayersTest, Conversions) {
+  for (const char* shape :
+       {"n=8,c=64,hw=56", "n=2,c=3,hw=224", "n=1,c=1,hw=1", "n=1,c=3,hw=7", "n=2,c=2048,hw=7",
+        "n=3,c=70,hw=1", "n=2,c=1,hw=9", "n=3,c=77,h=3,w=129", "n=5000,c=2,hw=2"}) {
+    for (const char* order : {"from=nchw,to=nhwc", "from=nhwc,to=nchw"}) {
+      for (const char* type : {"f64", "f32", "f16", "bf16"}) {
+        expect_right_in_each_type(fmt::format("convert:{},{},to_dtype={}", shape, order, type));
+      }
+    }
+  }
+  for (const char* count : {"1", "7", "1003", "5000011"}) {
+    for (const char* types :
+         {"dtype=f64,to_dtype=f32", "dtype=f32,to_dtype=f16", "dtype=f32,to_dtype=bf16",
+          "dtype=f16,to_dtype=f32", "dtype=bf16,to_dtype=f16", "dtype=f16,to_dtype=f64"}) {
+      expect_right(fmt::format("convert:count={},{}", count, types));
+    }
+  }
+}
+
 // The indices are those of another embedding, which has only a few rows. Twice, since each launch must clear
 // the sums of the one before.
 TEST_F(CudaLayersTest, EmbeddingGradientsOfRowsThatManyIndicesName) {

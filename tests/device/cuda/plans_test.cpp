@@ -54,6 +54,23 @@ TEST(LayerPlans, GridsStayWithinWhatAGpuTakes) {
   EXPECT_EQ(planned(plan_elementwise, "relu:count=64Gi,dtype=f16").first().blocks, 1u << 25);
 }
 
+TEST(LayerPlans, AConversionTakesTilesWhereElementsMove) {
+  const auto first = [](const char* shape) {
+    return planned(plan_convert, std::string("convert:n=32,") + shape).first();
+  };
+  const KernelStep square = first("c=64,hw=56,to=nhwc,dtype=f16");
+  EXPECT_EQ(square.kernel, "transpose_f16_f16");
+  EXPECT_EQ(square.blocks, 32u * 1 * 49);  // of 64x64 elements
+  EXPECT_EQ(first("c=64,hw=56,to=nhwc,dtype=tf32").blocks, 32u * 2 * 98);
+  EXPECT_EQ(first("c=64,hw=56,to=nhwc,dtype=tf32").kernel, "transpose_f32_f32");
+  // Of 4 rows and 256 columns, not of 32 rows of which 3 are there.
+  EXPECT_EQ(first("c=3,hw=224,to=nhwc").blocks, 32u * 196);
+  EXPECT_EQ(first("c=3,hw=224,from=nhwc,to=nchw").blocks, 32u * 196);
+  EXPECT_EQ(first("c=64,hw=1,to=nhwc").kernel, "convert_f32_f32");
+  EXPECT_EQ(first("c=1,hw=56,to=nhwc,to_dtype=f16").kernel, "convert_f32_f16");
+  EXPECT_EQ(first("c=8,hw=4,to_dtype=f16").blocks, 32u * 8 * 16 / 4 / 256);
+}
+
 TEST(LayerPlans, RowsHaveWholeWarpsOfThreads) {
   const auto threads = [](const char* shape) {
     return planned(plan_softmax, std::string("softmax:rows=2,") + shape).first().threads;

@@ -44,6 +44,9 @@ class Preparer {
   std::unique_ptr<PreparedOperation> operator()(const BiasAdd&) {
     return prepare_bias_add(operation_, inputs_);
   }
+  std::unique_ptr<PreparedOperation> operator()(const Convert&) {
+    return prepare_convert(operation_, inputs_);
+  }
   std::unique_ptr<PreparedOperation> operator()(const Embedding&) {
     return prepare_embedding(operation_, inputs_);
   }

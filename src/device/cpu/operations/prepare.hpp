@@ -25,6 +25,7 @@ std::unique_ptr<PreparedOperation> prepare_onednn_attention(const Operation&, co
 /// Own loops, for every type but tf32.
 std::unique_ptr<PreparedOperation> prepare_elementwise(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_bias_add(const Operation& operation, const InputTable& inputs);
+std::unique_ptr<PreparedOperation> prepare_convert(const Operation& operation, const InputTable& inputs);
 std::unique_ptr<PreparedOperation> prepare_batch_norm_loops(const Operation&, const InputTable&);
 std::unique_ptr<PreparedOperation> prepare_layer_norm_loops(const Operation&, const InputTable&);
 std::unique_ptr<PreparedOperation> prepare_pool_loops(const Operation& operation, const InputTable& inputs);

@@ -18,6 +18,7 @@ struct Planner {
   void operator()(const LayerNorm& shape) { plan_layer_norm(plan, shape); }
   void operator()(const BatchNorm& shape) { plan_batch_norm(plan, shape); }
   void operator()(const BiasAdd& shape) { plan_bias_add(plan, shape); }
+  void operator()(const Convert& shape) { plan_convert(plan, shape); }
   void operator()(const Embedding& shape) { plan_embedding(plan, shape); }
   void operator()(const OptimizerStep& shape) { plan_optimizer(plan, shape); }
   template <class Shape>

@@ -23,6 +23,7 @@ struct Planner {
   void operator()(const LayerNorm& shape) { cuda::plan_layer_norm(plan, shape); }
   void operator()(const BatchNorm& shape) { cuda::plan_batch_norm(plan, shape); }
   void operator()(const BiasAdd& shape) { cuda::plan_bias_add(plan, shape); }
+  void operator()(const Convert& shape) { cuda::plan_convert(plan, shape); }
   void operator()(const Embedding& shape) { cuda::plan_embedding(plan, shape); }
   void operator()(const OptimizerStep& shape) { cuda::plan_optimizer(plan, shape); }
   template <class Shape>

@@ -175,6 +175,29 @@ TEST(LayerKernels, ABiasInEveryRow) {
   }
 }
 
+// Nothing to move; less than a tile, whole tiles, and a rest of either side; tiles that are narrow for few
+// channels.
+TEST(LayerKernels, Convert) {
+  for (const char* shape :
+       {"n=1,c=1,hw=1", "n=3,c=70,hw=1", "n=3,c=1,hw=9", "n=1,c=3,hw=7", "n=2,c=3,h=30,w=41", "n=2,c=64,hw=8",
+        "n=1,c=130,h=9,w=11", "n=2,c=2,hw=2", "n=2,c=300,h=1,w=5"}) {
+    for (const char* order : {"from=nchw,to=nhwc", "from=nhwc,to=nchw"}) {
+      for (const char* type : {"f64", "f32", "f16", "bf16"}) {
+        expect_right_in_each_type(fmt::format("convert:{},{},to_dtype={}", shape, order, type));
+      }
+    }
+  }
+}
+
+TEST(LayerKernels, ConvertTypesAlone) {
+  for (const char* types : {"dtype=f64,to_dtype=f32", "dtype=f32,to_dtype=f16", "dtype=f32,to_dtype=bf16",
+                            "dtype=f16,to_dtype=f32", "dtype=bf16,to_dtype=f16", "dtype=f16,to_dtype=f64"}) {
+    for (const char* count : {"1", "7", "131", "9001"}) {
+      expect_right(Operation::parse(fmt::format("convert:count={},{}", count, types)));
+    }
+  }
+}
+
 TEST(LayerKernels, BiasAdd) {
   for (const char* shape : {"n=2,c=16,hw=8", "n=3,c=5,h=3,w=7", "n=1,c=3,hw=1"}) {
     expect_right_in_each_layout(std::string("bias_add:") + shape);
