@@ -63,9 +63,9 @@ bool is_allowed(const std::vector<std::string>& allowed, const study::Study& stu
   return allowed.empty() || std::ranges::find(allowed, study.id) != allowed.end();
 }
 
-// A remedy is one where there is something to write.
-bool can_be_written(const study::Study& study, const study::Arm& arm) {
-  return !study.remedy(arm.name).lines.empty();
+// Where there is something to write as well.
+bool is_remedy(const study::Study& study, const study::Arm& arm) {
+  return arm.is_remedy && !study.remedy(arm.name).lines.empty();
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
       const std::vector<study::Arm> arms = study.arms(context);
       for (std::size_t i = 1; i < arms.size(); ++i) {
         AppliedArm arm{&study, arms[i]};
-        if (!can_be_written(study, arm.arm)) continue;
+        if (!is_remedy(study, arm.arm)) continue;
         const WorkList changed = applied("", {&arm, 1}, work, request_.options).work;
         if (memory_of(changed) <= most_memory * arm.arm.work) found.push_back(std::move(arm));
       }

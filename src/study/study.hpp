@@ -22,6 +22,7 @@ struct Arm {
   double work = 1.0;  ///< how much of the first arm's work one launch does
   /// It leaves out what its results need, to show that they are wrong then.
   bool is_to_be_wrong = false;
+  bool is_remedy = true;  ///< else it shows what another arm costs besides, and advise does not try it
 };
 
 /// What decides which arms there are.

@@ -118,6 +118,14 @@ TEST(AdviseCommand, TypesThatMakeTheOperandsLargerAreNotTried) {
   EXPECT_THAT(plan, AllOf(HasSubstr("tried: precision f16\n"), Not(HasSubstr("f64"))));
 }
 
+// What conversions cost at a border is for who asks the study.
+TEST(AdviseCommand, ArmsThatConvertAreNotTried) {
+  const std::string plan =
+      run_tool("advise conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1 --device virtual:h200 --dry-run").output;
+  EXPECT_THAT(plan, AllOf(HasSubstr("tried: precision f16\n"), HasSubstr("tried: layout nhwc\n"),
+                          Not(HasSubstr("autocast")), Not(HasSubstr("converted"))));
+}
+
 TEST(AdviseCommand, RunsOnThisCpu) {
   const json found = advice_on(
       "conv2d:n=1,c=16,hw=14,k=16,rs=3,pad=1 --device cpu --allow layout --processes 2" + kShortAdvice);

@@ -150,7 +150,8 @@ TEST(StudyCommand, AccessToMemoryIsStudiedOnACpuToo) {
 TEST(StudyCommand, PrecisionSaysWhatIsFasterAndHowExact) {
   const json found = study_of("precision linear:n=256,in=512,out=512" + kOnVirtualGpu);
   EXPECT_EQ(found.at("study").at("id"), "precision");
-  EXPECT_THAT(found.at("alternatives"), ElementsAre("f32", "f64", "tf32", "bf16", "f16"));
+  EXPECT_THAT(found.at("alternatives"),
+              ElementsAre("f32", "f64", "tf32", "bf16", "f16", "autocast bf16", "autocast f16"));
   EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(), HasSubstr(" times as fast as f32 ("));
   std::map<std::string, double> errors;
   for (const json& comparison : found.at("comparisons")) {
@@ -164,6 +165,30 @@ TEST(StudyCommand, PrecisionSaysWhatIsFasterAndHowExact) {
   EXPECT_GT(errors.at("tf32"), 1e-5);
   EXPECT_LT(errors.at("f16"), 1e-3);
   EXPECT_GT(errors.at("bf16"), 4.0 * errors.at("f16"));
+  // The same inputs, rounded to the same type.
+  EXPECT_NEAR(errors.at("autocast f16"), errors.at("f16"), 1e-5);
+  EXPECT_NEAR(errors.at("autocast bf16"), errors.at("bf16"), 1e-4);
+  EXPECT_THAT(found.at("study").at("answers").back().get<std::string>(), HasSubstr("torch.autocast makes"));
+}
+
+TEST(StudyCommand, AutocastOnThisCpuIsRightToItsType) {
+  const json found = study_of(
+      "precision conv2d:n=1,c=16,hw=8,k=16,rs=3,pad=1 --device cpu --processes 2 --time-limit 0.1 --min-rounds 4");
+  EXPECT_THAT(found.at("alternatives"), testing::Contains("autocast bf16"));
+  for (const json& comparison : found.at("comparisons")) {
+    EXPECT_EQ(comparison.at("second").at("verification").at("passed"), true) << comparison;
+  }
+}
+
+TEST(StudyCommand, LayoutShowsWhatTheConversionsCost) {
+  const json found = study_of("layout conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1,dtype=f16" + kOnVirtualGpu);
+  EXPECT_THAT(found.at("alternatives"), ElementsAre("nchw", "nhwc", "nhwc, converted at the borders"));
+  const json& converted = found.at("comparisons").back();
+  EXPECT_EQ(converted.at("verdict"), "slower");
+  EXPECT_EQ(converted.at("second").at("verification").at("passed"), true);
+  // A simulated GPU knows no layout, so that nothing is gained which conversions could eat.
+  EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(),
+              HasSubstr("Nothing is faster than nchw"));
 }
 
 TEST(StudyCommand, BatchComparesTheSameWork) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "jitterscope/error.hpp"
+#include "operation/chain.hpp"
 #include "study/study.hpp"
 #include "support/scripted_device.hpp"
 
@@ -72,11 +73,82 @@ TEST_F(Studies, AnUnknownNameIsAnsweredWithTheNearest) {
 }
 
 TEST_F(Studies, LayoutBeginsWithTheOneThatTheWorkHas) {
-  EXPECT_THAT(names("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3"), ElementsAre("nchw", "nhwc"));
+  EXPECT_THAT(names("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3"),
+              ElementsAre("nchw", "nhwc", "nhwc, converted at the borders"));
   EXPECT_THAT(names("layout", "max_pool:n=1,c=8,hw=8,window=2,stride=2,layout=nhwc"),
-              ElementsAre("nhwc", "nchw"));
+              ElementsAre("nhwc", "nchw", "nchw, converted at the borders"));
   EXPECT_THAT(made("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3", 1, "batch_norm:n=2,c=8,hw=8"),
               HasSubstr("layout=nhwc"));
+}
+
+TEST_F(Studies, LayoutConvertsTheImagesThatGoInAndComeOut) {
+  const std::string conv = "conv2d:n=2,c=3,hw=8,k=4,rs=3,pad=1,stride=2,dtype=f16";
+  const auto converted = [&](const std::string& of) { return made("layout", conv, 2, of); };
+  const std::string inner = "n=2,c=3,hw=8,k=4,rs=3,stride=2,pad=1,dtype=f16,layout=nhwc";
+  EXPECT_EQ(converted(conv), "chain:[convert:n=2,c=3,hw=8,from=nchw,to=nhwc,dtype=f16][conv2d:" + inner +
+                                 ",direction=fprop][convert:n=2,c=4,hw=4,from=nhwc,to=nchw,dtype=f16]");
+  EXPECT_EQ(converted(conv + ",direction=dgrad"),
+            "chain:[convert:n=2,c=4,hw=4,from=nchw,to=nhwc,dtype=f16][conv2d:" + inner +
+                ",direction=dgrad][convert:n=2,c=3,hw=8,from=nhwc,to=nchw,dtype=f16]");
+  EXPECT_EQ(converted(conv + ",direction=wgrad"),
+            "chain:[convert:n=2,c=3,hw=8,from=nchw,to=nhwc,dtype=f16][conv2d:" + inner + ",direction=wgrad]")
+      << "the gradient of the weights has their layout";
+  for (const std::string& operation : std::initializer_list<std::string>{
+           conv, conv + ",direction=dgrad", conv + ",direction=wgrad", "max_pool:n=1,c=8,hw=8,window=2",
+           "avg_pool:n=1,c=8,hw=9,window=3,stride=2,pass=backward", "batch_norm:n=1,c=8,hw=8",
+           "batch_norm:n=1,c=8,hw=8,pass=backward", "bias_add:n=1,c=8,hw=8"}) {
+    const Operation made_of = Operation::parse(converted(operation));
+    const Chain& chain = std::get<Chain>(made_of.parameters());
+    for (std::size_t step = 1; step < chain.steps.size(); ++step) {
+      EXPECT_TRUE(is_linked(chain, step)) << made_of.text();
+    }
+  }
+  EXPECT_EQ(converted(conv + ",layout=nhwc"), Operation::parse(conv + ",layout=nhwc").text())
+      << "it has the layout";
+}
+
+// What the conversions show is no remedy of its own.
+TEST_F(Studies, ArmsThatConvertAreNotTriedByAdvice) {
+  const auto remedies = [&](const std::string& id, const std::string& operation) {
+    std::vector<std::string> tried;
+    for (const Arm& arm : arms(id, operation)) {
+      if (arm.is_remedy) tried.push_back(arm.name);
+    }
+    return tried;
+  };
+  EXPECT_THAT(remedies("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3"), ElementsAre("nchw", "nhwc"));
+  EXPECT_THAT(remedies("precision", "linear:n=8,in=8,out=8"),
+              ElementsAre("f32", "f64", "tf32", "bf16", "f16"));
+}
+
+Comparison compared(std::size_t alternative, double ratio, statistics::EffectVerdict verdict) {
+  Comparison comparison;
+  comparison.alternative = alternative;
+  comparison.time = {ratio, ratio, ratio};
+  comparison.verdict = verdict;
+  return comparison;
+}
+
+TEST_F(Studies, LayoutSaysWhatTheConversionsLeave) {
+  using enum statistics::EffectVerdict;
+  ComparisonRecord record;
+  record.alternatives = {"nchw", "nhwc", "nhwc, converted at the borders"};
+  const auto answer = [&](statistics::EffectVerdict other, double ratio,
+                          statistics::EffectVerdict converted) {
+    record.comparisons = {compared(1, 0.5, other), compared(2, ratio, converted)};
+    return find_study("layout").answer(record);
+  };
+  EXPECT_THAT(
+      answer(faster, 0.8, faster),
+      ElementsAre(HasSubstr("**nhwc is 2.00 times as fast as nchw"), HasSubstr("channels_last"),
+                  "With conversions at its borders it is still 25.0 % faster than nchw (25.0 to 25.0 %)."));
+  EXPECT_THAT(
+      answer(faster, 1.5, slower).back(),
+      testing::AllOf(HasSubstr("**With conversions at its borders the gain is gone**: it is 50.0 % slower"),
+                     HasSubstr("so that nhwc pays where the layers around have it, too.")));
+  EXPECT_THAT(answer(faster, 1.0, same).back(), HasSubstr("the gain is gone**: it is as fast as nchw,"));
+  EXPECT_THAT(answer(faster, 0.99, undecided).back(), HasSubstr("is not decided"));
+  EXPECT_THAT(answer(slower, 2.0, slower), ElementsAre(HasSubstr("leave it as it is")));
 }
 
 TEST_F(Studies, PrecisionHasTheTypesOfTheDeviceAndBeginsWithTheWorks) {
@@ -84,9 +156,47 @@ TEST_F(Studies, PrecisionHasTheTypesOfTheDeviceAndBeginsWithTheWorks) {
               ElementsAre("f16", "f64", "f32", "tf32", "bf16"));
   // Nothing is multiplied: TF32 would be f32 once more.
   EXPECT_THAT(names("precision", "add:count=8"), ElementsAre("f32", "f64", "bf16", "f16"));
+  EXPECT_THAT(names("precision", "matmul:m=8,n=8,k=8"),
+              ElementsAre("f32", "f64", "tf32", "bf16", "f16", "autocast bf16", "autocast f16"));
+  EXPECT_THAT(names("precision", "softmax:rows=8,columns=8"), ElementsAre("f32", "f64", "bf16", "f16"))
+      << "autocast leaves it as it is";
+  data_types_ = {DataType::f64, DataType::f32, DataType::bf16};
+  EXPECT_THAT(names("precision", "matmul:m=8,n=8,k=8"), ElementsAre("f32", "f64", "bf16", "autocast bf16"));
   data_types_ = {DataType::f32};
   EXPECT_THAT([&] { names("precision", "matmul:m=8,n=8,k=8"); },
               ThrowsMessage<UsageError>(HasSubstr("no other data type")));
+}
+
+TEST_F(Studies, AutocastConvertsWhatAProductReads) {
+  const auto autocast = [&](const std::string& of) { return made("precision", "matmul:m=8,n=8,k=8", 6, of); };
+  EXPECT_EQ(autocast("linear:n=2,in=8,out=4"),
+            "chain:[convert:count=16,dtype=f32,to_dtype=f16][linear:n=2,in=8,out=4,dtype=f16]");
+  EXPECT_THAT(autocast("conv2d:n=1,c=2,hw=4,k=3,rs=1,dtype=tf32"),
+              testing::StartsWith("chain:[convert:count=32,dtype=f32,to_dtype=f16][conv2d:"));
+  // Their gradients leave as they came.
+  EXPECT_THAT(autocast("conv2d:n=1,c=2,hw=4,k=3,rs=1,direction=dgrad"),
+              testing::EndsWith("direction=dgrad][convert:count=32,dtype=f16,to_dtype=f32]"));
+  EXPECT_THAT(autocast("conv2d:n=1,c=2,hw=4,k=3,rs=1,direction=wgrad"),
+              testing::EndsWith("direction=wgrad][convert:count=6,dtype=f16,to_dtype=f32]"));
+  EXPECT_EQ(autocast("relu:count=8"), "relu:count=8,dtype=f16");
+  EXPECT_EQ(autocast("softmax:rows=8,columns=8"), "softmax:rows=8,columns=8,dtype=f32");
+  EXPECT_EQ(autocast("matmul:m=8,n=8,k=8,dtype=f64"), "matmul:m=8,n=8,k=8,dtype=f64");
+}
+
+TEST_F(Studies, PrecisionSaysWhatAutocastsConversionLeaves) {
+  using enum statistics::EffectVerdict;
+  ComparisonRecord record;
+  record.alternatives = {"f32", "bf16", "f16", "autocast bf16", "autocast f16"};
+  record.comparisons = {compared(1, 0.3, faster), compared(2, 0.25, faster), compared(3, 0.6, faster),
+                        compared(4, 0.5, faster)};
+  EXPECT_EQ(
+      find_study("precision").answer(record).back(),
+      "With the conversion that torch.autocast makes where its input is in float32 it is 2.00 times as fast "
+      "as f32 (2.00 to 2.00).");
+  record.comparisons[1].verdict = record.comparisons[0].verdict = same;
+  record.comparisons[2] = compared(3, 1.2, slower);
+  record.comparisons[3] = compared(4, 1.2, slower);
+  EXPECT_THAT(find_study("precision").answer(record), ElementsAre(HasSubstr("leave it as it is")));
 }
 
 TEST_F(Studies, Tf32LeavesAloneWhatMultipliesNothing) {

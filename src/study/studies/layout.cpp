@@ -1,10 +1,20 @@
-// Layout. Varies how tensors of images are stored. Reports the time of each layer, and of all. Can go wrong:
-// a layer that wants the other layout at a border costs a conversion, which these times do not hold.
+// Layout. Varies how tensors of images are stored, without and with the conversions at the borders. Reports
+// the time of each layer, and of all. Can go wrong: each layer pays both of its conversions here, as one does
+// whose neighbours keep the layout that the work has; a network that is converted as a whole pays once.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
 namespace jitterscope::study::studies {
 namespace {
+
+using statistics::EffectVerdict;
+
+constexpr const char* kConverted = ", converted at the borders";
 
 template <class Change>
 bool change_layout(Operation::Parameters& parameters, const Change& change) {
@@ -33,17 +43,78 @@ Layout layout_of(const Operation& operation) {
   return found;
 }
 
+Operation in_layout(const Operation& operation, Layout layout) {
+  Operation::Parameters parameters = operation.parameters();
+  change_layout(parameters, [layout](Layout& own) { own = layout; });
+  return {parameters};
+}
+
+// The images that an operation reads first, and those that it writes first; a gradient of weights is none.
+struct Borders {
+  Convert read;
+  std::optional<Convert> written;
+};
+
+Borders borders_of(const Conv2d& conv) {
+  const Convert x{.n = conv.n, .c = conv.c, .h = conv.h, .w = conv.w};
+  const Convert y{.n = conv.n, .c = conv.k, .h = conv.out_h(), .w = conv.out_w()};
+  switch (conv.direction) {
+    case Direction::fprop: return {x, y};
+    case Direction::dgrad: return {y, x};
+    case Direction::wgrad: break;
+  }
+  return {x, std::nullopt};
+}
+Borders borders_of(const Pool2d& pool) {
+  const Convert x{.n = pool.n, .c = pool.c, .h = pool.h, .w = pool.w};
+  const Convert y{.n = pool.n, .c = pool.c, .h = pool.out_h(), .w = pool.out_w()};
+  return pool.pass == Pass::backward ? Borders{y, x} : Borders{x, y};
+}
+template <class Shape>
+Borders borders_of(const Shape& shape) {
+  if constexpr (std::is_same_v<Shape, BatchNorm> || std::is_same_v<Shape, BiasAdd>) {
+    const Convert x{.n = shape.n, .c = shape.c, .h = shape.h, .w = shape.w};
+    return {x, x};
+  }
+  return {};
+}
+
+Operation conversion(Convert images, Layout from, Layout to, DataType dtype) {
+  images.from = from;
+  images.to = to;
+  images.dtype = images.to_dtype = dtype;
+  return {images};
+}
+
+// Of several inputs the first, as a chain hands on no other: a gradient's second one is that which forward
+// has left in the layer's layout, and as a rule as large.
+Operation with_conversions(const Operation& operation, Layout layout) {
+  const Layout own = layout_of(operation);
+  if (own == layout) return operation;
+  const Borders borders =
+      std::visit([](const auto& shape) { return borders_of(shape); }, operation.parameters());
+  const DataType dtype = operation.dtype();
+  Chain chain{.steps = {conversion(borders.read, own, layout, dtype), in_layout(operation, layout)}};
+  if (borders.written) chain.steps.push_back(conversion(*borders.written, layout, own, dtype));
+  return {chain};
+}
+
 Arm layout_arm(Layout layout) {
-  return {std::string(to_string(layout)), [layout](Trial& trial) {
-            Operation::Parameters parameters = trial.operation.parameters();
-            change_layout(parameters, [layout](Layout& own) { own = layout; });
-            trial.operation = Operation(parameters);
-          }};
+  return {std::string(to_string(layout)),
+          [layout](Trial& trial) { trial.operation = in_layout(trial.operation, layout); }};
+}
+
+// No remedy: the layout without conversions is one, for a network whose layers all have it.
+Arm converted_arm(Layout layout) {
+  return {.name = std::string(to_string(layout)) + kConverted,
+          .apply = [layout](Trial& trial) { trial.operation = with_conversions(trial.operation, layout); },
+          .is_remedy = false};
 }
 
 std::vector<Arm> layout_arms(const StudyContext& context) {
   const Layout own = layout_of(context.operations.front());
-  return {layout_arm(own), layout_arm(own == Layout::nchw ? Layout::nhwc : Layout::nchw)};
+  const Layout other = own == Layout::nchw ? Layout::nhwc : Layout::nchw;
+  return {layout_arm(own), layout_arm(other), converted_arm(other)};
 }
 
 std::string layout_subject(const DeviceDescription& device) {
@@ -52,14 +123,43 @@ std::string layout_subject(const DeviceDescription& device) {
 }
 
 Remedy layout_remedy(const std::string& arm) {
-  const std::string format = arm == "nhwc" ? "torch.channels_last" : "torch.contiguous_format";
+  const std::string format = arm.starts_with("nhwc") ? "torch.channels_last" : "torch.contiguous_format";
   return {
       {"model = model.to(memory_format=" + format + ")", "batch = batch.to(memory_format=" + format + ")"},
       "Where a layer wants the other layout, converting costs a copy, which is not in these times."};
 }
 
+// Of one operation, or of a network's layers together: what conversions leave of a gain. Else nothing.
+std::string conversions_sentence(const ComparisonRecord& record) {
+  const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  if (outcomes.size() != 2 || outcomes[0].verdict != EffectVerdict::faster) return {};
+  const ArmOutcome &other = outcomes[0], &converted = outcomes[1];
+  if (!converted.name.ends_with(kConverted) || converted.is_wrong) return {};
+  const std::string& first = record.alternatives.front();
+  const char* borders = record.totals.empty() ? "its borders" : "each layer's borders";
+  if (converted.verdict == EffectVerdict::faster) {
+    return fmt::format("With conversions at {} it is still {}.", borders,
+                       speed_against(converted.time, first));
+  }
+  if (converted.verdict == EffectVerdict::undecided) {
+    return fmt::format(
+        "Whether a gain is left with conversions at {} is not decided: more processes would tell (--processes).",
+        borders);
+  }
+  return fmt::format(
+      "**With conversions at {} the gain is gone**: it is {}, so that {} pays where the layers around have it, too.",
+      borders,
+      converted.verdict == EffectVerdict::slower ? speed_against(converted.time, first)
+                                                 : "as fast as " + first,
+      other.name);
+}
+
 std::vector<std::string> layout_answer(const ComparisonRecord& record) {
-  return answer_by_fastest(record, layout_remedy);
+  std::vector<std::string> sentences = answer_by_fastest(record, layout_remedy);
+  if (std::string conversions = conversions_sentence(record); !conversions.empty()) {
+    sentences.push_back(std::move(conversions));
+  }
+  return sentences;
 }
 
 }  // namespace

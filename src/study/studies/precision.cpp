@@ -1,7 +1,11 @@
-// Precision. Varies the data type of all tensors. Reports time, and the error of each result against float64
-// from the inputs of the finest type, so that rounding the inputs counts. Can go wrong: a network may need
-// more than its layers' errors show (loss scaling, sums that overflow f16).
+// Precision. Varies the data type of all tensors, and of products alone, as torch.autocast does. Reports
+// time, and the error of each result against float64 from the inputs of the finest type, so that rounding the
+// inputs counts. Can go wrong: a network may need more than its layers' errors show (loss scaling, sums that
+// overflow f16), and autocast converts less between layers than in front of each, as here.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 
 #include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
@@ -10,6 +14,10 @@
 
 namespace jitterscope::study::studies {
 namespace {
+
+using statistics::EffectVerdict;
+
+constexpr std::string_view kAutocast = "autocast ";
 
 bool is_product(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
@@ -25,18 +33,64 @@ Arm precision_arm(DataType dtype) {
           }};
 }
 
+bool is_stored_as_f32(const Operation& operation) {
+  return operation.dtype() == DataType::f32 || operation.dtype() == DataType::tf32;
+}
+
+// Autocast keeps these in f32; what else is no product computes in the type that a product before it has
+// left.
+bool stays_in_f32(const Operation& operation) {
+  const Operation::Parameters& parameters = operation.parameters();
+  return std::holds_alternative<Softmax>(parameters) || std::holds_alternative<LayerNorm>(parameters) ||
+         std::holds_alternative<Embedding>(parameters) || std::holds_alternative<OptimizerStep>(parameters);
+}
+
+Operation converted(const Operand& operand, DataType from, DataType to) {
+  return Operation(Convert{.w = operand.count, .dtype = from, .to_dtype = to});
+}
+
+// The first input is converted, and not the second: that is the weights, whose conversion autocast keeps for
+// all passes until they change. Gradients come in the lower type, and leave as f32, as what forward has
+// converted.
+Operation as_autocast(const Operation& operation, DataType dtype) {
+  if (!is_stored_as_f32(operation) || stays_in_f32(operation)) return operation;
+  const Operation lower = operation.with_dtype(dtype);
+  if (!is_product(operation)) return lower;
+  const std::vector<Operand> operands = lower.operands();
+  const auto* conv = std::get_if<Conv2d>(&operation.parameters());
+  if (conv != nullptr && conv->direction != Direction::fprop) {
+    return Operation(Chain{.steps = {lower, converted(operands.back(), dtype, DataType::f32)}});
+  }
+  return Operation(Chain{.steps = {converted(operands.front(), DataType::f32, dtype), lower}});
+}
+
+// No remedy: the type without conversions is one, whose lines are autocast's or the model's own. In a network
+// most layers read what the one before has left in the lower type, and this arm would charge each with a
+// conversion.
+Arm autocast_arm(DataType dtype) {
+  return {.name = std::string(kAutocast) + std::string(to_string(dtype)),
+          .apply = [dtype](Trial& trial) { trial.operation = as_autocast(trial.operation, dtype); },
+          .is_remedy = false};
+}
+
 std::vector<Arm> precision_arms(const StudyContext& context) {
   const DataType own = context.operations.front().dtype();
   const bool any_product = std::ranges::any_of(context.operations, is_product);
+  const auto has = [](const std::vector<DataType>& types, DataType dtype) {
+    return std::ranges::find(types, dtype) != types.end();
+  };
   std::vector<Arm> arms = {precision_arm(own)};
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::tf32, DataType::bf16, DataType::f16}) {
-    const auto has = [&](const std::vector<DataType>& types) {
-      return std::ranges::find(types, dtype) != types.end();
-    };
-    const bool is_there =
-        has(context.description.data_types) || (!any_product && has(context.description.further_types));
+    const bool is_there = has(context.description.data_types, dtype) ||
+                          (!any_product && has(context.description.further_types, dtype));
     const bool makes_a_difference = dtype != DataType::tf32 || any_product;
     if (dtype != own && is_there && makes_a_difference) arms.push_back(precision_arm(dtype));
+  }
+  const bool any_autocast = std::ranges::any_of(context.operations, [](const Operation& operation) {
+    return is_product(operation) && is_stored_as_f32(operation);
+  });
+  for (const DataType dtype : {DataType::bf16, DataType::f16}) {
+    if (any_autocast && has(context.description.data_types, dtype)) arms.push_back(autocast_arm(dtype));
   }
   if (arms.size() < 2) throw UsageError(context.description.id + " computes in no other data type");
   return arms;
@@ -48,8 +102,8 @@ std::string precision_subject(const DeviceDescription& device) {
 
 std::string torch_type(const std::string& arm) {
   if (arm == "f64") return "torch.float64";
-  if (arm == "bf16") return "torch.bfloat16";
-  return arm == "f16" ? "torch.float16" : "torch.float32";
+  if (arm.ends_with("bf16")) return "torch.bfloat16";
+  return arm.ends_with("f16") ? "torch.float16" : "torch.float32";
 }
 
 Remedy precision_remedy(const std::string& arm) {
@@ -57,17 +111,45 @@ Remedy precision_remedy(const std::string& arm) {
     return {{"torch.backends.cuda.matmul.allow_tf32 = True", "torch.backends.cudnn.allow_tf32 = True"},
             "Tensors stay in float32."};
   }
+  const std::string scaler = " Training in float16 needs torch.amp.GradScaler.";
+  const bool is_f16 = arm.ends_with("f16") && !arm.ends_with("bf16");
+  if (arm.starts_with(kAutocast)) {
+    return {{"with torch.autocast(batch.device.type, dtype=" + torch_type(arm) + "): output = model(batch)"},
+            "Weights are converted once, which is not in these times." + (is_f16 ? scaler : "")};
+  }
   const std::vector<std::string> lines = {"model = model.to(" + torch_type(arm) + ")",
                                           "batch = batch.to(" + torch_type(arm) + ")"};
-  if (arm != "bf16" && arm != "f16") return {lines, ""};
+  if (arm != "bf16" && !is_f16) return {lines, ""};
   return {lines,
           std::string("torch.autocast does it layer by layer, and converts where a layer's inputs are of "
                       "another type, which is not in these times.") +
-              (arm == "f16" ? " Training in float16 needs torch.amp.GradScaler." : "")};
+              (is_f16 ? scaler : "")};
+}
+
+// Of one operation, or of a network's layers together: what is left where the fastest type is autocast's, and
+// each product converts.
+std::string autocast_sentence(const ComparisonRecord& record) {
+  std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
+  if (outcomes.empty()) return {};
+  const auto ratio = [](const ArmOutcome& outcome) { return outcome.time.ratio; };
+  const ArmOutcome& best = *std::ranges::min_element(outcomes, {}, ratio);
+  const std::string name = std::string(kAutocast) + best.name;
+  if (best.verdict != EffectVerdict::faster || std::ranges::count(outcomes, name, &ArmOutcome::name) != 1) {
+    return {};
+  }
+  const ArmOutcome& autocast = *std::ranges::find(outcomes, name, &ArmOutcome::name);
+  return fmt::format("With the conversion that torch.autocast makes where {} is in float32 it is {}.",
+                     record.totals.empty() ? "its input" : "each layer's input",
+                     speed_against(autocast.time, record.alternatives.front()));
 }
 
 std::vector<std::string> precision_answer(const ComparisonRecord& record) {
-  return answer_by_fastest(record, precision_remedy);
+  std::vector<std::string> sentences = answer_by_fastest(record, precision_remedy);
+  if (std::string autocast = autocast_sentence(record); !autocast.empty()) {
+    sentences.push_back(std::move(autocast));
+  }
+  return sentences;
 }
 
 }  // namespace
