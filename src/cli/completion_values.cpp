@@ -91,15 +91,19 @@ void add_words(const std::set<std::string>& said, std::set<std::string>& found) 
 std::set<std::string> values_of(const ParameterHelp& parameter) {
   const std::set<std::string> said = words_in(parameter.meaning);
   std::set<std::string> found;
-  if (parameter.name == "dtype") add_words<DataType>(said, found);
-  if (parameter.name == "layout") add_words<Layout>(said, found);
+  const bool is_target = parameter.name == "to" || parameter.name == "to_dtype";
+  if (parameter.name == "dtype" || parameter.name == "to_dtype") add_words<DataType>(said, found);
+  if (parameter.name == "layout" || parameter.name == "from" || parameter.name == "to") {
+    add_words<Layout>(said, found);
+  }
   if (parameter.name == "layout") add_words<HeadLayout>(said, found);
   if (parameter.name == "direction") add_words<Direction>(said, found);
   if (parameter.name == "pass") add_words<Pass>(said, found);
   if (parameter.name == "kind") add_words<CopyKind>(said, found);
   if (parameter.name == "memory") add_words<HostMemory>(said, found);
   if (parameter.name == "by") add_words<Allocator>(said, found);
-  if (!found.empty() && !parameter.default_value.empty()) found.insert(parameter.default_value);
+  // A target is by default what another parameter says.
+  if (!found.empty() && !parameter.default_value.empty() && !is_target) found.insert(parameter.default_value);
   return found;
 }
 

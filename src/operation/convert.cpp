@@ -138,9 +138,9 @@ Kind convert() {
             {"w", "width, with h in place of hw", "hw"},
             {"count", "elements, in place of n, c and hw, where the type changes alone", "hw"},
             {"from", "layout before: nchw or nhwc (PyTorch: channels_last)", "nchw"},
-            {"to", "layout behind", "from"},
+            {"to", "layout behind: nchw or nhwc", "from"},
             {"dtype", "type before: f64, f32, tf32 (as f32), f16 or bf16", "f32"},
-            {"to_dtype", "type behind", "dtype"}}},
+            {"to_dtype", "type behind: f64, f32, tf32 (as f32), f16 or bf16", "dtype"}}},
           read_convert};
 }
 

@@ -57,12 +57,15 @@ class Program(unittest.TestCase):
 
     def test_operations_networks_and_files(self):
         self.assertEqual(offered("run", "resn"), (["resnet18", "resnet50"], True))
-        self.assertEqual(offered("run", "conv"), (["conv2d:"], True))
+        self.assertEqual(offered("run", "conv2"), (["conv2d:"], True))
         self.assertEqual(offered("run", "ate"), (["aten::"], True))
         self.assertEqual(offered("methods", "resn"), ([], False))
         self.assertEqual(offered("run", "conv2d:n=8,d"), ([f"conv2d:n=8,{name}=" for name in ["dilation", "dtype", "direction"]], False))
         self.assertEqual(offered("run", "conv2d:dtype=f16,dt"), ([], False))
         self.assertEqual(offered("run", "conv2d:layout="), (["conv2d:layout=nchw", "conv2d:layout=nhwc"], False))
+        self.assertEqual(offered("run", "convert:to="), (["convert:to=nchw", "convert:to=nhwc"], False))
+        self.assertEqual(offered("run", "convert:to_dtype=f"),
+                         ([f"convert:to_dtype={word}" for word in ["f16", "f32", "f64"]], False))
         self.assertEqual(offered("run", "attention:layout=s"), (["attention:layout=sbhd"], False))
         self.assertEqual(offered("list", "resnet18:direction=t"), (["resnet18:direction=training"], False))
         self.assertEqual(offered("list", "resnet18:s"), (["resnet18:size="], False))

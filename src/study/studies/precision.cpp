@@ -54,7 +54,7 @@ Operation converted(const Operand& operand, DataType from, DataType to) {
 // converted.
 Operation as_autocast(const Operation& operation, DataType dtype) {
   if (!is_stored_as_f32(operation) || stays_in_f32(operation)) return operation;
-  const Operation lower = operation.with_dtype(dtype);
+  Operation lower = operation.with_dtype(dtype);
   if (!is_product(operation)) return lower;
   const std::vector<Operand> operands = lower.operands();
   const auto* conv = std::get_if<Conv2d>(&operation.parameters());
