@@ -57,9 +57,10 @@ TEST_P(PreparedChains, LanesHoldOtherValues) {
 TEST_P(PreparedChains, AConversionDrawsWhatTheStepBehindItWould) {
   const auto alone = prepare("linear:n=8,in=8,out=4");
   const auto chain =
-      prepare("chain:[convert:count=64,to_dtype=bf16][linear:n=8,in=8,out=4,dtype=bf16],lanes=2");
-  EXPECT_EQ(chain->read_operand(0), alone->read_operand(0));
-  EXPECT_NE(chain->read_operand(0), chain->read_operand(3)) << "the second lane's";
+      prepare("chain:[convert:count=64,dtype=f64,to_dtype=f32][linear:n=8,in=8,out=4],lanes=2");
+  EXPECT_EQ(chain->read_operand(1), alone->read_operand(1)) << "the weights";
+  EXPECT_NEAR(chain->read_operand(0).front(), alone->read_operand(0).front(), 1e-6);
+  EXPECT_NE(chain->read_operand(1), chain->read_operand(4)) << "those of the second lane";
   const auto converted = prepare("chain:[convert:count=64,to_dtype=bf16],lanes=2");
   EXPECT_NE(converted->read_operand(0), converted->read_operand(1));
 }
