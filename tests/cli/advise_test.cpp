@@ -120,10 +120,10 @@ TEST(AdviseCommand, TypesThatMakeTheOperandsLargerAreNotTried) {
 
 // What conversions cost at a border is for who asks the study.
 TEST(AdviseCommand, ArmsThatConvertAreNotTried) {
+  // Weights that are larger than what is converted, so that the types of autocast take less memory, too.
   const std::string plan =
-      run_tool("advise conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1 --device virtual:h200 --dry-run").output;
-  EXPECT_THAT(plan, AllOf(HasSubstr("tried: precision f16\n"), HasSubstr("tried: layout nhwc\n"),
-                          Not(HasSubstr("autocast")), Not(HasSubstr("converted"))));
+      run_tool("advise linear:n=256,in=1024,out=1024 --device virtual:h200 --dry-run").output;
+  EXPECT_THAT(plan, AllOf(HasSubstr("tried: precision f16\n"), Not(HasSubstr("autocast"))));
 }
 
 TEST(AdviseCommand, RunsOnThisCpu) {
