@@ -127,10 +127,6 @@ std::vector<std::vector<double>> inputs_of(PreparedOperation& prepared) {
   return inputs;
 }
 
-}  // namespace
-
-namespace {
-
 // A host that is slow to launch would hide that a step does not wait for the one before it: behind a gate all
 // of a chain is there when its first step starts. Libraries load a kernel at its first launch, which may wait
 // for the GPU and so for the gate: that launch comes before it is closed.

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/file_text.hpp"
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
@@ -151,11 +151,8 @@ Model load_model(const std::filesystem::path& file) {
   if (error)
     throw UsageError(fmt::format("{}: the model cannot be read: {}", file.string(), error.message()));
   if (size > kLargestFile) throw UsageError(file.string() + ": too large for a model (over 16 MiB)");
-  std::ifstream stream(file, std::ios::binary);
-  std::string text(size, '\0');
-  if (!stream.read(text.data(), static_cast<std::streamsize>(size))) {
-    throw UsageError(file.string() + ": the model cannot be read; check its permissions");
-  }
+  const auto [text, problem] = file_text(file);
+  if (problem) throw UsageError(file.string() + ": the model cannot be read; check its permissions");
   return read_model(text, file.string());
 }
 

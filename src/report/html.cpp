@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "base/data_folders.hpp"
+#include "base/file_text.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
 #include "output/record_text.hpp"
@@ -121,13 +119,13 @@ ReportSection report_section(const AnyRecord& record) {
 
 std::string vega_library() {
   const auto file = library_files().find("vega");
-  std::ostringstream text;
-  if (!file || !(text << std::ifstream(*file).rdbuf())) {
+  std::string text = file ? file_text(*file).text : std::string();
+  if (text.empty()) {
     throw MissingError(
         "the library that draws reports, vega.js, is not beside this program: the archive and the wheel have it; in a source "
         "tree run scripts/setup python and scripts/build release (or name its folder by $JITTERSCOPE_REPORT)");
   }
-  return std::move(text).str();
+  return text;
 }
 
 std::string html_report(std::span<const ReportSection> sections, std::string_view vega) {

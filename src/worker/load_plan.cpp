@@ -7,6 +7,7 @@
 #include "jitterscope/error.hpp"
 #include "record/envelope.hpp"
 #include "record/values.hpp"
+#include "worker/plan_format.hpp"
 #include "worker/worker_plan.hpp"
 
 namespace jitterscope {
@@ -47,15 +48,11 @@ constexpr std::int64_t kLoadVersion = 1;
 
 }  // namespace
 
-std::string write_load_plan(const LoadPlan& plan) {
-  Json document = {{"format", kLoadFormat}, {"version", kLoadVersion}};
-  document.update(write_value(plan));
-  return document.dump();
-}
+std::string write_load_plan(const LoadPlan& plan) { return written_plan(kLoadFormat, kLoadVersion, plan); }
 
 std::optional<LoadPlan> read_load_plan(std::string_view line) {
   const Json document = Json::parse(line, nullptr, false);
-  if (!document.is_object() || document.value("format", Json()) != kLoadFormat) return std::nullopt;
+  if (!has_format(document, kLoadFormat)) return std::nullopt;
   if (document.value("version", Json()) != kLoadVersion) {
     throw UsageError("load: of another version: both processes must be one program");
   }

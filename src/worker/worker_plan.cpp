@@ -9,6 +9,7 @@
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
 #include "record/values.hpp"
+#include "worker/plan_format.hpp"
 
 namespace jitterscope {
 
@@ -63,12 +64,6 @@ void describe(Fields& fields, Described<Fields, WrittenError>& error) {
   fields("message", error.message);
 }
 
-bool has_format(const Json& document, std::string_view format) {
-  if (!document.is_object()) return false;
-  const auto found = document.find("format");
-  return found != document.end() && found->is_string() && found->get<std::string>() == format;
-}
-
 // Before anything else is read: of another program's plan the rest means nothing.
 void check_envelope(const Json& document) {
   if (!has_format(document, kPlanFormat)) {
@@ -97,19 +92,8 @@ void check_plan(const WorkerPlan& plan) {
 
 }  // namespace
 
-namespace {
-
-template <class AnyPlan>
-std::string written(const AnyPlan& plan) {
-  Json document = {{"format", kPlanFormat}, {"version", kPlanVersion}};
-  document.update(write_value(plan));
-  return document.dump();
-}
-
-}  // namespace
-
-std::string write_plan(const WorkerPlan& plan) { return written(plan); }
-std::string write_plan(const CallablePlan& plan) { return written(plan); }
+std::string write_plan(const WorkerPlan& plan) { return written_plan(kPlanFormat, kPlanVersion, plan); }
+std::string write_plan(const CallablePlan& plan) { return written_plan(kPlanFormat, kPlanVersion, plan); }
 
 WorkerPlan read_plan(std::string_view text) {
   const Json document = parse_document(text, kPlanName);

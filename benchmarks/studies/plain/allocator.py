@@ -5,20 +5,8 @@ In C, because Python takes as long for a call as the driver does. PyTorch's own 
 reached from Python alone.
 """
 
-import os
 import pathlib
-import subprocess
-import sys
-import tempfile
 
-CUDA = pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
-SOURCE = pathlib.Path(__file__).resolve().with_suffix(".c")
+import compiled
 
-with tempfile.TemporaryDirectory() as folder:
-    program = pathlib.Path(folder) / "allocator"
-    try:
-        subprocess.run(["cc", "-O2", f"-I{CUDA}/include", str(SOURCE), "-o", str(program), f"-L{CUDA}/lib64/stubs", "-lcuda"],
-                       check=True)
-        sys.exit(subprocess.run([str(program)], check=False).returncode)
-    except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"allocator.c cannot be compiled: {error} (CUDA_HOME names the toolkit)")
+compiled.run(pathlib.Path(__file__).resolve().with_suffix(".c"), f"-L{compiled.CUDA}/lib64/stubs", "-lcuda")

@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/round_up.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cpu {
 namespace {
-
-std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
 AlignedMemory mapped_without_huge_pages(std::int64_t size) {
   void* const data = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,

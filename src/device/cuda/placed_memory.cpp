@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/round_up.hpp"
 #include "device/cuda/driver.hpp"
 #include "jitterscope/error.hpp"
 
@@ -23,8 +24,6 @@ CUmemAllocationProp properties(const CUmemLocation& location) {
   properties.location = location;
   return properties;
 }
-
-std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
 std::int64_t granularity_of(CUdevice device, const CUmemLocation& location) {
   if (driver().cuMemCreate == nullptr || driver().cuMemAddressReserve == nullptr) return 0;

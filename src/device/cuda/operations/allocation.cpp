@@ -23,15 +23,17 @@ Bytes free_now() {
   return Bytes(static_cast<std::int64_t>(free));
 }
 
+std::uintptr_t taken_from_driver(Bytes size) {
+  CUdeviceptr address = 0;
+  check(driver().cuMemAlloc(&address, count_of(size)),
+        fmt::format("allocating {} bytes on the GPU", size.value()));
+  return address;
+}
+
 /// cuMemAlloc and cuMemFree. What it holds is what the GPU has less than before: the driver rounds up.
 class DriverMemory final : public MemoryAllocator {
  public:
-  std::uintptr_t allocate(Bytes size) override {
-    CUdeviceptr address = 0;
-    check(driver().cuMemAlloc(&address, count_of(size)),
-          fmt::format("allocating {} bytes on the GPU", size.value()));
-    return address;
-  }
+  std::uintptr_t allocate(Bytes size) override { return taken_from_driver(size); }
   void release(std::uintptr_t address) override {
     check(driver().cuMemFree(address), "freeing memory of the GPU");
   }
@@ -90,12 +92,7 @@ class DriverPool final : public MemoryAllocator {
 
 class DriverSegments final : public SegmentSource {
  public:
-  std::uintptr_t take(Bytes size) override {
-    CUdeviceptr address = 0;
-    check(driver().cuMemAlloc(&address, count_of(size)),
-          fmt::format("allocating {} bytes on the GPU", size.value()));
-    return address;
-  }
+  std::uintptr_t take(Bytes size) override { return taken_from_driver(size); }
   void give_back(std::uintptr_t address, Bytes) override { driver().cuMemFree(address); }
 };
 
