@@ -22,18 +22,25 @@ if(JITTERSCOPE_FUZZ)
   target_compile_options(jitterscope_compiler INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
-# Sources of the library. In a unity build, eight files of one folder are compiled as one: what they include is then read
-# once, which saves two thirds of the time. A file that is added moves no other folder's files to another group.
-function(jitterscope_sources)
-  target_sources(jitterscope PRIVATE ${ARGN})
-  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  string(MAKE_C_IDENTIFIER ${folder} folder)
-  get_property(count DIRECTORY PROPERTY jitterscope_source_count)
+# In a unity build, eight files of one folder are compiled as one: what they include is then read once, which saves two
+# thirds of the time. A file that is added moves no other folder's files to another group.
+function(jitterscope_group_by_folder target)
   foreach(source ${ARGN})
+    cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
+    cmake_path(GET path PARENT_PATH folder)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+    string(MAKE_C_IDENTIFIER ${folder} folder)
+    get_property(count GLOBAL PROPERTY ${target}_${folder}_sources)
     math(EXPR group "0${count} / 8")
     math(EXPR count "0${count} + 1")
-    set_source_files_properties(${source} TARGET_DIRECTORY jitterscope PROPERTIES UNITY_GROUP ${folder}_${group})
+    set_property(GLOBAL PROPERTY ${target}_${folder}_sources ${count})
+    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${folder}_${group})
   endforeach()
-  set_property(DIRECTORY PROPERTY jitterscope_source_count ${count})
-  set_target_properties(jitterscope PROPERTIES UNITY_BUILD_MODE GROUP)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# Sources of the library.
+function(jitterscope_sources)
+  target_sources(jitterscope PRIVATE ${ARGN})
+  jitterscope_group_by_folder(jitterscope ${ARGN})
 endfunction()

@@ -114,7 +114,7 @@ class Importer {
 
   Model import(std::string_view file_name) {
     const std::vector<OperatorNode> nodes = operator_nodes(trace_);
-    const std::vector<Role> roles = select_operators(nodes);
+    const std::vector<OperatorRole> roles = select_operators(nodes);
     const std::vector<std::size_t> owner = owners(nodes, roles);
     const std::vector<bool> sums = with_timed_sums(nodes, roles);
     for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -124,17 +124,17 @@ class Importer {
   }
 
  private:
-  void visit(const TraceNode& node, Role role, bool is_owned, bool has_sum) {
-    if (role == Role::foreign) {
+  void visit(const TraceNode& node, OperatorRole role, bool is_owned, bool has_sum) {
+    if (role == OperatorRole::foreign) {
       builder_.add_untimed(
           node.name, "It is no operator of PyTorch, but of another library or communication.", std::nullopt);
-    } else if (role == Role::timed || work_of(node.name) == Work::none) {
+    } else if (role == OperatorRole::timed || work_of(node.name) == Work::none) {
       try {
         simdjson::dom::object object = parse_part(parser_, node.text);
         RecordedOperator recorded = read_node(object, context_.on_gpu);
         views_.complete(recorded);
         const bool is_left = !has_sum || leave_bias_gradient_out(recorded);
-        if (role == Role::timed && is_left) add(node, recorded);
+        if (role == OperatorRole::timed && is_left) add(node, recorded);
         // What an operator that is timed allocates for its own outputs comes after it, by the nodes' ids.
         if (!is_owned) forget_outputs_of_new_memory(recorded);
       } catch (const FieldProblem& problem) {
@@ -145,8 +145,8 @@ class Importer {
     }
   }
 
-  void add_broken(const TraceNode& node, Role role, std::string_view problem) {
-    if (role != Role::timed) return;
+  void add_broken(const TraceNode& node, OperatorRole role, std::string_view problem) {
+    if (role != OperatorRole::timed) return;
     builder_.add_untimed(node.name, fmt::format("Node {} cannot be read: {}.", node.id, problem),
                          std::nullopt);
   }

@@ -94,17 +94,17 @@ bool of_two(Import& import, const OnnxNode& node, Compute compute) {
                       a.is_real || b.is_real);
 }
 
-bool add(Import& import, const OnnxNode& node) {
+bool fold_add(Import& import, const OnnxNode& node) {
   return of_two(import, node, [](double a, double b) { return a + b; });
 }
-bool subtract(Import& import, const OnnxNode& node) {
+bool fold_subtract(Import& import, const OnnxNode& node) {
   return of_two(import, node, [](double a, double b) { return a - b; });
 }
-bool multiply(Import& import, const OnnxNode& node) {
+bool fold_multiply(Import& import, const OnnxNode& node) {
   return of_two(import, node, [](double a, double b) { return a * b; });
 }
 // Of whole numbers, which shapes are: towards zero.
-bool divide(Import& import, const OnnxNode& node) {
+bool fold_divide(Import& import, const OnnxNode& node) {
   const bool is_real = import.value(node.input(0)).is_real || import.value(node.input(1)).is_real;
   return of_two(import, node, [is_real](double a, double b) {
     if (b == 0.0) return 0.0;
@@ -112,7 +112,7 @@ bool divide(Import& import, const OnnxNode& node) {
   });
 }
 // Of whole numbers, with the divisor's sign, or with the dividend's where fmod says so.
-bool modulo(Import& import, const OnnxNode& node) {
+bool fold_modulo(Import& import, const OnnxNode& node) {
   const bool is_fmod = node.integer("fmod", 0) != 0;
   return of_two(import, node, [is_fmod](double a, double b) {
     if (b == 0.0) return 0.0;
@@ -150,11 +150,11 @@ bool fold(Import& import, const OnnxNode& node) {
                                                         {"Equal", equal},
                                                         {"Sqrt", square_root},
                                                         {"Where", where},
-                                                        {"Add", add},
-                                                        {"Sub", subtract},
-                                                        {"Mul", multiply},
-                                                        {"Div", divide},
-                                                        {"Mod", modulo},
+                                                        {"Add", fold_add},
+                                                        {"Sub", fold_subtract},
+                                                        {"Mul", fold_multiply},
+                                                        {"Div", fold_divide},
+                                                        {"Mod", fold_modulo},
                                                         {"Reshape", fold_reshape},
                                                         {"Transpose", fold_transpose},
                                                         {"Identity", fold_kept},

@@ -11,25 +11,25 @@ struct Beneath {
   bool computing = false;  ///< more than fills and copies
 };
 
-Role role_of(const OperatorNode& node, Work work, const Beneath& beneath) {
+OperatorRole role_of(const OperatorNode& node, Work work, const Beneath& beneath) {
   switch (work) {
     case Work::none:
     case Work::passes:
-    case Work::framework: return Role::nothing;
-    case Work::calls: return beneath.anything ? Role::nothing : Role::timed;
+    case Work::framework: return OperatorRole::nothing;
+    case Work::calls: return beneath.anything ? OperatorRole::nothing : OperatorRole::timed;
     case Work::whole:
-    case Work::beside: return Role::timed;
+    case Work::beside: return OperatorRole::timed;
     // What only fills and copies beneath it, it has done for work of its own.
-    case Work::unknown: return node.launches || !beneath.computing ? Role::timed : Role::nothing;
-    case Work::foreign: return node.launches || !beneath.anything ? Role::foreign : Role::nothing;
+    case Work::unknown: return node.launches || !beneath.computing ? OperatorRole::timed : OperatorRole::nothing;
+    case Work::foreign: return node.launches || !beneath.anything ? OperatorRole::foreign : OperatorRole::nothing;
   }
-  return Role::nothing;
+  return OperatorRole::nothing;
 }
 
 }  // namespace
 
-std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes) {
-  std::vector<Role> roles(nodes.size());
+std::vector<OperatorRole> select_operators(const std::vector<OperatorNode>& nodes) {
+  std::vector<OperatorRole> roles(nodes.size());
   std::vector<Work> works(nodes.size());
   std::vector<Beneath> beneath(nodes.size());
   // Parents stand before their children: from the end, each node's children are known when it comes.
@@ -38,7 +38,7 @@ std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes) {
     works[i] = work_of(node.name);
     roles[i] = role_of(node, works[i], beneath[i]);
     if (node.parent == kNoParent) continue;
-    const bool selected = roles[i] != Role::nothing;
+    const bool selected = roles[i] != OperatorRole::nothing;
     Beneath& above = beneath[node.parent];
     above.anything |= beneath[i].anything || selected;
     above.computing |= beneath[i].computing || (selected && !only_moves_memory(node.name));
@@ -46,17 +46,17 @@ std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::size_t parent = nodes[i].parent;
     if (parent == kNoParent) continue;
-    const bool taken = roles[parent] == Role::part || roles[parent] == Role::foreign ||
-                       (roles[parent] == Role::timed && works[parent] != Work::beside);
-    if (taken) roles[i] = Role::part;
+    const bool taken = roles[parent] == OperatorRole::part || roles[parent] == OperatorRole::foreign ||
+                       (roles[parent] == OperatorRole::timed && works[parent] != Work::beside);
+    if (taken) roles[i] = OperatorRole::part;
   }
   return roles;
 }
 
-std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles) {
+std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles) {
   std::vector<bool> result(nodes.size(), false);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (roles[i] != Role::timed || nodes[i].name != "aten::sum") continue;
+    if (roles[i] != OperatorRole::timed || nodes[i].name != "aten::sum") continue;
     std::size_t above = nodes[i].parent;
     while (above != kNoParent && nodes[above].name == "aten::sum") above = nodes[above].parent;
     if (above != kNoParent) result[above] = true;
@@ -64,10 +64,10 @@ std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const 
   return result;
 }
 
-std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles) {
+std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles) {
   std::vector<std::size_t> result(nodes.size(), kNoParent);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (roles[i] == Role::timed || roles[i] == Role::foreign) {
+    if (roles[i] == OperatorRole::timed || roles[i] == OperatorRole::foreign) {
       result[i] = i;
     } else if (nodes[i].parent != kNoParent) {
       result[i] = result[nodes[i].parent];

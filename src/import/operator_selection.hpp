@@ -17,7 +17,7 @@ struct OperatorNode {
   bool launches = false;           ///< whether the record shows that it launched work on the GPU itself
 };
 
-enum class Role : std::uint8_t {
+enum class OperatorRole : std::uint8_t {
   nothing,  ///< makes or views memory, calls others, or belongs to the framework
   timed,    ///< becomes a call
   foreign,  ///< does work, and is no operator of PyTorch
@@ -26,12 +26,12 @@ enum class Role : std::uint8_t {
 
 /// One role for each node. An operator is timed where nothing beneath it is, with these exceptions: some
 /// launch kernels of their own beside those that they call for (Work in the source).
-std::vector<Role> select_operators(const std::vector<OperatorNode>& nodes);
+std::vector<OperatorRole> select_operators(const std::vector<OperatorNode>& nodes);
 
 /// Of each node, whether an aten::sum that it calls is timed apart: a convolution's bias gradient.
-std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles);
+std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles);
 
 /// The nearest timed or foreign operator at a node or above it, or kNoParent.
-std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<Role>& roles);
+std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles);
 
 }  // namespace jitterscope

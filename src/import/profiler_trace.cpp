@@ -113,15 +113,15 @@ class Importer {
   void visit(std::size_t index) {
     const CalledOperator& called = events_.operators[index];
     const RecordedWork work = recorded(work_[index]);
-    if (roles_[index] == Role::foreign) {
+    if (roles_[index] == OperatorRole::foreign) {
       builder_.add_untimed(
           called.name, "It is no operator of PyTorch, but of another library or communication.", work.time);
-    } else if (roles_[index] == Role::timed && has_work() && work_[index].empty()) {
+    } else if (roles_[index] == OperatorRole::timed && has_work() && work_[index].empty()) {
       builder_.add_untimed(called.name,
                            ends_early_ ? "What it launched on the GPU, if anything, is not in the file."
                                        : "It launched nothing on the GPU.",
                            std::nullopt);
-    } else if (roles_[index] == Role::timed) {
+    } else if (roles_[index] == OperatorRole::timed) {
       add(index, work.time);
     }
   }
@@ -244,7 +244,7 @@ class Importer {
   const ProfilerEvents& events_;
   bool ends_early_;
   std::vector<OperatorNode> nodes_;
-  std::vector<Role> roles_;
+  std::vector<OperatorRole> roles_;
   std::vector<std::size_t> owners_;
   std::vector<bool> sums_;
   bool lacks_strides_ = false;
