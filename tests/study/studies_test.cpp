@@ -109,8 +109,8 @@ TEST_F(Studies, LayoutConvertsTheImagesThatGoInAndComeOut) {
       << "it has the layout";
 }
 
-// What the conversions show is no remedy of its own.
-TEST_F(Studies, ArmsThatConvertAreNotTriedByAdvice) {
+// What the conversions show is no remedy of its own, nor is worse code.
+TEST_F(Studies, ArmsThatShowACostAreNotTriedByAdvice) {
   const auto remedies = [&](const std::string& id, const std::string& operation) {
     std::vector<std::string> tried;
     for (const Arm& arm : arms(id, operation)) {
@@ -121,6 +121,9 @@ TEST_F(Studies, ArmsThatConvertAreNotTriedByAdvice) {
   EXPECT_THAT(remedies("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3"), ElementsAre("nchw", "nhwc"));
   EXPECT_THAT(remedies("precision", "linear:n=8,in=8,out=8"),
               ElementsAre("f32", "f64", "tf32", "bf16", "f16"));
+  EXPECT_THAT(
+      remedies("compiler", "cuda:@saxpy:saxpy,grid=4,block=1024"),
+      ElementsAre("as typed", "fast_math=1", "optimize=1", "registers=32", "registers=64", "min_blocks=1"));
 }
 
 Comparison compared(std::size_t alternative, double ratio, statistics::EffectVerdict verdict) {
