@@ -69,12 +69,15 @@ def binary(count):
     return str(count)
 
 
-def size_of(parameters):
+def size_of(study, parameters):
     """What sets the operations of one study apart, as its plain script names it: of pinned, of graph, of streams."""
     size = parameters.get("bytes", parameters.get("count"))
     if size is not None:
         return binary(int(size)) + " "
-    rows = re.search(r"\[matmul:(m=\d+)", parameters.get("steps", ""))
+    steps = parameters.get("steps", "")
+    if study == "graph" and (launched := re.fullmatch(r"\[relu:count=(\d+),dtype=f32\]", steps)):
+        return f"{parameters['lanes']}×{binary(int(launched[1]))} "
+    rows = re.search(r"\[matmul:(m=\d+)", steps)
     return f"{rows[1]} " if rows else ""
 
 
@@ -85,7 +88,7 @@ def arms_of(record, plain):
     arms = []
     for comparison in record["comparisons"]:
         alternative = comparison["alternative"]
-        prefix = size_of(comparison["second"]["parameters"])
+        prefix = size_of(record["study"]["id"], comparison["first"]["parameters"])  # an arm may change the shape
         first, second = prefix + names[0], prefix + names[alternative]
         ratio = None
         if first in plain and second in plain:

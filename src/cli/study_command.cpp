@@ -117,7 +117,7 @@ class StudyCommand {
   // What the study can be asked of; what else there is, a note names.
   WorkList read_work() {
     const std::vector<std::string> targets =
-        flags_.targets.empty() ? std::vector{study_.subject(record_.device)} : flags_.targets;
+        flags_.targets.empty() ? study::subjects_of(study_, record_.device) : flags_.targets;
     WorkList work = read_targets(targets, flags_.only);
     record_.title = work.title;
     std::vector<bool> keep;

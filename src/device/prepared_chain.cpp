@@ -55,6 +55,7 @@ void PreparedChain::prepare_steps(const InputData& data, const PrepareStep& prep
           number + 1 < count && std::holds_alternative<Convert>(chain().steps[number].parameters());
       if (!is_in_front) ++seeds;
       own.shared.clear();
+      if (is_of_many_launches(chain())) own.placement.reset();  // each operand would take a page of 2 MiB
       if (is_linked(chain(), number)) {
         own.shared.push_back({0, steps_.back().get(), first_output(chain().steps[number - 1])});
       }
@@ -96,8 +97,9 @@ void PreparedChain::run(NativeQueue queue) {
   for (const auto& step : steps_) step->run(queue);
 }
 
+// Where it is more than a queue holds, its launches wait for the first ones to be over.
 bool PreparedChain::waits_for_queue() const {
-  return chain().wait != HostWait::none ||
+  return chain().wait != HostWait::none || is_of_many_launches(chain()) ||
          std::ranges::any_of(steps_, [](const auto& step) { return step->waits_for_queue(); });
 }
 

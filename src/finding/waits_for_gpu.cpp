@@ -1,4 +1,5 @@
-// A launch that waits for the GPU before it returns: no gate can hold it.
+// A launch that waits for the GPU before it returns, or of more kernels than its queue holds: no gate can
+// hold it.
 #include <fmt/format.h>
 
 #include "base/quantity_text.hpp"
@@ -16,7 +17,7 @@ std::vector<Finding> find_waits_for_gpu(const Result& result, const FindingConte
   finding.id = "waits_for_gpu";
   finding.headline = "each launch waits for the GPU: the host's work is in these times";
   finding.sentence = fmt::format(
-      "A launch waits for the GPU before it returns (the call takes {}), so no gate could hold it and the queue "
+      "A launch waits for the GPU before it returns, or fills its queue (the call takes {}), so no gate could hold it and the queue "
       "was not saturated: what the host does within a launch is in its time of {}.",
       time_text(result.launch_cost), time_text(time));
   finding.remedy =

@@ -15,27 +15,53 @@ std::unique_ptr<RoundTimer> make_timer(const TimedWork& work, const RoundShape& 
     case Instrument::cupti: return make_trace_timer(work, shape.values, !shape.launches_wait);
     case Instrument::events: break;
   }
-  // An eager round is one group: marks between its launches would slow the host that is being timed. Where
+  // An eager round is one group, and so are replays: marks between would slow the host that is timed. Where
   // eviction stands between launches, the queue is busy with it and the host is ahead anyway. Launches that
   // wait hold the host's time within themselves; marks between them leave out what it does from one to the
   // next.
   const Nanoseconds left(
       std::abs(calibration.events.value.value()));  // below zero by chance, where it is small
   const InstrumentConstant none{Nanoseconds(0), left, calibration.events.grain};
-  if (mode == QueueMode::eager && work.cache == CacheState::warm && !shape.launches_wait) {
+  const bool is_as_launched = mode == QueueMode::graph || (mode == QueueMode::eager && !shape.launches_wait);
+  if (is_as_launched && work.cache == CacheState::warm) {
     return make_event_timer(work, 1, shape.values / shape.parts * shape.group, none);
   }
   return make_event_timer(work, shape.values / shape.parts, shape.group, calibration.events);
+}
+
+class Replay final : public Workload {
+ public:
+  Replay(Queue& queue, Workload& workload) : queue_(queue), workload_(workload) {
+    workload_.prepare_recording(queue_.native());
+    recording_ = queue_.record([this](Queue& recording) { recording.launch(workload_); });
+  }
+  void run(NativeQueue) override { queue_.replay(*recording_); }
+  bool produce_inputs(NativeQueue queue) override { return workload_.produce_inputs(queue); }
+  std::vector<MemoryRegion> memory() const override { return workload_.memory(); }
+  bool place_anew() override { return workload_.place_anew(); }
+
+ private:
+  Queue& queue_;
+  Workload& workload_;
+  std::unique_ptr<Recording> recording_;
+};
+
+std::unique_ptr<Workload> make_replay(const TimedWork& work, Instrument instrument, QueueMode mode) {
+  const bool is_launched = instrument == Instrument::events || instrument == Instrument::host;
+  if (mode != QueueMode::graph || !is_launched) return nullptr;
+  return std::make_unique<Replay>(work.queue, work.workload);
 }
 
 }  // namespace
 
 RoundRunner::RoundRunner(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
                          const Calibration& calibration)
-    : work_(work),
+    : asked_(work.workload),
+      replay_(make_replay(work, shape.instrument, options.queue)),
+      work_{work.device, work.queue, replay_ ? *replay_ : work.workload, work.cache},
       shape_(shape),
       queue_mode_(options.queue),
-      timer_(make_timer(work, shape, options.queue, calibration)) {}
+      timer_(make_timer(work_, shape, options.queue, calibration)) {}
 
 void RoundRunner::condition() {
   for (std::int64_t i = 0; i < shape_.conditioning_launches; ++i) {
@@ -83,7 +109,8 @@ Round RoundRunner::finish_round(const Pending& pending) {
 
 RoundRunner::Pending RoundRunner::run_part(Nanoseconds epoch) {
   GateGuard gate(work_.queue);
-  const bool gated = queue_mode_ != QueueMode::eager && timer_->may_be_gated() && !shape_.launches_wait;
+  const bool is_as_launched = queue_mode_ == QueueMode::eager || replay_;
+  const bool gated = !is_as_launched && timer_->may_be_gated() && !shape_.launches_wait;
   if (gated) gate.close();
   condition();
   // The host-side instruments wait for the queue, so what conditions them must be over first.

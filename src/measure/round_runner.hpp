@@ -54,7 +54,7 @@ class RoundRunner {
   /// Moves the operands, for the other conditions of the same workload, too. False where they stay.
   bool place_anew() { return work_.workload.place_anew(); }
   /// Of the workload that it times: one may have several runners.
-  const Workload* workload() const { return &work_.workload; }
+  const Workload* workload() const { return &asked_; }
   const RoundTimer& timer() const { return *timer_; }
   CacheState cache() const { return work_.cache; }
 
@@ -63,6 +63,10 @@ class RoundRunner {
   Pending run_part(Nanoseconds epoch);
   std::optional<ClockReading> clock_of(const Pending& pending);
 
+  const Workload& asked_;
+  /// One launch as a recording, where a graph is timed by its replays: each costs the host what it costs a
+  /// program. Null where a recording holds many launches (slopes), and where nothing is recorded.
+  std::unique_ptr<Workload> replay_;
   TimedWork work_;
   RoundShape shape_;
   QueueMode queue_mode_;

@@ -72,6 +72,10 @@ DataType coarsest_type(const Chain& chain) {
   return coarsest;
 }
 
+std::int64_t launches_of(const Chain& chain) {
+  return chain.lanes * (chain.fused ? 1 : std::ssize(chain.steps));
+}
+
 bool needs_streams(const Chain& chain) {
   return chain.streams > 1 || chain.wait != HostWait::none || chain.high_priority || chain.load_ns > 0;
 }
@@ -79,8 +83,7 @@ bool needs_streams(const Chain& chain) {
 namespace kinds {
 namespace {
 
-// A queue behind a gate holds about 1,000 launches, and a part of a round has ten of a chain.
-constexpr std::int64_t kMostLaunches = 64;
+constexpr std::int64_t kMostLaunches = 1000;
 constexpr std::int64_t kMostStreams = 32;
 constexpr std::int64_t kLongestLoad = 100'000'000;  // ns
 

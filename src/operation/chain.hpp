@@ -34,6 +34,11 @@ std::vector<ChainOperand> chain_operands(const Chain& chain);
 /// Of the steps' types the one with the fewest digits.
 DataType coarsest_type(const Chain& chain);
 
+/// How many launches one launch of it is.
+std::int64_t launches_of(const Chain& chain);
+/// More than are held behind a gate: a queue holds about 1,000, and a part of a round has ten of a chain.
+inline bool is_of_many_launches(const Chain& chain) { return launches_of(chain) > 64; }
+
 /// Whether it needs a device that runs launches side by side, or whose host can wait for one of them.
 bool needs_streams(const Chain& chain);
 

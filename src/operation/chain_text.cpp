@@ -66,8 +66,9 @@ std::vector<Operation> read_chain_steps(std::string_view text) {
     std::int64_t count = 1;
     if (times > 0) count = read_count(text.substr(1, times - 1)).value_or(0);
     if (count < 1 || count > kMost - std::ssize(steps)) {
-      throw UsageError(fmt::format("chain: {} behind a step is impossible: a chain has 1 to {} steps",
-                                   in_quotes(text.substr(0, times)), kMost));
+      throw UsageError(fmt::format(
+          "chain: {} behind a step is impossible: a chain has 1 to {} steps, and more launches by lanes=",
+          in_quotes(text.substr(0, times)), kMost));
     }
     steps.insert(steps.end(), static_cast<std::size_t>(count), step);
     text.remove_prefix(times);

@@ -12,6 +12,8 @@
 namespace jitterscope {
 namespace {
 
+constexpr std::string_view kChainSteps = "chain:[";
+
 struct Parts {
   std::string kind;
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -80,7 +82,10 @@ std::string label(const Parts& parts, const std::set<std::string>& common) {
       pairs.push_back(key + '=' + value);
     }
   }
-  return pairs.empty() ? words : words + ' ' + joined(pairs, ",");
+  if (pairs.empty()) return words;
+  // A table may cut what is long, and steps are.
+  if (words.starts_with(kChainSteps)) return joined(pairs, ",") + ' ' + words.substr(kChainSteps.size() - 1);
+  return words + ' ' + joined(pairs, ",");
 }
 
 }  // namespace

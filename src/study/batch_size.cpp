@@ -20,4 +20,15 @@ std::int64_t* batch_of(Operation::Parameters& parameters) {
       parameters);
 }
 
+bool has_batch(const Operation& operation) {
+  Operation::Parameters parameters = operation.parameters();
+  return batch_of(parameters) != nullptr;
+}
+
+Operation with_larger_batch(const Operation& operation, std::int64_t factor) {
+  Operation::Parameters parameters = operation.parameters();
+  *batch_of(parameters) *= factor;
+  return {parameters};
+}
+
 }  // namespace jitterscope::study

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
@@ -20,6 +21,13 @@ const std::vector<Study>& all_studies() {
       studies::priorities(), studies::tiling(),    studies::waves(),         studies::access(),
       studies::hierarchy(),  studies::allocator(), studies::fragmentation(), studies::fusion()};
   return studies;
+}
+
+std::vector<std::string> subjects_of(const Study& study, const DeviceDescription& device) {
+  std::vector<std::string> subjects;
+  std::istringstream lines(study.subject(device));
+  for (std::string line; std::getline(lines, line);) subjects.push_back(line);
+  return subjects;
 }
 
 std::vector<StudySummary> list_studies() {

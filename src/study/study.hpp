@@ -46,7 +46,8 @@ struct Study {
   bool changes_amount = false;   ///< arms do unlike amounts of work, and gain for each sample
   bool saves_host_time = false;  ///< arms gain only where launches wait for the host
   bool is_remedy = true;         ///< advise tries its arms; else they only show what a machine does
-  /// What it is asked of where the user names nothing: an operation or a sweep that the device can run.
+  /// What it is asked of where the user names nothing: operations or sweeps that the device can run, a line
+  /// each.
   std::string (*subject)(const DeviceDescription&) = nullptr;
   bool (*can_be_asked_of)(const Operation&) = nullptr;
   /// The first is the work as it is without the remedy; the others are compared with it. Throws UsageError
@@ -58,6 +59,9 @@ struct Study {
   /// Sentences for a person who asked the question, the most important first.
   std::vector<std::string> (*answer)(const ComparisonRecord&) = nullptr;
 };
+
+/// The lines of its own subject.
+std::vector<std::string> subjects_of(const Study&, const DeviceDescription&);
 
 /// Those that compare operations, in the order in which they are listed.
 const std::vector<Study>& all_studies();

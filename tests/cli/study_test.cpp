@@ -191,6 +191,21 @@ TEST(StudyCommand, LayoutShowsWhatTheConversionsCost) {
               HasSubstr("Nothing is faster than nchw"));
 }
 
+TEST(StudyCommand, GraphSaysFromHowManyLaunchesOnItPays) {
+  const json found = study_of("graph chain:[relu:count=1Ki],lanes=1,10,100" + kOnVirtualGpu);
+  EXPECT_THAT(found.at("alternatives"), ElementsAre("eager", "graph", "batched"));
+  EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(),
+              AllOf(HasSubstr("a graph pays from 10 launches on**"), HasSubstr("The host is the limit")));
+  for (const json& comparison : found.at("comparisons")) {
+    EXPECT_TRUE(comparison.at("second").at("verification").at("passed")) << comparison;
+    EXPECT_EQ(comparison.at("second").at("instrument"), "events");
+  }
+  // As a program replays it: of one launch the replay costs the host as much.
+  const json& one = found.at("comparisons")[0];
+  EXPECT_EQ(one.at("second").at("conditions").at("queue"), "graph");
+  EXPECT_NEAR(one.at("time_ratio").at("ratio").get<double>(), 1.0, 0.1);
+}
+
 TEST(StudyCommand, BatchComparesTheSameWork) {
   const json found = study_of("batch matmul:m=8,n=256,k=256,dtype=f16" + kOnVirtualGpu);
   EXPECT_EQ(found.at("works")[3], 8.0);

@@ -76,6 +76,16 @@ TEST_P(PreparedChains, ConversionsKeepWhatIsSampled) {
   EXPECT_EQ(verification.checked, std::ssize(reference_sample(Operation::parse(product))));
 }
 
+// A queue holds about a thousand: of more, the launches wait for the first ones.
+TEST_P(PreparedChains, OfManyLaunchesNoGateHoldsThem) {
+  EXPECT_FALSE(prepare("chain:[relu:count=8]*8,lanes=8")->waits_for_queue());
+  EXPECT_TRUE(prepare("chain:[relu:count=8]*5,lanes=13")->waits_for_queue());
+  EXPECT_FALSE(prepare("chain:[add:count=8][relu:count=8],lanes=64,fused=1")->waits_for_queue())
+      << "a launch each";
+  const auto many = prepare("chain:[relu:count=8],lanes=1000");
+  EXPECT_TRUE(verify(*queue_, *many).passed);
+}
+
 TEST_P(PreparedChains, StreamsAndWaitsAreRefused) {
   for (const char* more : {"lanes=2,streams=2", "wait=stream", "high_priority=1", "load_ns=1000"}) {
     EXPECT_THAT([&] { prepare(std::string("chain:[relu:count=8],") + more); },
@@ -150,6 +160,21 @@ TEST(Chains, AStepThatDoesNotWaitIsFound) {
   const Verification verification = verify(*queue, chain);
   EXPECT_FALSE(verification.passed);
   EXPECT_EQ(verification.unwritten, 1000);
+}
+
+TEST(Chains, ManySmallOperandsTakeNoPagesOfTheirOwn) {
+  const cpu::InputTable table{InputData()};
+  const auto placed_steps = [&](const char* text) {
+    int placed = 0;
+    const PreparedChain chain(Operation::parse(text), InputData{.placement = 1},
+                              [&](const Operation& step, const InputData& data, std::size_t, std::size_t) {
+                                placed += data.placement.has_value() ? 1 : 0;
+                                return cpu::prepare(step, table);
+                              });
+    return placed;
+  };
+  EXPECT_EQ(placed_steps("chain:[relu:count=8],lanes=64"), 64);
+  EXPECT_EQ(placed_steps("chain:[relu:count=8],lanes=65"), 0);
 }
 
 TEST(Chains, AFusedLaneIsOneKernel) {

@@ -99,6 +99,22 @@ TEST(Gate, EagerRoundsAndHostInstrumentsHaveNone) {
   EXPECT_EQ(count_of(bench.device.log(), close_gate), 0);
 }
 
+// As a program replays its graph, which costs the host a launch each time.
+TEST(Gate, AGraphThatIsReadByEventsIsReplayedWithoutOne) {
+  for (const Instrument instrument : {Instrument::events, Instrument::host}) {
+    Bench bench;
+    MeasureOptions graph;
+    graph.queue = QueueMode::graph;
+    RoundShape shape = shape_of(3);
+    shape.instrument = instrument;
+    RoundRunner runner(bench.work(), shape, graph, Calibration());
+    EXPECT_EQ(runner.workload(), bench.operation.get());
+    runner.run_gated_round(milliseconds(30), Nanoseconds(0));
+    EXPECT_EQ(count_of(bench.device.log(), close_gate), 0);
+    EXPECT_EQ(count_of(bench.device.log(), replay), 3 + shape.conditioning_launches);
+  }
+}
+
 TEST(Gate, TracedRoundsCloseOneWithinTheTracer) {
   Bench bench;
   RoundShape shape = shape_of(3);

@@ -66,11 +66,14 @@ TEST(Chain, WhatCannotBeIsSaid) {
   EXPECT_THAT(chain_problem("chain:lanes=2"), HasSubstr("is no step"));
   EXPECT_THAT(chain_problem("chain:[relu:count=8"), HasSubstr("is no step"));
   EXPECT_THAT(chain_problem("chain:[relu:count=8]x"), HasSubstr("'x' is no step"));
-  EXPECT_THAT(chain_problem("chain:[relu:count=8]*0"), HasSubstr("1 to 64 steps"));
+  EXPECT_THAT(chain_problem("chain:[relu:count=8]*0"),
+              HasSubstr("1 to 64 steps, and more launches by lanes="));
   EXPECT_THAT(chain_problem("chain:[chain:[relu:count=8]]"), HasSubstr("is a chain itself"));
   EXPECT_THAT(chain_problem("chain:[aten::relu(f32[8])]"), HasSubstr("operator of PyTorch"));
   EXPECT_THAT(chain_problem("chain:[relu:count=8,16]"), HasSubstr("one operation is wanted"));
-  EXPECT_THAT(chain_problem("chain:[relu:count=8]*8,lanes=9"), HasSubstr("72 launches"));
+  EXPECT_THAT(chain_problem("chain:[relu:count=8]*8,lanes=126"), HasSubstr("1008 launches"));
+  EXPECT_THAT(chain_problem("chain:[relu:count=8],lanes=1001"), HasSubstr("lanes=1001 is impossible"));
+  EXPECT_EQ(chain_problem("chain:[relu:count=8]*8,lanes=125"), "");
   EXPECT_THAT(chain_problem("chain:[relu:count=8],streams=2"), HasSubstr("more than there are lanes"));
   EXPECT_THAT(chain_problem("chain:[relu:count=8],order=event"), HasSubstr("did you mean 'events'"));
   EXPECT_THAT(chain_problem("chain:[relu:count=8],strems=2"), HasSubstr("did you mean 'streams'"));

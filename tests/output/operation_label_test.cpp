@@ -37,6 +37,14 @@ TEST(OperationLabel, AParameterThatSomeLeaveAtItsDefaultStays) {
   EXPECT_EQ(label_operations(operations).labels, (std::vector<std::string>{"conv2d stride=2", "conv2d"}));
 }
 
+TEST(OperationLabel, WhatSetsChainsApartStandsBeforeTheirSteps) {
+  const std::vector<std::string> operations = {"chain:[relu:count=8,dtype=f32]",
+                                               "chain:[relu:count=8,dtype=f32],lanes=10"};
+  EXPECT_EQ(
+      label_operations(operations).labels,
+      (std::vector<std::string>{"chain:[relu:count=8,dtype=f32]", "lanes=10 [relu:count=8,dtype=f32]"}));
+}
+
 TEST(OperationLabel, AKernelStandsWithItsFile) {
   const std::vector<std::string> operations = {"cuda:k.cu:f<int,2>,grid=1,block=64,reference=g<int,2>,n=3",
                                                "cuda:k.cu:f<int,2>,grid=1,block=128,reference=g<int,2>,n=3"};

@@ -59,8 +59,10 @@ TEST_F(Studies, EachSaysWhatItAsksAndOfWhat) {
     EXPECT_FALSE(study.concerns.empty()) << study.id;
     // Its own subject is one that it can be asked of, on a GPU and on a CPU.
     for (const char* device : {"virtual:h200", "cpu"}) {
-      for (const Operation& operation : parse_sweep(study.subject(open_device(device)->describe()))) {
-        EXPECT_TRUE(study.can_be_asked_of(operation)) << study.id << ": " << operation.text();
+      for (const std::string& subject : subjects_of(study, open_device(device)->describe())) {
+        for (const Operation& operation : parse_sweep(subject)) {
+          EXPECT_TRUE(study.can_be_asked_of(operation)) << study.id << ": " << operation.text();
+        }
       }
     }
     EXPECT_FALSE(study.can_be_asked_of(Operation::parse("spin:ns=1000"))) << study.id;
@@ -107,8 +109,8 @@ TEST_F(Studies, LayoutConvertsTheImagesThatGoInAndComeOut) {
       << "it has the layout";
 }
 
-// What the conversions show is no remedy of its own.
-TEST_F(Studies, ArmsThatConvertAreNotTriedByAdvice) {
+// What the conversions show is no remedy of its own, nor is worse code.
+TEST_F(Studies, ArmsThatShowACostAreNotTriedByAdvice) {
   const auto remedies = [&](const std::string& id, const std::string& operation) {
     std::vector<std::string> tried;
     for (const Arm& arm : arms(id, operation)) {
@@ -119,6 +121,9 @@ TEST_F(Studies, ArmsThatConvertAreNotTriedByAdvice) {
   EXPECT_THAT(remedies("layout", "conv2d:n=1,c=8,hw=8,k=8,rs=3"), ElementsAre("nchw", "nhwc"));
   EXPECT_THAT(remedies("precision", "linear:n=8,in=8,out=8"),
               ElementsAre("f32", "f64", "tf32", "bf16", "f16"));
+  EXPECT_THAT(
+      remedies("compiler", "cuda:@saxpy:saxpy,grid=4,block=1024"),
+      ElementsAre("as typed", "fast_math=1", "optimize=1", "registers=32", "registers=64", "min_blocks=1"));
 }
 
 Comparison compared(std::size_t alternative, double ratio, statistics::EffectVerdict verdict) {
@@ -457,7 +462,7 @@ TEST_F(Studies, EngineNeedsEnginesToChooseFrom) {
 // What an arm is to a program: lines of Python, but for what PyTorch cannot do.
 TEST_F(Studies, EachArmButTheFirstSaysWhatToWrite) {
   for (const Study& study : all_studies()) {
-    const Operation operation = parse_sweep(study.subject(device_->describe())).front();
+    const Operation operation = parse_sweep(subjects_of(study, device_->describe()).front()).front();
     if (study.id == "engine" || study.id == "hierarchy") continue;  // a simulated GPU has none
     allocators_ = DeviceCapabilities().allocators;
     host_memories_ = DeviceCapabilities().host_memories;
@@ -475,11 +480,88 @@ TEST_F(Studies, AGraphIsAboutLaunchesThatReturnEarly) {
   Trial trial{Operation::parse("relu:count=1Ki"), {}};
   arms("graph", "relu:count=1Ki").at(1).apply(trial);
   EXPECT_EQ(trial.options.queue, QueueMode::graph);
+  EXPECT_FALSE(trial.options.instrument) << "as an operation of a network, in a graph of many launches";
   EXPECT_FALSE(
       find_study("graph").can_be_asked_of(Operation::parse("copy:bytes=4Ki,kind=h2d,memory=pageable")));
   DeviceDescription cpu = device_->describe();
   cpu.capabilities.launches_return_early = false;
   EXPECT_THROW(find_study("graph").arms({*device_, cpu, {Operation::parse("relu:count=1Ki")}}), UsageError);
+}
+
+TEST_F(Studies, LaunchesThatDoNotNeedEachOtherAreOneGraphOrOneLaunch) {
+  const std::string lanes = "chain:[relu:count=1Ki],lanes=100";
+  EXPECT_THAT(names("graph", lanes), ElementsAre("eager", "graph", "batched"));
+  EXPECT_EQ(made("graph", lanes, 0, lanes), Operation::parse(lanes).text());
+  EXPECT_EQ(made("graph", lanes, 2, lanes), Operation::parse("relu:count=102400").text());
+  Trial trial{Operation::parse(lanes), {}};
+  arms("graph", lanes).at(1).apply(trial);
+  EXPECT_EQ(trial.options.queue, QueueMode::graph);
+  EXPECT_EQ(trial.options.instrument, Instrument::events) << "a replay for each launch of the chain";
+  for (const char* other : {"chain:[relu:count=1Ki]*2", "chain:[adam:count=1Ki],lanes=2",
+                            "chain:[relu:count=1Ki],lanes=2,streams=2"}) {
+    EXPECT_THAT(names("graph", other), ElementsAre("eager", "graph")) << other;
+  }
+}
+
+struct GraphOutcome {
+  const char* subject;
+  double ratio;
+  statistics::EffectVerdict verdict;
+  double eager;  // us
+  std::size_t alternative = 1;
+};
+
+std::vector<std::string> graph_answers(const std::vector<GraphOutcome>& outcomes) {
+  ComparisonRecord record;
+  record.alternatives = {"eager", "graph", "batched"};
+  for (const GraphOutcome& outcome : outcomes) {
+    Comparison comparison;
+    comparison.first.subject = Operation::parse(outcome.subject);
+    comparison.alternative = outcome.alternative;
+    comparison.time = {outcome.ratio, outcome.ratio * 0.99, outcome.ratio * 1.01};
+    comparison.verdict = outcome.verdict;
+    comparison.first.time.median = microseconds(outcome.eager);
+    comparison.second.time.median = microseconds(outcome.eager * outcome.ratio);
+    record.comparisons.push_back(comparison);
+  }
+  return find_study("graph").answer(record);
+}
+
+TEST_F(Studies, AGraphPaysFromANumberOfLaunchesOn) {
+  using enum statistics::EffectVerdict;
+  using testing::AllOf;
+  const std::vector<std::string> answers =
+      graph_answers({{"chain:[relu:count=1Ki],lanes=100", 0.25, faster, 200},
+                     {"chain:[relu:count=1Ki],lanes=1", 1.1, slower, 2},
+                     {"chain:[relu:count=1Ki],lanes=10", 0.4, faster, 20},
+                     {"chain:[relu:count=4Mi],lanes=10", 1.0, same, 90}});
+  ASSERT_THAT(answers, SizeIs(3));
+  EXPECT_THAT(answers[0],
+              AllOf(HasSubstr("a graph pays from 10 launches on**: it is 2.50 times as fast as eager"),
+                    HasSubstr("of 100 4.00 times as fast"), HasSubstr("The host is the limit"),
+                    HasSubstr("each takes 2.00 µs one by one, 500 ns in a graph of 100")));
+  EXPECT_THAT(answers[1], AllOf(HasSubstr("count=4194304"), HasSubstr("does not pay"), HasSubstr("9.00 µs"),
+                                HasSubstr("the kernel is the limit, not the host")));
+  EXPECT_THAT(answers[2], HasSubstr("torch.cuda.CUDAGraph()"));
+  EXPECT_THAT(graph_answers({{"chain:[relu:count=1Mi],lanes=10", 0.9, faster, 30}}),
+              testing::Contains(AllOf(
+                  HasSubstr("**Of 10 launches of relu:count=1048576,dtype=f32 a graph is 11.1 % faster"),
+                  HasSubstr("The kernel is the limit, and not the host: each takes 3.00 µs"))));
+  EXPECT_THAT(graph_answers({{"chain:[relu:count=1Ki],lanes=1", 1.0, same, 2}}),
+              ElementsAre(HasSubstr("saves nothing")));
+  EXPECT_THAT(graph_answers({{"chain:[relu:count=1Ki],lanes=8", 0.9, undecided, 2}}),
+              ElementsAre(HasSubstr("not shown to pay")));
+}
+
+TEST_F(Studies, OneLargeLaunchIsNamedByWhatItGains) {
+  using enum statistics::EffectVerdict;
+  const std::vector<std::string> answers =
+      graph_answers({{"chain:[relu:count=1Ki],lanes=100", 0.25, faster, 200},
+                     {"chain:[relu:count=1Ki],lanes=100", 0.02, faster, 200, 2}});
+  EXPECT_THAT(answers,
+              testing::Contains(testing::AllOf(HasSubstr("as large as 100 of relu:count=1024"),
+                                               HasSubstr("4.00 µs: it is 50.00 times as fast as eager"),
+                                               HasSubstr("torch.stack"))));
 }
 
 }  // namespace

@@ -36,15 +36,14 @@ def calls_of_a_round(call):
 
 
 class Looped:
-    """Calls in a row, as a program makes them: `calls` from an idle GPU on, or a round full of them on a busy one."""
+    """Calls in a row, as a program makes them."""
 
-    def __init__(self, call, calls=None):
+    def __init__(self, call):
         for _ in range(3):
             call()
         torch.cuda.synchronize()
         self.call = call  # holds the operands
-        self.busy = calls is None
-        self.calls = calls or calls_of_a_round(call)
+        self.calls = calls_of_a_round(call)
 
     def launch(self):
         for _ in range(self.calls):
@@ -71,14 +70,26 @@ class Held(Looped):
 class Recorded(Looped):
     """Calls in a row as one CUDA graph, so that Python's time does not count."""
 
-    def __init__(self, call, calls=None):
-        super().__init__(call, calls)
+    def __init__(self, call):
+        super().__init__(call)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             super().launch()
 
     def launch(self):
         self.graph.replay()
+
+
+class Replayed(Looped):
+    """A CUDA graph of one call, replayed in a row, as a program does in its loop."""
+
+    def __init__(self, call):
+        super().__init__(call)
+        self.recorded = call  # holds the operands
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            call()
+        super().__init__(self.graph.replay)
 
 
 def print_times(make, arms):
@@ -90,8 +101,7 @@ def print_times(make, arms):
     for _ in range(ROUNDS):
         for _, work, times in random.sample(made, len(made)):
             time.sleep(random.uniform(*IDLE_SECONDS))
-            if work.busy:
-                work.launch()  # not timed: the GPU has work until the timed ones come
+            work.launch()  # not timed: the GPU has work until the timed ones come
             times.append(elapsed(work.launch, getattr(work, "hold", None)) / work.calls)
     print(json.dumps({name: statistics.geometric_mean(statistics.median(times) for own, _, times in made if own == name)
                       for name in arms}))

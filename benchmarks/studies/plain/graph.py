@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Launches of a kernel from Python and as one CUDA graph: seconds for each launch, as JSON.
+"""Launches of a kernel from Python, as one CUDA graph of them, and as one that is as large: seconds of all, as JSON.
 
-By the kernel's size, in a row that fills a round; of the smallest also by the number of launches, from an idle GPU on.
-Python's time, some microseconds for each launch, is in the eager ones.
+By the number of launches and their size, each over and over as in a loop of a program. Python's time, some microseconds
+for each launch, is in the eager ones.
 """
 
 import bursts
 import torch
 
-SIZES = {"1Ki": 1 << 10, "16Ki": 1 << 14, "256Ki": 1 << 18, "4Mi": 1 << 22, "64Mi": 1 << 26}
-LAUNCHES = (1, 10, 100, 1000)
-KINDS = {"eager": bursts.Looped, "graph": bursts.Recorded}
+SIZES = {"1Ki": 1 << 10, "256Ki": 1 << 18, "4Mi": 1 << 22}
+SUBJECTS = [(1, "1Ki"), (10, "1Ki"), (100, "1Ki"), (1000, "1Ki"), (10, "256Ki"), (4, "4Mi")]
+KINDS = {"eager": bursts.Looped, "graph": bursts.Replayed, "batched": bursts.Looped}
 
 
 def make(value):
-    kind, count, launches = value
-    x = bursts.normal(count)
-    return kind(lambda: torch.relu(x), launches)
+    name, launches, size = value
+    pieces = 1 if name == "batched" else launches
+    inputs = [bursts.normal(SIZES[size] * launches // pieces) for _ in range(pieces)]
+    return KINDS[name](lambda: [torch.relu(x) for x in inputs])
 
 
-arms = {f"{size} {name}": (kind, count, None) for size, count in SIZES.items() for name, kind in KINDS.items()}
-arms |= {f"{launches} {name}": (kind, SIZES["1Ki"], launches) for launches in LAUNCHES for name, kind in KINDS.items()}
-bursts.print_times(make, arms)
+bursts.print_times(make, {f"{launches}×{size} {name}": (name, launches, size)
+                          for launches, size in SUBJECTS for name in KINDS})

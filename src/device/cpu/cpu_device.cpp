@@ -73,12 +73,14 @@ class CpuDevice final : public Device {
   }
 
   std::unique_ptr<PreparedOperation> prepare(const Operation& operation, const InputData& data) override {
-    if (!std::holds_alternative<Chain>(operation.parameters())) return cpu::prepare(operation, table(data));
+    if (!std::holds_alternative<Chain>(operation.parameters()))
+      return cpu::prepare(operation, table(data, data.seed));
     refuse_streams(operation, "cpu");
     refuse_unfusible(operation, "cpu", {.reason_not_fusible = reason_not_fusible_on_cpu});
     return std::make_unique<PreparedChain>(
-        operation, data, [this](const Operation& step, const InputData& own, std::size_t, std::size_t) {
-          return cpu::prepare(step, table(own));
+        operation, data,
+        [this, seed = data.seed](const Operation& step, const InputData& own, std::size_t, std::size_t) {
+          return cpu::prepare(step, table(own, seed));
         });
   }
 
@@ -125,11 +127,13 @@ class CpuDevice final : public Device {
   }
 
  private:
-  // Making a table takes 50 ms; a model prepares hundreds of operations from one.
-  const InputTable& table(const InputData& data) {
-    if (!table_ || table_data_.kind != data.kind || table_data_.seed != data.seed) {
-      table_ = std::make_unique<InputTable>(data);
+  // Making a table takes 50 ms; a model prepares hundreds of operations from one, and a chain a thousand
+  // steps, each of which takes other parts of it, by a seed of its own.
+  const InputTable& table(const InputData& data, std::uint64_t seed) {
+    if (!table_ || table_data_.kind != data.kind || table_data_.seed != seed) {
       table_data_ = data;
+      table_data_.seed = seed;
+      table_ = std::make_unique<InputTable>(table_data_);
     }
     table_->use_for(data);
     return *table_;

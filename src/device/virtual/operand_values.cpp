@@ -15,7 +15,7 @@ namespace jitterscope::virtual_gpu {
 namespace {
 
 // Each run of 4 Ki elements starts at a random place in a table of 64 Ki values: drawing 10^8 normal numbers
-// anew would take 5 s.
+// anew would take 5 s. Smaller operands are drawn: a chain has a thousand of them.
 constexpr std::size_t kTableSize = 1 << 16, kRun = 1 << 12;
 
 // An odd factor of 64 random bits keeps (seed, operand) pairs apart.
@@ -57,15 +57,18 @@ double rounded_to(DataType dtype, double value) {
 
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data) {
   if (holds_indices(operand.dtype)) return index_values(operand, index, data);
-  Random random(data.seed);
+  const auto count = static_cast<std::size_t>(operand.count);
+  const bool is_drawn = count < kTableSize;
+  Random random(is_drawn ? operand_seed(data, index) : data.seed);
   const double scale = scale_of(operand, data);
-  std::vector<double> table(kTableSize);
+  std::vector<double> table(std::min(count, kTableSize));
   for (double& value : table) {
     value = rounded_to(operand.dtype, scale * draw_value(data.kind, random));
     if (operand.non_negative) value = std::abs(value);
   }
+  if (is_drawn) return table;
   Random places(operand_seed(data, index));
-  std::vector<double> values(static_cast<std::size_t>(operand.count));
+  std::vector<double> values(count);
   for (std::size_t first = 0; first < values.size(); first += kRun) {
     const std::size_t length = std::min(kRun, values.size() - first);
     const auto begin = table.begin() + static_cast<std::ptrdiff_t>(places.below(kTableSize - kRun));

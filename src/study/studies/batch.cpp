@@ -17,20 +17,9 @@
 namespace jitterscope::study::studies {
 namespace {
 
-bool has_batch(const Operation& operation) {
-  Operation::Parameters parameters = operation.parameters();
-  return batch_of(parameters) != nullptr;
-}
-
-Operation larger(const Operation& operation, std::int64_t factor) {
-  Operation::Parameters parameters = operation.parameters();
-  *batch_of(parameters) *= factor;
-  return {parameters};
-}
-
 Arm batch_arm(std::int64_t factor) {
   return {"×" + std::to_string(factor),
-          [factor](Trial& trial) { trial.operation = larger(trial.operation, factor); },
+          [factor](Trial& trial) { trial.operation = with_larger_batch(trial.operation, factor); },
           static_cast<double>(factor)};
 }
 
@@ -42,7 +31,7 @@ bool is_worth_while(const StudyContext& context, std::int64_t factor) {
   const auto most_bytes = static_cast<double>(large.copy.value()) * 2.0;
   return std::ranges::all_of(context.operations, [&](const Operation& operation) {
     try {
-      const Operation scaled = larger(operation, factor);
+      const Operation scaled = with_larger_batch(operation, factor);
       check_can_run(scaled, context.description);
       const auto bytes = static_cast<double>(scaled.bytes().value());
       return scaled.flops() <= most_flops && bytes <= most_bytes &&

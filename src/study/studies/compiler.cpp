@@ -102,6 +102,8 @@ std::vector<Arm> compiler_arms(const StudyContext& context) {
     add(fmt::format("{}{}", kArchitecture, *older),
         [older = *older](CudaKernel& kernel) { kernel.architecture = older; });
   }
+  // These show what a debug build and an old one cost.
+  for (Arm& arm : arms) arm.is_remedy = arm.name != "optimize=0" && !arm.name.starts_with(kArchitecture);
   return arms;
 }
 

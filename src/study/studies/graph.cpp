@@ -1,23 +1,33 @@
-// Graph. Varies how launches reach the device: one by one from the host, or replayed as one CUDA graph.
-// Reports the time from launch to launch, by size where the study chooses the work: where the host is the
-// slower one, a graph helps, and where the kernel is, it does not. Can go wrong: a graph's shapes and
-// addresses are fixed, and a Python program's host is slower than the one that these times have.
+// Graph. Varies how launches reach the device: one by one from the host, or replayed as one CUDA graph; and,
+// of launches that do not need each other, as one launch that is as large as all. Reports the time of all, by
+// their number and size where the study chooses the work: where the host is the slower one, a graph helps,
+// and where the kernel is, it does not. Can go wrong: a graph's shapes and addresses are fixed, and a Python
+// program's host is slower than the one that these times have.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/chain.hpp"
 #include "operation/words.hpp"
 #include "study/answers.hpp"
+#include "study/batch_size.hpp"
 #include "study/studies/studies.hpp"
 
 namespace jitterscope::study::studies {
 namespace {
 
+using statistics::EffectVerdict;
+
+constexpr const char* kBatched = "batched";
+
+const Chain* chain_in(const Operation& operation) { return std::get_if<Chain>(&operation.parameters()); }
+
 // A copy from pageable memory waits for its queue, and so cannot be recorded.
 bool can_be_recorded(const Operation& operation) {
   if (std::holds_alternative<Spin>(operation.parameters())) return false;
-  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+  if (const Chain* chain = chain_in(operation)) {
     return chain->wait == HostWait::none && std::ranges::all_of(chain->steps, can_be_recorded);
   }
   if (std::holds_alternative<Allocation>(operation.parameters())) return false;
@@ -26,20 +36,53 @@ bool can_be_recorded(const Operation& operation) {
          (copy->memory != HostMemory::pageable && copy->memory != HostMemory::registered_anew);
 }
 
+// Lanes do not need each other; steps might.
+bool can_be_one_launch(const Operation& operation) {
+  const Chain* chain = chain_in(operation);
+  return chain != nullptr && chain->steps.size() == 1 && !needs_streams(*chain) &&
+         has_batch(chain->steps.front());
+}
+
+// A chain is a graph of its own, replayed for each of its launches; anything else is in a graph with many
+// launches of itself, as an operation of a network.
 Arm graph_arm(QueueMode queue) {
-  return {std::string(to_string(queue)), [queue](Trial& trial) { trial.options.queue = queue; }};
+  return {
+      std::string(to_string(queue)), [queue](Trial& trial) {
+        trial.options.queue = queue;
+        if (queue == QueueMode::graph && chain_in(trial.operation) != nullptr && !trial.options.instrument)
+          trial.options.instrument = Instrument::events;
+      }};
+}
+
+Arm one_launch_arm() {
+  return {kBatched, [](Trial& trial) {
+            const Chain chain = *chain_in(trial.operation);
+            trial.operation = with_larger_batch(chain.steps.front(), chain.lanes);
+            trial.options.queue = QueueMode::eager;
+          }};
 }
 
 std::vector<Arm> graph_arms(const StudyContext& context) {
   if (!context.description.capabilities.launches_return_early) {
     throw UsageError(context.description.id + " runs each launch to its end: a graph would save nothing");
   }
-  return {graph_arm(QueueMode::eager), graph_arm(QueueMode::graph)};
+  std::vector<Arm> arms = {graph_arm(QueueMode::eager), graph_arm(QueueMode::graph)};
+  if (std::ranges::all_of(context.operations, can_be_one_launch)) arms.push_back(one_launch_arm());
+  return arms;
 }
 
-std::string graph_subject(const DeviceDescription&) { return "relu:count=1Ki..64Mi*16"; }
+// Few and many small launches, and some that take longer than the host takes to launch them.
+std::string graph_subject(const DeviceDescription&) {
+  return "chain:[relu:count=1Ki],lanes=1,10,100,1000\n"
+         "chain:[relu:count=256Ki],lanes=10\n"
+         "chain:[relu:count=4Mi],lanes=4";
+}
 
-Remedy graph_remedy(const std::string&) {
+Remedy graph_remedy(const std::string& arm) {
+  if (arm == kBatched) {
+    return {{"outputs = model(torch.stack(inputs))"},
+            "All inputs must be there, and the first result comes with the last one."};
+  }
   return {
       {"graph = torch.cuda.CUDAGraph()", "with torch.cuda.graph(graph): output = model(batch)",
        "graph.replay()  # after batch.copy_(next_batch)"},
@@ -47,12 +90,112 @@ Remedy graph_remedy(const std::string&) {
       "which a graph saves as well, is not in these times."};
 }
 
+// The launches of one size, by their number.
+struct LaunchesOfASize {
+  std::string step;
+  std::vector<const Comparison*> graphs;  // with one by one, the fewest launches first
+};
+
+const Chain* chain_of(const Comparison& comparison) {
+  const Operation* operation = operation_of(comparison.first.subject);
+  return operation == nullptr ? nullptr : chain_in(*operation);
+}
+
+std::int64_t count_of(const Comparison* comparison) { return launches_of(*chain_of(*comparison)); }
+
+Nanoseconds each_of(const ComparedSide& side, std::int64_t launches) {
+  return side.time.median / static_cast<double>(launches);
+}
+
+std::vector<LaunchesOfASize> launches_by_size(const ComparisonRecord& record) {
+  std::vector<LaunchesOfASize> sizes;
+  for (const Comparison& comparison : record.comparisons) {
+    const Chain* chain = chain_of(comparison);
+    const bool is_graph = record.alternatives[comparison.alternative] == to_string(QueueMode::graph);
+    if (chain == nullptr || !is_graph || !comparison.failure.empty() || is_wrong(comparison)) continue;
+    Chain one = *chain;
+    one.lanes = 1;
+    const std::string step = one.steps.size() == 1 ? one.steps.front().text() : Operation(one).text();
+    auto found = std::ranges::find(sizes, step, &LaunchesOfASize::step);
+    if (found == sizes.end()) found = sizes.insert(found, {step, {}});
+    found->graphs.push_back(&comparison);
+  }
+  for (LaunchesOfASize& size : sizes) std::ranges::stable_sort(size.graphs, {}, count_of);
+  return sizes;
+}
+
+// Where the kernel is the slower one, a graph leaves out the gaps between launches alone: 0.7 us on an H200,
+// whose host takes 2.2 us for a launch, and 1.5 us of kernel with that gap take as long.
+constexpr double kHostsShare = 1.5 / 2.2;
+
+bool gains(const Comparison* comparison) { return comparison->verdict == EffectVerdict::faster; }
+
+// From where on a graph gains, however many launches more.
+std::string size_sentence(const LaunchesOfASize& size, const std::string& first) {
+  const Comparison& most = *size.graphs.back();
+  const std::int64_t count = count_of(&most);
+  const std::string one_by_one = time_text(each_of(most.first, count));
+  const std::string in_graph = time_text(each_of(most.second, count));
+  auto begin = size.graphs.end();
+  while (begin != size.graphs.begin() && gains(*(begin - 1))) --begin;
+  if (begin == size.graphs.end()) {
+    if (most.verdict == EffectVerdict::undecided)
+      return fmt::format("Of {} a graph is not shown to pay: more processes would tell.", size.step);
+    if (count == 1)
+      return fmt::format("A graph of one {} saves nothing: a replay costs the host a launch.", size.step);
+    return fmt::format(
+        "Of {} a graph does not pay: of {} launches each takes {} one by one and {} in a graph, so that the "
+        "kernel is the limit, not the host.",
+        size.step, count, one_by_one, in_graph);
+  }
+  const std::int64_t fewest = count_of(*begin);
+  std::string sentence =
+      size.graphs.size() == 1
+          ? fmt::format("**Of {} launches of {} a graph is {}**", count, size.step,
+                        speed_against(most.time, first))
+          : fmt::format("**Of {} a graph pays from {} launch{} on**: it is {}", size.step, fewest,
+                        fewest == 1 ? "" : "es", speed_against((*begin)->time, first));
+  if (fewest < count) sentence += fmt::format(", and of {} {}", count, speed_against(most.time, first));
+  return sentence + fmt::format(". {}: each takes {} one by one, {} in a graph of {}.",
+                                most.time.ratio <= kHostsShare ? "The host is the limit"
+                                                               : "The kernel is the limit, and not the host",
+                                one_by_one, in_graph, count);
+}
+
+// How far one large launch goes beyond that.
+std::string batched_sentence(const ComparisonRecord& record) {
+  const Comparison* best = nullptr;
+  for (const Comparison& comparison : record.comparisons) {
+    const bool is_batched = record.alternatives[comparison.alternative] == kBatched;
+    if (!is_batched || chain_of(comparison) == nullptr || !comparison.failure.empty() || is_wrong(comparison))
+      continue;
+    if (best == nullptr || comparison.time.ratio < best->time.ratio) best = &comparison;
+  }
+  if (best == nullptr || !gains(best)) return {};
+  return fmt::format("One launch as large as {} of {} takes {}: it is {}. ", count_of(best),
+                     chain_of(*best)->steps.front().text(), time_text(best->second.time.median),
+                     speed_against(best->time, record.alternatives.front())) +
+         remedy_sentence(graph_remedy(kBatched));
+}
+
+std::vector<std::string> answer_by_launches(const ComparisonRecord& record,
+                                            const std::vector<LaunchesOfASize>& sizes) {
+  std::vector<std::string> sentences;
+  for (const LaunchesOfASize& size : sizes)
+    sentences.push_back(size_sentence(size, record.alternatives.front()));
+  if (std::ranges::any_of(sizes, [](const LaunchesOfASize& size) { return gains(size.graphs.back()); }))
+    sentences.push_back(remedy_sentence(graph_remedy(std::string(to_string(QueueMode::graph)))));
+  if (std::string batched = batched_sentence(record); !batched.empty())
+    sentences.push_back(std::move(batched));
+  for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
+  return sentences;
+}
+
 std::vector<std::string> graph_answer(const ComparisonRecord& record) {
+  if (const auto sizes = launches_by_size(record); !sizes.empty()) return answer_by_launches(record, sizes);
   std::vector<std::string> sentences = answer_by_fastest(record, graph_remedy);
   const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
-  const auto is_faster = [](const ArmOutcome& outcome) {
-    return outcome.verdict == statistics::EffectVerdict::faster;
-  };
+  const auto is_faster = [](const ArmOutcome& outcome) { return outcome.verdict == EffectVerdict::faster; };
   const auto faster = std::ranges::count_if(outcomes, is_faster);
   if (std::ssize(outcomes) > 1 && faster > 0 && faster < std::ssize(outcomes)) {
     sentences.insert(
@@ -67,7 +210,7 @@ std::vector<std::string> graph_answer(const ComparisonRecord& record) {
 Study graph() {
   return {
       .id = "graph",
-      .question = "Do launches cost time that a CUDA graph saves?",
+      .question = "Do launches cost time that a CUDA graph, or one larger launch, saves?",
       .concerns = "everything but spins, allocations and copies that wait, as those of pageable memory do",
       .saves_host_time = true,
       .subject = graph_subject,

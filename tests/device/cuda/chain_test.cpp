@@ -73,6 +73,12 @@ TEST_F(CudaChain, WithoutOrderTheResultIsWrongAndFound) {
   EXPECT_GT(verification.unwritten, 0);
 }
 
+TEST_F(CudaChain, AThousandLaunchesAreOneChain) {
+  const Verification verification = verify_chain("chain:[relu:count=1Ki],lanes=1000");
+  EXPECT_TRUE(verification.passed);
+  EXPECT_EQ(verification.checked, 1000 * 1024);
+}
+
 TEST_F(CudaChain, ARecordingHoldsAllOfIt) {
   for (const char* text :
        {"chain:[gelu:count=1Mi]*2,lanes=4,streams=4", "chain:[gelu:count=1Mi]*4,streams=2,spread=step",
