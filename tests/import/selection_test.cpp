@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-using enum Role;
+using enum OperatorRole;
 
 TEST(Selection, TakesTheLowestOperatorsThatWork) {
   const std::vector<OperatorNode> nodes = {
