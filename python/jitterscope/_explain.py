@@ -59,7 +59,11 @@ def _record_of_study(function: Callable[[], Any], device: Device, name: str, tar
 
 
 def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
-    """What `jitterscope explain python:…` asks for: {"callable", "device", "factors", "time_limit_seconds", "seed"}."""
+    """What `jitterscope explain python:…` asks for: {"callable", "device", "factors", "time_limit_seconds", "seed"}.
+
+    The file's imports are part of the time limit, of which half is left to the study at least.
+    """
+    began = time.monotonic()
     asked = json.loads(text)
     stopped: list[int] = []  # by Ctrl-C, or by whoever asks: what is known by then is the answer
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -68,13 +72,15 @@ def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
     if len(found) != 1:
         raise UsageError(f"{asked['callable']} has {len(found)} cases, and one is explained at a time: name a function")
     device = open_device(asked["device"])
+    limit = asked["time_limit_seconds"]
+    time_limit = max(limit / 2, limit - (time.monotonic() - began))
 
     def show(now: dict[str, Any]) -> None:
-        left = asked["time_limit_seconds"] * (1 - now["share"])
+        left = time_limit * (1 - now["share"])
         tell(f"{now['stage']}: {now['share']:.0%}, {left:.0f} s left")
 
     return _record_of_study(found[0].make(), device, found[0].name, asked["callable"], asked["factors"],
-                            asked["time_limit_seconds"], asked["seed"], show, lambda: bool(stopped))
+                            time_limit, asked["seed"], show, lambda: bool(stopped))
 
 
 def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = None,

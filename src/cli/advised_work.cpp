@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/host_time.hpp"
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
@@ -13,6 +14,7 @@
 #include "cli/process_run.hpp"
 #include "cli/provider_choice.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/verify.hpp"
 #include "output/progress.hpp"
 
 namespace jitterscope::cli {
@@ -44,6 +46,21 @@ double memory_of(const WorkList& work) {
              static_cast<double>(std::max<std::int64_t>(1, layer.count()));
   }
   return bytes;
+}
+
+// Of the operations of the layers, longest first: how many fit, each tried by every arm and verified.
+std::size_t layers_that_fit(std::span<const study::AdvisedLayer> layers, std::size_t arms,
+                            Nanoseconds trials_of_a_layer, Nanoseconds time) {
+  std::size_t fit = 0;
+  Nanoseconds sum(0.0);
+  for (const study::AdvisedLayer& layer : layers) {
+    sum += trials_of_a_layer;
+    if (const Operation* operation = operation_of(layer.subject))
+      sum += verification_time(*operation) * static_cast<double>(arms);
+    if (sum > time) break;
+    ++fit;
+  }
+  return std::max<std::size_t>(1, fit);
 }
 
 // The layers of the work on which remedies are tried.
@@ -91,6 +108,12 @@ void AdvisedWork::note_once(std::string note) {
 
 Nanoseconds AdvisedWork::duration_of(std::size_t trials) const {
   return time_of_trial_ * static_cast<double>(trials) * static_cast<double>(request_.processes);
+}
+
+Nanoseconds AdvisedWork::verification_of(const WorkList& work, std::size_t alternatives) const {
+  Nanoseconds sum(0.0);
+  for (const Layer& layer : work.model.layers) sum += verification_time(layer.operation);
+  return sum * (verification_factor_ * static_cast<double>(alternatives));
 }
 
 ComparedAlternative AdvisedWork::applied(const std::string& label, std::span<const AppliedArm> arms,
@@ -204,9 +227,10 @@ void AdvisedWork::observe() {
   const auto measured = static_cast<double>(std::max<std::size_t>(1, plan.groups.size()));
   time_of_trial_ = (host_time_now() - start) / measured * kTrialOverRun;
   study::choose_layers(record_.layers, kShareOfTime, record_.layers.size());
-  const Nanoseconds each = duration_of(arms_to_try(tried_of(work_, record_.layers)).size() + 1);
-  const double fit = each > Nanoseconds(0) ? request_.budget * kShareOfFirstStep / each : 1.0;
-  study::choose_layers(record_.layers, kShareOfTime, std::max<std::size_t>(1, static_cast<std::size_t>(fit)));
+  const std::size_t arms = arms_to_try(tried_of(work_, record_.layers)).size() + 1;
+  study::choose_layers(
+      record_.layers, kShareOfTime,
+      layers_that_fit(record_.layers, arms, duration_of(arms), request_.budget * kShareOfFirstStep));
 }
 
 ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>& alternatives,
@@ -227,14 +251,35 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   ComparedWork plan = pair_alternatives(compared, options, record_.device);
   plan.plan.verify = verify;
   plan.items.have_total = plan.items.items.size() > 1;
-  const Nanoseconds start = host_time_now();
-  compare_in_processes(plan, invocation_, record);
-  const auto trials = static_cast<double>(work.model.layers.size() * alternatives.size());
-  time_of_trial_ = (host_time_now() - start) / (trials * static_cast<double>(request_.processes));
+  const std::vector<Nanoseconds> durations = compare_in_processes(plan, invocation_, record, time_left());
+  learn_durations(durations, work, alternatives.size(), verify);
+  if (!record.interrupted && std::ssize(durations) < record.processes_asked) {
+    note_once(fmt::format(
+        "A comparison ended after {}, and not {}, since the budget of {} was used up: --budget.",
+        counted(std::ssize(durations), "process"), record.processes_asked, duration_text(request_.budget)));
+  }
   for (const std::string& note : plan.notes) note_once(note);
   for (const std::string& lost : record.lost_processes) note_once("Lost: " + lost + '.');
   record_.interrupted = record_.interrupted || record.interrupted;
   return record;
+}
+
+// The first process verifies, and the others do not.
+void AdvisedWork::learn_durations(std::span<const Nanoseconds> durations, const WorkList& work,
+                                  std::size_t alternatives, bool verified) {
+  if (durations.empty()) return;
+  const auto trials = static_cast<double>(work.model.layers.size() * alternatives);
+  const Nanoseconds foreseen = verification_of(work, alternatives);
+  Nanoseconds without(0.0);
+  if (durations.size() > 1) {
+    for (const Nanoseconds duration : durations.subspan(1)) without += duration;
+    without = without / static_cast<double>(durations.size() - 1);
+  } else {
+    without = std::max(durations.front() - (verified ? foreseen : Nanoseconds(0.0)), durations.front() * 0.1);
+  }
+  time_of_trial_ = without / trials;
+  if (!verified || foreseen <= Nanoseconds(0.0) || durations.size() < 2) return;
+  verification_factor_ *= std::max(0.0, (durations.front() - without) / foreseen);
 }
 
 // Whether one was taken.
@@ -259,7 +304,9 @@ bool AdvisedWork::step() {
     alternatives.push_back(std::move(arms));
   }
   if (candidates.empty()) return false;
-  const bool fits = duration_of(work.model.layers.size() * names.size()) <= time_left();
+  const Nanoseconds needed =
+      duration_of(work.model.layers.size() * names.size()) + verification_of(work, names.size());
+  const bool fits = needed <= time_left();
   if (!record_.steps.empty() && !fits) {
     note_once(fmt::format("The budget of {} did not suffice for a further step: --budget.",
                           duration_text(request_.budget)));
@@ -290,16 +337,19 @@ void AdvisedWork::measure_together() {
   const std::vector<std::vector<AppliedArm>> alternatives = {{}, taken_};
   const std::vector<std::string> names = {"as it is", "with all that was taken"};
   const WorkList tried = tried_of(work_, record_.layers);
-  // All layers, if there is time for them.
+  // All layers, if there is time for them, and compared with float64, if there is time for that as well.
   const bool all_fit = duration_of(work_.model.layers.size() * names.size()) <= time_left();
   const WorkList& whole = all_fit ? work_ : tried;
+  const Nanoseconds verified =
+      duration_of(whole.model.layers.size() * names.size()) + verification_of(whole, names.size());
+  const bool verify = verified <= time_left();
   if (!all_fit) {
     note_once(fmt::format(
         "The sum is that of the {} on which remedies were tried: all do not fit into the budget of {}.",
         counted(std::ssize(tried.model.layers), "layer"), duration_text(request_.budget)));
   }
   say("measuring what was taken together");
-  record_.together = compare(alternatives, whole, names, request_.options, true);
+  record_.together = compare(alternatives, whole, names, request_.options, verify);
   if (record_.interrupted) return;
   // A sustained measurement lasts until time and clock have settled: some seconds each.
   constexpr double kSustained = 2.0;  // seconds

@@ -43,6 +43,9 @@ class AdvisedWork {
   ComparedAlternative applied(const std::string& label, std::span<const AppliedArm> arms,
                               const WorkList& work, const MeasureOptions& options) const;
   Nanoseconds duration_of(std::size_t trials) const;
+  Nanoseconds verification_of(const WorkList& work, std::size_t alternatives) const;
+  void learn_durations(std::span<const Nanoseconds> durations, const WorkList& work, std::size_t alternatives,
+                       bool verified);
   Nanoseconds time_left() const;
   void note_once(std::string note);
   void say(const std::string& stage) const;
@@ -54,8 +57,10 @@ class AdvisedWork {
   WorkList work_;                  ///< as it is
   std::vector<AppliedArm> taken_;  ///< in the order in which they were taken
   Nanoseconds began_;
-  /// Of one trial in one process, as the last comparison took it.
+  /// Of one trial in one process, as the last comparison took it, and without verification.
   Nanoseconds time_of_trial_;
+  /// How long verification took in the last comparison that had one, over what verification_time says.
+  double verification_factor_ = 1.0;
 };
 
 }  // namespace jitterscope::cli

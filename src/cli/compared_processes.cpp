@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/host_time.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
@@ -30,20 +31,24 @@ std::string comparison_plan_text(const ComparedWork& work, const ComparisonRecor
                             duration_text(seconds(most * items * processes)));
 }
 
-void compare_in_processes(const ComparedWork& work, const Invocation& invocation, ComparisonRecord& record) {
+std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const Invocation& invocation,
+                                              ComparisonRecord& record, std::optional<Nanoseconds> budget) {
   ProgressLine line(stderr, host_time_now);
   const auto count = static_cast<std::size_t>(record.processes_asked);
   const FreshProcesses processes{.executable = invocation.executable,
                                  .count = record.processes_asked,
                                  .interrupted = is_interrupted,
-                                 .progress = [&](const std::string& stage, std::size_t process) {
-                                   line.show(stage, {process, count});
-                                 }};
+                                 .progress =
+                                     [&](const std::string& stage, std::size_t process) {
+                                       line.show(stage, {process, count});
+                                     },
+                                 .budget = budget};
   ProcessRecords found = run_in_fresh_processes(record.device.id, work.plan, processes);
   line.clear();
   record.interrupted = found.interrupted;
   record.lost_processes = std::move(found.lost);
   compare_processes(work.items, found.records, record);
+  return std::move(found.durations);
 }
 
 }  // namespace jitterscope::cli

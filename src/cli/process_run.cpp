@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/host_time.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
 #include "experiment/processes.hpp"

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/host_time.hpp"
 #include "base/subprocess.hpp"
 #include "cli/commands.hpp"
 #include "cli/interpreter.hpp"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/host_time.hpp"
 #include "base/names.hpp"
 #include "cli/commands.hpp"
 #include "cli/counter_names.hpp"

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/host_time.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"

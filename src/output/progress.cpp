@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -53,11 +52,6 @@ std::string progress_line(const Progress& progress, PlanPosition position, std::
   constexpr std::size_t kShortest = 8;  // enough to see the kind
   const std::size_t room = std::max(kShortest, width - std::min(width, taken));
   return cut_to_width(before + cut_to_width(one_line(progress.operation), room) + after, width);
-}
-
-Nanoseconds host_time_now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return Nanoseconds(std::chrono::duration<double, std::nano>(now).count());
 }
 
 ProgressLine::ProgressLine(std::FILE* stream, std::function<Nanoseconds()> now)

@@ -20,9 +20,6 @@ struct PlanPosition {
 /// operation gives way first.
 std::string progress_line(const Progress& progress, PlanPosition position, std::size_t width);
 
-/// The host's clock, since some moment: for progress where no device is open.
-Nanoseconds host_time_now();
-
 /// On a terminal one line that is rewritten in place, at most 10 times a second. Elsewhere, and where TERM is
 /// dumb or CI is set, a plain line when an operation begins, at most one each 10 seconds.
 class ProgressLine {

@@ -86,6 +86,18 @@ std::string in_units_of_last_place(double error, const ComparisonRecord& togethe
   return fmt::format(" ({:.{}f} ulp of {})", units, units < 10.0 ? 1 : 0, to_string(operation->dtype()));
 }
 
+// Of what was taken, each beside the work as its step began.
+std::optional<double> largest_error_of_steps(const AdviceRecord& record) {
+  std::optional<double> largest;
+  for (const AdviceStep& step : record.steps) {
+    for (const TriedRemedy& remedy : step.remedies) {
+      if (remedy.outcome == Trying::taken && remedy.error)
+        largest = std::max(largest.value_or(0.0), *remedy.error);
+    }
+  }
+  return largest;
+}
+
 std::string whole_sentence(const AdviceRecord& record) {
   const auto together = outcome_together(record.together);
   const std::string taken = what_was_taken(record);
@@ -95,9 +107,11 @@ std::string whole_sentence(const AdviceRecord& record) {
   text += is_network ? fmt::format(", measured together over {}",
                                    counted(std::ssize(record.together->comparisons), "different layer"))
                      : ", measured beside each other";
-  if (together->error && *together->error > 0.0) {
-    text += fmt::format("; largest relative error of a result {:.1e}{}", *together->error,
-                        in_units_of_last_place(*together->error, *record.together));
+  const std::optional<double> error = together->error ? together->error : largest_error_of_steps(record);
+  if (error && *error > 0.0) {
+    text +=
+        fmt::format("; largest relative error of a result{} {:.1e}{}", together->error ? "" : " in its steps",
+                    *error, in_units_of_last_place(*error, *record.together));
   }
   return text + '.';
 }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/host_time.hpp"
 #include "base/kernel_folder.hpp"
 #include "base/quantity_text.hpp"
 #include "base/random.hpp"
@@ -113,13 +114,17 @@ class ProcessRunner {
 
   ProcessRecords run() {
     constexpr std::size_t kHopeless = 2;
+    const Nanoseconds began = host_time_now();
     for (std::int64_t process = 0; process < processes_.count; ++process) {
+      const Nanoseconds start = host_time_now();
+      if (process > 0 && processes_.budget && start - began > *processes_.budget) break;
       try {
         run_one(process);
       } catch (const InterruptedError&) {
         found_.interrupted = true;
         return std::move(found_);
       }
+      found_.durations.push_back(host_time_now() - start);
       if (found_.records.empty() && found_.lost.size() >= kHopeless) break;
     }
     if (found_.records.empty()) throw FailedError(found_.lost.front());

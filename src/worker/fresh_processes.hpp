@@ -18,12 +18,16 @@ struct FreshProcesses {
   std::function<void(const std::string& stage, std::size_t process)> progress = {};
   /// Of each process: one that is not done then is ended. Nothing: as time_limit_of says.
   std::optional<Nanoseconds> time_limit = {};
+  /// Of all together: none but the first is started later than this. Nothing: all are.
+  std::optional<Nanoseconds> budget = {};
 };
 
 struct ProcessRecords {
   std::vector<RunRecord> records;  ///< of the processes that ended well, in their order
   std::vector<std::string> lost;   ///< why each of the others gave nothing
   bool interrupted = false;        ///< by the user: the others were not started
+  /// Of each that was started, in its order.
+  std::vector<Nanoseconds> durations = {};
 };
 
 /// Far more than a plan takes that does not hang: its limits, and allowances for preparing.

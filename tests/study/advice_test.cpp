@@ -148,6 +148,16 @@ TEST(Advice, TheAnswerIsTheSumThatWasMeasured) {
                     HasSubstr("largest relative error of a result 4.0e-04 (3355 ulp of f32)")));
 }
 
+TEST(Advice, WhatTheSumWasNotComparedWithTheStepsWere) {
+  AdviceRecord record = record_with({"precision", "f16", 0.4});
+  record.together->comparisons.front().second.verification.reset();
+  record.steps.emplace_back().remedies = judged({{"layout", "nhwc", 0.9, 5e-4}});
+  record.steps.emplace_back().remedies =
+      judged({{"precision", "f16", 0.4, 4e-4}, {"precision", "bf16", 0.5, 9e-4}});
+  EXPECT_THAT(conclusions_of(record).front(),
+              HasSubstr("largest relative error of a result in its steps 5.0e-04"));
+}
+
 TEST(Advice, WhereNothingGainsItIsLeftAsItIs) {
   AdviceRecord record;
   EXPECT_THAT(conclusions_of(record), ElementsAre(HasSubstr("No study applies")));

@@ -210,6 +210,20 @@ TEST(FreshProcesses, OneThatHangsIsEndedAtItsLimit) {
   EXPECT_THAT(found.lost, ElementsAre("process 2 was not done after 2 s and was ended (while: calibrating)"));
 }
 
+TEST(FreshProcesses, PastTheBudgetNoneIsStarted) {
+  const StandIn stand_in("1) sleep 0.2; cat record ;;");
+  const auto within = [&](Nanoseconds budget) {
+    stand_in.forget();
+    return run_in_fresh_processes("virtual:quiet", small_plan(),
+                                  {.executable = stand_in.program(), .count = 3, .budget = budget});
+  };
+  EXPECT_THAT(within(milliseconds(100)).records, SizeIs(1));
+  const ProcessRecords all = within(seconds(60));
+  EXPECT_THAT(all.records, SizeIs(3));
+  ASSERT_THAT(all.durations, SizeIs(3));
+  EXPECT_GE(all.durations[0], milliseconds(200));
+}
+
 // It was asked to end, and handed over what it had: that is no interruption by the user.
 TEST(FreshProcesses, APartOfARecordPastTheLimitIsNone) {
   const StandIn stand_in("2) sleep 100 >/dev/null 2>&1 & trap 'kill $!; cat record; exit 0' TERM; wait ;;");

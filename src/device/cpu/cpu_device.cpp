@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <time.h>
 
-#include <chrono>
 #include <cmath>
 
+#include "base/host_time.hpp"
 #include "device/can_run.hpp"
 #include "device/cpu/checks.hpp"
 #include "device/cpu/cpu_queue.hpp"
@@ -112,8 +112,7 @@ class CpuDevice final : public Device {
   }
 
   Nanoseconds host_time() override {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return Nanoseconds(std::chrono::duration<double, std::nano>(now).count());
+    return host_time_now();
   }
 
   // Returns early when a signal comes, so that Ctrl-C need not wait.

@@ -1,16 +1,10 @@
 #include "device/cpu/cpu_queue.hpp"
 
-#include <chrono>
-
+#include "base/host_time.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cpu {
 namespace {
-
-Nanoseconds now() {
-  const auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return Nanoseconds(static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()));
-}
 
 template <class Slots>
 const auto& passed(const Slots& slots, std::uint32_t slot) {
@@ -103,7 +97,7 @@ void CpuQueue::enqueue(const Command& command) {
 void CpuQueue::run(const Command& command) {
   switch (command.kind) {
     case Command::Kind::launch: return command.workload->run(nullptr);
-    case Command::Kind::mark: marks_[command.slot] = now(); return;
+    case Command::Kind::mark: marks_[command.slot] = host_time_now(); return;
     case Command::Kind::stamp: stamps_[command.slot] = counter_.read(); return;
     case Command::Kind::set_cache: return caches_.set(command.cache, *command.workload);
     case Command::Kind::replay:

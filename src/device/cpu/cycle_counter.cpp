@@ -5,8 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <chrono>
-
+#include "base/host_time.hpp"
 #include "device/cpu/known_cycles.hpp"
 
 namespace jitterscope::cpu {
@@ -28,11 +27,6 @@ struct EventCount {
   std::uint64_t cycles = 0, enabled = 0, running = 0;
 };
 
-Nanoseconds wall_time() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return Nanoseconds(std::chrono::duration<double, std::nano>(now).count());
-}
-
 // Time on a core, without sleep and preemption, in which no cycles are counted.
 Nanoseconds thread_time() {
   timespec time{};
@@ -52,11 +46,11 @@ CycleCounter::Reading CycleCounter::read() const {
   Reading reading;
   if (event_ < 0) {
     reading.frequency = time_known_cycles();
-    reading.wall = wall_time();
+    reading.wall = host_time_now();
     return reading;
   }
   EventCount count;
-  reading.wall = wall_time();
+  reading.wall = host_time_now();
   reading.running = thread_time();
   const bool complete = ::read(event_, &count, sizeof count) == static_cast<ssize_t>(sizeof count);
   // Where other users of the counters left it only part of the time, the count is scaled up as perf does.

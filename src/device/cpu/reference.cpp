@@ -18,7 +18,6 @@
 namespace jitterscope {
 namespace {
 
-constexpr double kMultiplyAdds = 4e7;  // about a third of a second on one core
 constexpr double kWorthThreads = 1e6;
 
 /// Multiply-adds behind an element, at most.
@@ -108,7 +107,7 @@ Operation in_double(const Operation& operation) {
 }  // namespace
 
 Reference::Reference(const Operation& operation, std::vector<std::vector<double>> inputs)
-    : inputs_(inputs.size()) {
+    : operation_(operation), inputs_(inputs.size()) {
   if (const Chain* chain = std::get_if<Chain>(&operation.parameters())) {
     chain_ = std::make_unique<ChainReference>(*chain, std::move(inputs));
     return;
@@ -129,8 +128,20 @@ Reference::~Reference() = default;
 double Reference::element(std::size_t output, std::int64_t index) {
   if (chain_) return chain_->element(output, index);
   const std::size_t operand = inputs_ + output;
-  if (!is_whole_ && (cost_ <= kMultiplyAdds || !loops_->compute_element(operand, index))) compute_all();
+  if (needs_all(operand, index)) compute_all();
   return loops_->read_element(operand, index);
+}
+
+void Reference::for_each_sampled(std::size_t output, const std::function<void(std::int64_t, double)>& look) {
+  const std::size_t operand = inputs_ + output;
+  if (!chain_ && needs_all(operand, 0)) compute_all();
+  if (is_whole_) return loops_->for_each_element(operand, look);
+  for (const std::int64_t index : reference_sample(operation_, output)) look(index, element(output, index));
+}
+
+// Where that is not so, the element has been computed.
+bool Reference::needs_all(std::size_t operand, std::int64_t index) {
+  return !is_whole_ && (cost_ <= kMostMultiplyAdds || !loops_->compute_element(operand, index));
 }
 
 std::vector<double> Reference::all(std::size_t output) {
@@ -170,12 +181,12 @@ std::vector<std::int64_t> sample_within(const Operation& operation, std::size_t 
 
 std::vector<std::int64_t> reference_sample(const Operation& operation, std::size_t output) {
   const Chain* chain = std::get_if<Chain>(&operation.parameters());
-  if (chain == nullptr) return sample_within(operation, output, kMultiplyAdds);
+  if (chain == nullptr) return sample_within(operation, output, kMostMultiplyAdds);
   // All outputs of a chain together get what one operation gets.
   const std::vector<OperandInChain> outputs = outputs_of(*chain);
   const OperandInChain own = computed_by(*chain, outputs.at(output));
-  std::vector<std::int64_t> elements =
-      sample_within(chain->steps[own.step], own.number, kMultiplyAdds / static_cast<double>(outputs.size()));
+  std::vector<std::int64_t> elements = sample_within(chain->steps[own.step], own.number,
+                                                     kMostMultiplyAdds / static_cast<double>(outputs.size()));
   for (std::int64_t& index : elements) index = index_in_output(*chain, outputs[output], index);
   return elements;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -27,10 +28,15 @@ class Reference {
   double element(std::size_t output, std::int64_t index);
   /// All elements of an output; of any operation but a chain.
   std::vector<double> all(std::size_t output);
+  /// The elements of an output that a check looks at, with their places: all where no element is cheaper
+  /// alone than with the others, else those of reference_sample.
+  void for_each_sampled(std::size_t output, const std::function<void(std::int64_t, double)>& look);
 
  private:
+  bool needs_all(std::size_t operand, std::int64_t index);
   void compute_all();
 
+  Operation operation_;
   std::size_t inputs_;
   std::unique_ptr<ChainReference> chain_;  ///< of a chain alone, which has none of the rest
   std::unique_ptr<PreparedOperation> prepared_;
@@ -38,6 +44,9 @@ class Reference {
   double cost_ = 0.0;  // of all of the dearest output, in multiply-adds
   bool is_whole_ = false;
 };
+
+/// What a check of an output spends at most, about: a third of a second on one core.
+inline constexpr double kMostMultiplyAdds = 4e7;
 
 /// False for what nobody knows the result of: operators of PyTorch, kernels, and spins, which have none; and
 /// for a chain with one of the first two among its steps, or with a step inside that takes minutes to
@@ -48,7 +57,7 @@ bool has_reference(const Operation&);
 /// elements are computed at once.
 std::int64_t terms_per_element(const Operation&, std::size_t output = 0);
 
-/// The elements of an output that a check looks at, in about 4e7 multiply-adds: all where they can be
+/// The elements of an output that a check looks at, in about kMostMultiplyAdds: all where they can be
 /// afforded, else a random sample, the same each time.
 std::vector<std::int64_t> reference_sample(const Operation&, std::size_t output = 0);
 

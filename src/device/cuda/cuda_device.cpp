@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/host_time.hpp"
 #include "device/can_run.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "device/cuda/companion_queue.hpp"
@@ -123,8 +124,7 @@ class CudaDevice : public Device {
     return count_gpu_launches(counted(), names);
   }
   Nanoseconds host_time() override {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    return Nanoseconds(static_cast<double>(std::chrono::nanoseconds(now).count()));
+    return host_time_now();
   }
   void idle(Nanoseconds time) override {
     std::this_thread::sleep_for(std::chrono::duration<double, std::nano>(time.value()));

@@ -88,10 +88,9 @@ std::vector<double> output_values(const Operation& operation, std::size_t output
   }
   std::vector<double> values(static_cast<std::size_t>(outputs.at(output).count));
   Reference reference(operation, std::move(inputs));
-  for (const std::int64_t index : reference_sample(operation, output)) {
-    values[static_cast<std::size_t>(index)] =
-        rounded_to(outputs[output].dtype, reference.element(output, index));
-  }
+  reference.for_each_sampled(output, [&](std::int64_t index, double value) {
+    values[static_cast<std::size_t>(index)] = rounded_to(outputs[output].dtype, value);
+  });
   return values;
 }
 

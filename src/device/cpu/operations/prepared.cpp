@@ -205,4 +205,15 @@ double CpuOperation::read_element(std::size_t operand, std::int64_t index) const
   return value;
 }
 
+void CpuOperation::for_each_element(std::size_t operand,
+                                    const std::function<void(std::int64_t, double)>& look) const {
+  with_format(operands_[operand].dtype, [&]<class Format>(Format) {
+    const auto* elements = data<const typename Format::Stored>(operand);
+    for (std::int64_t i = 0; i < operands_[operand].count; ++i) {
+      const std::size_t place = place_of(static_cast<std::size_t>(i), rows_[operand]);
+      look(i, static_cast<double>(Format::read(elements[place])));
+    }
+  });
+}
+
 }  // namespace jitterscope::cpu

@@ -1,6 +1,7 @@
 // What every operation on the CPU has: operands in memory, filled and readable.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -48,6 +49,8 @@ class CpuOperation : public PreparedOperation {
   // For the reference, which computes with operands that it is given.
   void write_operand(std::size_t index, const std::vector<double>& values);
   double read_element(std::size_t operand, std::int64_t index) const;
+  /// All elements of an operand in their order, with their places.
+  void for_each_element(std::size_t operand, const std::function<void(std::int64_t, double)>& look) const;
   /// Writes one element of an output, and perhaps others, at no more than its share of the cost of run();
   /// false where only run() does.
   virtual bool compute_element(std::size_t /*operand*/, std::int64_t /*index*/) { return false; }
