@@ -20,8 +20,10 @@ OperatorRole role_of(const OperatorNode& node, Work work, const Beneath& beneath
     case Work::whole:
     case Work::beside: return OperatorRole::timed;
     // What only fills and copies beneath it, it has done for work of its own.
-    case Work::unknown: return node.launches || !beneath.computing ? OperatorRole::timed : OperatorRole::nothing;
-    case Work::foreign: return node.launches || !beneath.anything ? OperatorRole::foreign : OperatorRole::nothing;
+    case Work::unknown:
+      return node.launches || !beneath.computing ? OperatorRole::timed : OperatorRole::nothing;
+    case Work::foreign:
+      return node.launches || !beneath.anything ? OperatorRole::foreign : OperatorRole::nothing;
   }
   return OperatorRole::nothing;
 }
@@ -53,7 +55,8 @@ std::vector<OperatorRole> select_operators(const std::vector<OperatorNode>& node
   return roles;
 }
 
-std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles) {
+std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes,
+                                  const std::vector<OperatorRole>& roles) {
   std::vector<bool> result(nodes.size(), false);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (roles[i] != OperatorRole::timed || nodes[i].name != "aten::sum") continue;
@@ -64,7 +67,8 @@ std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const 
   return result;
 }
 
-std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles) {
+std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes,
+                                const std::vector<OperatorRole>& roles) {
   std::vector<std::size_t> result(nodes.size(), kNoParent);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (roles[i] == OperatorRole::timed || roles[i] == OperatorRole::foreign) {

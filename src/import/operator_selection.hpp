@@ -29,9 +29,11 @@ enum class OperatorRole : std::uint8_t {
 std::vector<OperatorRole> select_operators(const std::vector<OperatorNode>& nodes);
 
 /// Of each node, whether an aten::sum that it calls is timed apart: a convolution's bias gradient.
-std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles);
+std::vector<bool> with_timed_sums(const std::vector<OperatorNode>& nodes,
+                                  const std::vector<OperatorRole>& roles);
 
 /// The nearest timed or foreign operator at a node or above it, or kNoParent.
-std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes, const std::vector<OperatorRole>& roles);
+std::vector<std::size_t> owners(const std::vector<OperatorNode>& nodes,
+                                const std::vector<OperatorRole>& roles);
 
 }  // namespace jitterscope

@@ -174,7 +174,8 @@ Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation
 Verification verify(Queue& queue, PreparedOperation& prepared) { return verify(queue, prepared, prepared); }
 
 Nanoseconds verification_time(const Operation& operation) {
-  // One core of an EPYC, much of it page faults: relu of 49 Mi elements took 1.4 s, a batch norm of as many 2 s.
+  // One core of an EPYC, much of it page faults: relu of 49 Mi elements took 1.4 s, a batch norm of as many 2
+  // s.
   constexpr Nanoseconds kElement(20.0), kMultiplyAdd(8.0);
   if (!has_reference(operation)) return Nanoseconds(0.0);
   double elements = 0.0, multiply_adds = 0.0;

@@ -14,13 +14,13 @@ double verification_tolerance(DataType);
 
 /// Poisons the outputs, launches once and compares each with a float64 reference computed from the operands
 /// as they are on the device; the error is that of the output nearest to its limit, and indices must be
-/// exact. Of large products and convolutions random elements are compared (about 4e7 multiply-adds in all), of
-/// other operations all; all outputs are searched for poison. Where the reference is the same code, Verification::same_formula says
-/// so. Spin has nothing to compare: throws UsageError.
+/// exact. Of large products and convolutions random elements are compared (about 4e7 multiply-adds in all),
+/// of other operations all; all outputs are searched for poison. Where the reference is the same code,
+/// Verification::same_formula says so. Spin has nothing to compare: throws UsageError.
 Verification verify(Queue& queue, PreparedOperation& prepared);
 
-/// About how long that takes on one core, most of it for reading and converting large operands; nothing of what
-/// has no reference.
+/// About how long that takes on one core, most of it for reading and converting large operands; nothing of
+/// what has no reference.
 Nanoseconds verification_time(const Operation&);
 
 /// The same where `inputs` is the same work in another data type: the reference is computed from its inputs,

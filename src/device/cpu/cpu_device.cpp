@@ -111,9 +111,7 @@ class CpuDevice final : public Device {
         "with 'cpupower frequency-set' as root");
   }
 
-  Nanoseconds host_time() override {
-    return host_time_now();
-  }
+  Nanoseconds host_time() override { return host_time_now(); }
 
   // Returns early when a signal comes, so that Ctrl-C need not wait.
   void idle(Nanoseconds duration) override {

@@ -123,9 +123,7 @@ class CudaDevice : public Device {
   std::unique_ptr<CounterReader> count(const std::vector<std::string>& names) override {
     return count_gpu_launches(counted(), names);
   }
-  Nanoseconds host_time() override {
-    return host_time_now();
-  }
+  Nanoseconds host_time() override { return host_time_now(); }
   void idle(Nanoseconds time) override {
     std::this_thread::sleep_for(std::chrono::duration<double, std::nano>(time.value()));
   }

@@ -14,7 +14,8 @@ double rounded_to(DataType dtype, double value);
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data);
 
 /// The output, counted from 0, that follows from the inputs. Where computing all of it would take minutes,
-/// only the elements that a check looks at (Reference::for_each_sampled) are computed, and the others are zero.
+/// only the elements that a check looks at (Reference::for_each_sampled) are computed, and the others are
+/// zero.
 std::vector<double> output_values(const Operation& operation, std::size_t output,
                                   std::vector<std::vector<double>> inputs);
 
