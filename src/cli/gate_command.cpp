@@ -61,7 +61,7 @@ class GateCommand {
       print_plan();
       return;
     }
-    GateFiles files(flags_.files, baselines_.size());
+    GateFiles files(flags_.files, baselines_.size() + unreadable_.size());
     if (flags_.save) {
       for (const Baseline& baseline : baselines_) history_.check_can_add(baseline.entry.name);
     }
@@ -69,10 +69,12 @@ class GateCommand {
       if (is_interrupted()) break;
       judge(baseline);
     }
-    if (outcomes_.empty()) throw InterruptedError();
+    if (outcomes_.empty() && !baselines_.empty()) throw InterruptedError();
+    const bool is_interrupted_between = outcomes_.size() < baselines_.size();
+    outcomes_.insert(outcomes_.end(), unreadable_.begin(), unreadable_.end());
     if (!files.takes_standard_output()) print_result(gate_text(outcomes_, page_width()));
     files.write(outcomes_, flags_.strict);
-    invocation_.exit_code = exit_code();
+    invocation_.exit_code = exit_code(is_interrupted_between);
   }
 
  private:
@@ -86,8 +88,17 @@ class GateCommand {
     }
     for (const std::string& name : names) {
       const HistoryEntry entry = history_.find(name);
-      baselines_.push_back({entry, read_entry(entry)});
-      check_is_baseline(baselines_.back().record, entry.text());
+      try {
+        RunRecord record = read_entry(entry);
+        check_is_baseline(record, entry.text());
+        baselines_.push_back({entry, std::move(record)});
+      } catch (const UsageError& error) {
+        // Of all of a history the others are judged; what was named is expected to be there.
+        if (!flags_.names.empty()) throw;
+        GateOutcome& outcome = unreadable_.emplace_back();
+        outcome.record.baseline = ComparedBaseline{entry.name, entry.text(), {}};
+        outcome.failure = error.what();
+      }
     }
   }
 
@@ -114,8 +125,7 @@ class GateCommand {
       record.environment = now.environment;
       record.device = now.device;
       record.interrupted = now.interrupted;
-      if (!now.entries.empty()) compare_records(baseline.record, now, record);
-      judge_as_gate(record);
+      if (!now.entries.empty()) compare_as_gate(baseline.record, now, record);
       save(baseline, now, gate_verdict(record));
     } catch (const FailedError& error) {
       outcome.failure = error.what();
@@ -136,13 +146,13 @@ class GateCommand {
     }
   }
 
-  ExitCode exit_code() const {
+  ExitCode exit_code(bool is_interrupted_between) const {
     const auto any = [&](GateVerdict verdict) {
       return std::ranges::any_of(
           outcomes_, [&](const GateOutcome& outcome) { return gate_verdict(outcome) == verdict; });
     };
     if (any(GateVerdict::slower)) return ExitCode::check_failed;
-    if (any(GateVerdict::interrupted) || outcomes_.size() < baselines_.size()) return ExitCode::interrupted;
+    if (any(GateVerdict::interrupted) || is_interrupted_between) return ExitCode::interrupted;
     if (any(GateVerdict::failed)) return ExitCode::failed;
     return flags_.strict && any(GateVerdict::undecided) ? ExitCode::check_failed : ExitCode::done;
   }
@@ -152,6 +162,7 @@ class GateCommand {
   History history_;
   double margin_ = 0.0;
   std::vector<Baseline> baselines_;
+  std::vector<GateOutcome> unreadable_;  // baselines that are damaged, or none
   std::vector<GateOutcome> outcomes_;
 };
 

@@ -55,6 +55,14 @@ std::string first_time(const RunRecord& record) {
   return cases.size() == 1 ? text : fmt::format("{} and {} more", text, cases.size() - 1);
 }
 
+// As `history show` and `rm` take it: without the fingerprint, where the moment is enough.
+std::string shortest_id(const HistoryEntry& entry, const std::vector<HistoryEntry>& all) {
+  std::string moment = entry.id.substr(0, entry.id.rfind('-'));
+  const auto alike =
+      std::ranges::count_if(all, [&](const HistoryEntry& each) { return each.id.starts_with(moment); });
+  return alike == 1 ? moment : entry.id;
+}
+
 void list_names(const History& history) {
   const std::vector<std::string> names = history.names();
   if (names.empty()) {
@@ -68,7 +76,7 @@ void list_names(const History& history) {
     const std::vector<HistoryEntry> entries = history.entries(each);
     name.cells.push_back(each);
     records.cells.push_back(std::to_string(entries.size()));
-    newest.cells.push_back(entries.back().id);
+    newest.cells.push_back(shortest_id(entries.back(), entries));
   }
   print_result(fmt::format("Records in {}:\n\n", one_line(history.folder().string())) +
                fitted_table({name, records, newest}, page_width()));
@@ -77,8 +85,9 @@ void list_names(const History& history) {
 void list_records(const History& history, const std::string& name) {
   TableColumn id{"record", Align::left, {}}, what{"of", Align::left, {}}, time{"time", Align::right, {}},
       device{"device", Align::left, {}, 2}, version{"jitterscope", Align::left, {}, 1};
-  for (const HistoryEntry& entry : history.entries(name)) {
-    id.cells.push_back(entry.id);
+  const std::vector<HistoryEntry> entries = history.entries(name);
+  for (const HistoryEntry& entry : entries) {
+    id.cells.push_back(shortest_id(entry, entries));
     try {
       const RunRecord record = read_entry(entry);
       what.cells.push_back(one_line(record.title));

@@ -84,6 +84,12 @@ void refuse_other_separator(const std::string& text, const std::string& name) {
                     "resnet18:{}",
                     in_quotes(text), without_brackets(text)));
   }
+  if (name == "python") {
+    throw UsageError(
+        fmt::format("{}: functions of Python are for run, compare, explain and gate, none beside other work; "
+                    "advise for a module is js.advise(model, batch) in Python",
+                    in_quotes(text)));
+  }
   refuse_other_separator(text, name);
   if (const OperationHelp* help = find_operation(name)) {
     throw UsageError(

@@ -62,6 +62,10 @@ MeasureOptions python_options(const RunFlags& flags) {
 bool are_python(const std::vector<std::string>& targets) {
   const auto count = std::ranges::count_if(targets, is_python);
   if (count == 0) return false;
+  if (std::ranges::find(targets, kPythonPrefix) != targets.end()) {
+    throw UsageError(
+        "'python:' names no file: write python:bench.py for its benchmarks, or python:bench.py:attention for one function");
+  }
   if (count == std::ssize(targets)) return true;
   const auto other = std::ranges::find_if_not(targets, is_python);
   throw UsageError(fmt::format(

@@ -12,9 +12,13 @@
 namespace jitterscope::cli {
 
 void ReportFlags::add_to(CLI::App& command) {
-  command.add_option("--html", html,
-                     "write a page with plots to PATH: one file, to be opened without a network");
-  command.add_option("--plot", plot, "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)");
+  const CLI::Validator is_named([](const std::string& path) { return path.empty() ? "name a file" : ""; },
+                                "");
+  command
+      .add_option("--html", html, "write a page with plots to PATH: one file, to be opened without a network")
+      ->check(is_named);
+  command.add_option("--plot", plot, "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)")
+      ->check(is_named);
 }
 
 ReportFiles::ReportFiles(const ReportFlags& flags) : plot_name_(flags.plot) {

@@ -70,6 +70,8 @@ class RunCommand {
 
   void run() {
     check_combinations(flags_);
+    if (flags_.save.empty() && !flags_.history.folder.empty())
+      throw UsageError("--history: where --save NAME keeps the record; without it nothing is kept");
     if (are_python(flags_.targets)) return run_python_command(flags_, invocation_);
     request_.work = read_targets(flags_.targets, flags_.only);
     request_.options = options_for(flags_, request_.work);

@@ -107,7 +107,8 @@ class ProcessSums {
 
 class RecordComparer {
  public:
-  explicit RecordComparer(ComparisonRecord& record) : record_(record), differences_(record.differences) {}
+  RecordComparer(ComparisonRecord& record, Judging judging)
+      : record_(record), differences_(record.differences), judging_(judging) {}
 
   void compare(const RunRecord& first, const RunRecord& second) {
     record_.differences = machine_differences(first, second);
@@ -119,7 +120,7 @@ class RecordComparer {
           "under the same load: the first has {}, the second {}",
           contents(first), contents(second)));
     }
-    judge(record_.comparisons, effects_, record_.margin);
+    judge(record_.comparisons, effects_, record_.margin, judging_);
     add_totals();
     note_what_is_left(first, second, pairs.size());
   }
@@ -203,7 +204,7 @@ class RecordComparer {
     const std::optional<Effect> effect =
         over_processes ? over_processes : effect_of(total.first, total.second);
     if (!effect) return;
-    judge(total, *effect, record_.margin);
+    judge(total, *effect, record_.margin, judging_);
     if (over_processes) add_what_processes_know(total, times, cycles);
     record_.totals.push_back(total);
   }
@@ -243,6 +244,7 @@ class RecordComparer {
 
   ComparisonRecord& record_;
   DifferenceList differences_;
+  Judging judging_;
   std::vector<std::optional<Effect>> effects_;  // of record_.comparisons
   std::vector<Sides> sides_;                    // likewise
 };
@@ -265,8 +267,9 @@ std::vector<EntryPair> entries_in_common(const RunRecord& first, const RunRecord
   return pairs;
 }
 
-void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record) {
-  RecordComparer(record).compare(first, second);
+void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record,
+                     Judging judging) {
+  RecordComparer(record, judging).compare(first, second);
 }
 
 }  // namespace jitterscope

@@ -141,11 +141,19 @@ struct ComparisonItems {
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
                        ComparisonRecord& record);
 
+/// How an effect becomes a verdict.
+enum class Judging {
+  comparison,  ///< shown where it is significant
+  gate,  ///< a change counts only beyond the margin, and where it comes by chance in at most one of a hundred
+         ///< gates on either side; else it is undecided
+};
+
 /// Fills differences, comparisons and totals from two records that were measured apart: entry by entry, where
 /// the subject and the conditions are the same, or where each record has one entry. Where both were measured
 /// by several processes, these are the unit of the interval (Welch), in time and in cycles; else each record
 /// has its own. Throws UsageError where nothing can be compared, with what each record holds.
-void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record);
+void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record,
+                     Judging judging = Judging::comparison);
 
 /// In what the machines, their software and their limits differ.
 std::vector<RecordDifference> machine_differences(const RunRecord& first, const RunRecord& second);

@@ -3,36 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiment/judgement.hpp"
+
 namespace jitterscope {
 namespace {
 
 using statistics::EffectVerdict;
-
-double log_distance(double ratio) { return std::abs(std::log(ratio)); }
-
-constexpr double kChance = 0.02;  // of a slowdown or a speed-up where there is neither
-
-// As many processes on each side as would bring the interval, which narrows as their root, within the margin,
-// or a change above it far enough from none.
-std::optional<std::int64_t> processes_for(const RatioEstimate& time, std::int64_t processes, double limit) {
-  constexpr double kMost = 1000;
-  constexpr double kWider = 1.25;  // an interval of 98 %, by Student's distribution of 14 degrees of freedom
-  const double half = std::log(time.high / time.low) / 2.0, distance = log_distance(time.ratio);
-  const double share = distance < limit ? half / (limit - distance) : kWider * half / distance;
-  const double needed = std::ceil(static_cast<double>(processes) * share * share);
-  return needed <= kMost ? std::optional(static_cast<std::int64_t>(needed)) : std::nullopt;
-}
-
-template <class Compared>
-void judge_within(Compared& compared, double margin) {
-  const bool is_shown =
-      compared.verdict == EffectVerdict::slower || compared.verdict == EffectVerdict::faster;
-  const double limit = std::log1p(margin);
-  const bool is_passed = log_distance(compared.time.ratio) < limit || compared.p_value > kChance;
-  if (!is_shown || !is_passed) return;
-  compared.verdict = EffectVerdict::undecided;
-  compared.processes_to_decide = processes_for(compared.time, compared.processes, limit);
-}
 
 // As it was typed where there is but one.
 std::string name_of(const Comparison& comparison, const ComparisonRecord& record) {
@@ -72,13 +48,30 @@ GateCase case_of(const TotalComparison& total, const std::string& title) {
           .processes_to_decide = total.processes_to_decide};
 }
 
+// Where a baseline's operation was timed in two states, each must be there.
+bool is_compared(const RunEntry& entry, const Conditions& conditions, const ComparisonRecord& record) {
+  return std::ranges::any_of(record.comparisons, [&](const Comparison& comparison) {
+    const Conditions& own = comparison.first.conditions;
+    return comparison.first.subject == entry.result.subject && comparison.layers == entry.layers &&
+           (!comparison.failure.empty() || (own.load == conditions.load && own.cache == conditions.cache));
+  });
+}
+
 }  // namespace
 
-void judge_as_gate(ComparisonRecord& record) {
-  for (Comparison& comparison : record.comparisons) {
-    if (comparison.failure.empty()) judge_within(comparison, record.margin);
+void compare_as_gate(const RunRecord& baseline, const RunRecord& now, ComparisonRecord& record) {
+  compare_records(baseline, now, record, Judging::gate);
+  if (now.interrupted) return;
+  for (const RunEntry& entry : baseline.entries) {
+    for (const Measurement& measurement : entry.result.measurements) {
+      if (is_compared(entry, measurement.conditions, record)) continue;
+      Comparison missing{.layers = entry.layers, .count = entry.count};
+      missing.first = side_of(entry.result, measurement);
+      missing.second.subject = entry.result.subject;
+      missing.failure = "it was not measured now: what was run does not have it any more";
+      record.comparisons.push_back(std::move(missing));
+    }
   }
-  for (TotalComparison& total : record.totals) judge_within(total, record.margin);
 }
 
 std::vector<GateCase> gate_cases(const ComparisonRecord& record) {

@@ -9,9 +9,9 @@
 
 namespace jitterscope {
 
-/// Of a comparison's verdicts those that a gate gives: where a change is shown, but lies within the margin
-/// itself or would come by chance in more than one of a hundred gates on either side, it becomes undecided.
-void judge_as_gate(ComparisonRecord& record);
+/// As compare_records, with the verdicts that a gate gives; what the baseline has and `now` has not is a
+/// comparison that failed, unless `now` was interrupted.
+void compare_as_gate(const RunRecord& baseline, const RunRecord& now, ComparisonRecord& record);
 
 /// Of a network all layers together in one state, else one operation in one state.
 struct GateCase {

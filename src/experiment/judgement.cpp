@@ -11,13 +11,25 @@ namespace {
 
 using statistics::Effect;
 
+constexpr double kChanceOfGate = 0.02;  // of a slowdown or a speed-up where there is neither
+
+// A gate's case is decided by an interval within the margin, or by one of 98 % that excludes none.
+std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin, Judging judging) {
+  const double distance = std::abs(effect.value), limit = std::log1p(margin);
+  if (judging == Judging::comparison) return statistics::processes_to_decide(effect, margin);
+  return distance < limit ? statistics::processes_within(effect, limit - distance)
+                          : statistics::processes_within(effect, distance, 1.0 - kChanceOfGate);
+}
+
 // Of a comparison or a total.
 template <class Compared>
-void set_verdict(Compared& compared, const Effect& effect, double margin, bool is_shown) {
-  compared.verdict = statistics::verdict_on(effect, margin, is_shown);
-  if (compared.verdict == statistics::EffectVerdict::undecided) {
-    compared.processes_to_decide = statistics::processes_to_decide(effect, margin);
-  }
+void set_verdict(Compared& compared, const Effect& effect, double margin, bool is_shown, Judging judging) {
+  using statistics::EffectVerdict;
+  const bool is_beyond = std::abs(effect.value) >= std::log1p(margin) && effect.p_value <= kChanceOfGate;
+  const bool counts = is_shown && (judging == Judging::comparison || is_beyond);
+  compared.verdict = statistics::verdict_on(effect, margin, counts);
+  if (compared.verdict == EffectVerdict::undecided)
+    compared.processes_to_decide = processes_to_decide(effect, margin, judging);
 }
 
 }  // namespace
@@ -50,7 +62,8 @@ void add_times(TimeEstimate& sum, const TimeEstimate& time, std::int64_t count) 
   sum.rounds = is_first ? time.rounds : std::min(sum.rounds, time.rounds);
 }
 
-void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effect>> effects, double margin) {
+void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effect>> effects, double margin,
+           Judging judging) {
   // The time of a wrong result is neither faster nor slower than that of a right one.
   const auto counts = [&](std::size_t i) { return effects[i].has_value() && !is_wrong(comparisons[i]); };
   std::vector<double> p_values;
@@ -60,15 +73,15 @@ void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effe
   const std::vector<bool> shown = statistics::holm_rejects(p_values);
   std::size_t next = 0;
   for (std::size_t i = 0; i < effects.size(); ++i) {
-    if (counts(i)) set_verdict(comparisons[i], *effects[i], margin, shown[next++]);
+    if (counts(i)) set_verdict(comparisons[i], *effects[i], margin, shown[next++], judging);
   }
 }
 
-void judge(TotalComparison& total, const Effect& effect, double margin) {
+void judge(TotalComparison& total, const Effect& effect, double margin, Judging judging) {
   total.time = ratio_of(effect);
   total.processes = effect.processes;
   total.p_value = effect.p_value;
-  set_verdict(total, effect, margin, effect.excludes_zero());
+  set_verdict(total, effect, margin, effect.excludes_zero(), judging);
 }
 
 }  // namespace jitterscope

@@ -20,9 +20,10 @@ void add_times(TimeEstimate& sum, const TimeEstimate& time, std::int64_t count);
 /// Verdicts of all comparisons that have an effect, each where it holds beside all others (Holm, 1979);
 /// `effects` are those of the comparisons, in their order.
 void judge(std::span<Comparison> comparisons, std::span<const std::optional<statistics::Effect>> effects,
-           double margin);
+           double margin, Judging judging = Judging::comparison);
 
 /// Ratio, processes and verdict of a total, which stands for itself.
-void judge(TotalComparison& total, const statistics::Effect& effect, double margin);
+void judge(TotalComparison& total, const statistics::Effect& effect, double margin,
+           Judging judging = Judging::comparison);
 
 }  // namespace jitterscope

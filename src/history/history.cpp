@@ -1,9 +1,11 @@
 #include "history/history.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -142,12 +144,14 @@ HistoryEntry History::find(const std::string& text) const {
 
 void History::check_can_add(const std::string& name) const {
   check_history_name(name);
+  const auto refuse = [&](const std::string& reason) {
+    throw UsageError(fmt::format("no record can be saved in '{}': {}; name another folder by --history",
+                                 shown(folder_ / name), reason));
+  };
   std::error_code error;
   fs::create_directories(folder_ / name, error);
-  if (error) {
-    throw UsageError(fmt::format("no record can be saved in '{}': {}; name another folder by --history",
-                                 shown(folder_ / name), error.message()));
-  }
+  if (error) refuse(error.message());
+  if (::access((folder_ / name).c_str(), W_OK | X_OK) != 0) refuse(std::strerror(errno));
   const OutputFile trial(folder_ / name / ("trial" + std::string(kEnding)));
 }
 

@@ -31,8 +31,11 @@ std::string circumstances(const ComparisonRecord& record, std::size_t width) {
     return value.empty() ? std::string("not there") : one_line(value);
   };
   std::string text;
+  std::vector<std::string> named;
   for (const RecordDifference& difference : record.differences) {
-    if (!difference.may_explain) continue;
+    // The clock differs in each state by another number: one of them says it.
+    if (!difference.may_explain || std::ranges::find(named, difference.name) != named.end()) continue;
+    named.push_back(difference.name);
     text += wrapped(fmt::format("- {}: {}, now {}", one_line(difference.name), shown(difference.first),
                                 shown(difference.second)),
                     width, 2);

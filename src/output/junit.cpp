@@ -85,6 +85,12 @@ std::string suite_of(const GateOutcome& outcome, bool is_strict, Counts& all) {
     suite.tests = test(name, name, 0.0, element("error", "no comparison", outcome.failure));
   } else {
     for (const GateCase& each : gate_cases(record)) add_case(each, record, name, is_strict, suite);
+    if (record.interrupted) {
+      suite.counts.add({.tests = 1, .errors = 1});
+      suite.tests +=
+          test(name, "all that was asked for", 0.0,
+               element("error", "interrupted", "the gate was interrupted before all was measured"));
+    }
   }
   all.add(suite.counts);
   // Without the Z: the format has no time zones.

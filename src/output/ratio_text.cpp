@@ -12,7 +12,7 @@ bool is_factor(const RatioEstimate& ratio) { return ratio.ratio >= 3.0; }
 
 int decimals_of(const RatioEstimate& ratio) {
   const double half = (ratio.high - ratio.low) / 2.0;
-  if (is_factor(ratio)) return half < 0.05 ? 2 : half < 5.0 ? 1 : 0;
+  if (is_factor(ratio)) return half < 0.005 ? 3 : half < 0.05 ? 2 : half < 5.0 ? 1 : 0;
   return half < 0.0005 ? 3 : half < 0.02 ? 2 : 1;
 }
 
@@ -39,6 +39,12 @@ std::string change_of(const RatioEstimate& ratio) {
     return fmt::format("{:.1f} to {:.1f} times", std::max(0.0, ratio.low), ratio.high);
   const int decimals = decimals_of(ratio);
   const double half = (ratio.high - ratio.low) / 2.0;
+  // An interval of logarithms lies to both sides of its middle alike only where it is narrow: "-22 ± 20 %"
+  // for -40 to +1 % would exclude none.
+  constexpr double kLopsided = 0.1;
+  if (!is_factor(ratio) && half > kLopsided * ratio.ratio) {
+    return fmt::format("{} to {} %", percent_of(ratio.low, decimals), percent_of(ratio.high, decimals));
+  }
   if (is_factor(ratio)) return fmt::format("{:.{}f} ± {:.{}f} times", ratio.ratio, decimals, half, decimals);
   return fmt::format("{} ± {:.{}f} %", percent_of(ratio.ratio, decimals), half * 100.0, decimals);
 }

@@ -88,7 +88,7 @@ std::string imprecise_line(const RunPage& run) {
       asked = measurement.precision_asked;
       wide = wide || !rounds_reached_precision(measurement);
       unsettled = unsettled || !has_settled(measurement);
-      if (!rounds_reached_precision(measurement) || !has_settled(measurement)) ++missed;
+      if (!reached_precision(measurement) || !has_settled(measurement)) ++missed;
     }
   }
   std::vector<std::string> goals;

@@ -78,6 +78,11 @@ std::optional<Effect> effect_between_groups(std::span<const double> first, std::
   effect.interval = {effect.value - half, effect.value + half};
   effect.processes = static_cast<std::int64_t>(std::min(first.size(), second.size()));
   effect.p_value = two_sided_p(effect.value, error, freedom);
+  const double u = standard_deviation(first) * standard_deviation(first);
+  const double v = standard_deviation(second) * standard_deviation(second);
+  effect.groups = {.larger = static_cast<std::int64_t>(std::max(first.size(), second.size())),
+                   .spread = std::sqrt(u + v),
+                   .freedom = u + v > 0.0 ? (u + v) * (u + v) / (u * u + v * v) : 1.0};
   return effect;
 }
 
@@ -109,18 +114,25 @@ EffectVerdict verdict_on(const Effect& effect, double margin, bool is_shown) {
   return effect.value < 0.0 ? EffectVerdict::faster : EffectVerdict::slower;
 }
 
-std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin) {
+std::optional<std::int64_t> processes_within(const Effect& effect, double half_width, double confidence) {
   constexpr std::int64_t kMost = 1000;
   if (effect.processes < 2) return std::nullopt;
   const auto seen = static_cast<double>(effect.processes);
   const double half = (effect.interval.high - effect.interval.low) / 2.0;
-  const double spread = half * std::sqrt(seen) / student_critical(0.95, seen - 1.0);
-  const double distance = std::max(std::abs(effect.value), std::log1p(margin) - std::abs(effect.value));
-  for (std::int64_t count = effect.processes + 1; count <= kMost; ++count) {
+  const Effect::Groups known = effect.groups.value_or(
+      Effect::Groups{effect.processes, half * std::sqrt(seen) / student_critical(0.95, seen - 1.0), 1.0});
+  const std::int64_t fewest = known.larger > effect.processes ? known.larger : effect.processes + 1;
+  for (std::int64_t count = fewest; count <= kMost; ++count) {
     const auto n = static_cast<double>(count);
-    if (student_critical(0.95, n - 1.0) * spread / std::sqrt(n) < distance) return count;
+    if (student_critical(confidence, known.freedom * (n - 1.0)) * known.spread / std::sqrt(n) < half_width)
+      return count;
   }
   return std::nullopt;
+}
+
+std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin) {
+  return processes_within(effect,
+                          std::max(std::abs(effect.value), std::log1p(margin) - std::abs(effect.value)));
 }
 
 std::vector<bool> holm_rejects(std::span<const double> p_values, double alpha) {

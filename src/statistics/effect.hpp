@@ -20,11 +20,18 @@ double hodges_lehmann(std::span<const double> values);
 struct Effect {
   double value = 0.0;
   Interval interval;           ///< 95 %; its unit is the process, or the block where there is one process
-  std::int64_t processes = 0;  ///< that gave a value
+  std::int64_t processes = 0;  ///< that gave a value; of two groups in the smaller one
   double within = 0.0;         ///< standard error of one process's value, from its blocks
   double between = 0.0;        ///< standard deviation of processes beyond that; 0 for one process
   double p_value = 1.0;        ///< of no effect, two-sided
   std::vector<double> values = {};  ///< of each process that gave one, in their order
+  /// Of two groups of processes: how many are in the larger one, the root of the sum of their variances, and
+  /// the degrees of freedom that a process more in each gives (Welch).
+  struct Groups {
+    std::int64_t larger = 0;
+    double spread = 0.0, freedom = 1.0;
+  };
+  std::optional<Groups> groups = {};
 
   bool excludes_zero() const { return interval.low > 0.0 || interval.high < 0.0; }
 };
@@ -34,7 +41,7 @@ struct Effect {
 std::optional<Effect> effect_over_processes(std::span<const std::vector<double>> ratios);
 
 /// From the logarithms that two groups of processes found at different times: the difference of their means
-/// with Welch's interval. `processes` is of the smaller group. Nothing where a group has fewer than two.
+/// with Welch's interval. Nothing where a group has fewer than two.
 std::optional<Effect> effect_between_groups(std::span<const double> first, std::span<const double> second);
 
 /// An effect that one process, or one record, knows to ± half at 95 %.
@@ -52,8 +59,14 @@ std::string_view to_string(EffectVerdict);
 /// once by what holds for all of them (holm_rejects), else by its own interval.
 EffectVerdict verdict_on(const Effect& effect, double margin, bool is_shown);
 
-/// How many processes would probably decide, were the effect and the spread as they were seen: the least with
-/// an interval that excludes zero or lies within the margin. Nothing above a thousand, or from one process.
+/// How many processes, in each of two groups where there are two, would have an interval of ± half_width,
+/// were their spread as it was seen; at least as many as the larger group has. Nothing above a thousand, or
+/// from one process.
+std::optional<std::int64_t> processes_within(const Effect& effect, double half_width,
+                                             double confidence = 0.95);
+
+/// How many would probably decide, were the effect as it was seen, too: with an interval that excludes zero
+/// or lies within the margin.
 std::optional<std::int64_t> processes_to_decide(const Effect& effect, double margin);
 
 /// Which of several hypotheses are rejected while the chance of rejecting any true one stays at most `alpha`

@@ -128,6 +128,21 @@ TEST_F(Gates, RefuseWhatCannotBeCompared) {
   EXPECT_THAT(gate("main").errors, HasSubstr("a record of version 99"));
 }
 
+// One that is damaged keeps no other from being judged.
+TEST_F(Gates, ADamagedRecordFailsAloneWhereAllAreGated) {
+  save("spin:ns=20000", "a");
+  save("spin:ns=20000", "b");
+  std::ofstream(path("h/a/20990101T000000Z-00000000.json")) << R"({"format": "jitterscope-record", )";
+  const Outcome all = gate("");
+  EXPECT_EQ(all.exit_code, 5) << all.errors;
+  EXPECT_THAT(on_one_line(all.output),
+              AllOf(HasSubstr("**As fast as b** within"), HasSubstr("**Failed against a**"),
+                    HasSubstr("history rm a/20990101T000000Z-00000000")));
+  EXPECT_EQ(gate("a").exit_code, 2);
+  EXPECT_THAT(run_tool("run spin:ns=20000 --device virtual:h200" + at()).errors,
+              HasSubstr("--history: where --save"));
+}
+
 TEST_F(Gates, ARecordOfAnEarlierVersionIsNoBaseline) {
   save("spin:ns=20000");
   for (const auto& file : std::filesystem::directory_iterator(path("h/main"))) {

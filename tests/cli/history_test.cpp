@@ -32,6 +32,11 @@ TEST_F(Histories, AreListedShownAndRemoved) {
   EXPECT_THAT(history("list").output,
               AllOf(HasSubstr("| branch |       1 |"), HasSubstr("| main   |       2 |")));
   EXPECT_THAT(history("list main").output, AllOf(HasSubstr("| spin:ns=10000 |"), HasSubstr("10.")));
+  // A record is called as it is listed: the moment is enough where it is the only one of it.
+  const std::string list = history("list main").output;
+  const std::size_t name = list.find("| 20") + 2;
+  const std::string listed = list.substr(name, list.find(' ', name) - name);
+  EXPECT_EQ(history("show main/" + listed).exit_code, 0) << listed;
   EXPECT_EQ(run_tool("run resnet18:direction=fprop --only layer1 --save net" + at() + test::kQuick +
                      " --processes 2")
                 .exit_code,

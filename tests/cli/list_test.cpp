@@ -88,6 +88,16 @@ TEST(List, AnUnknownNameIsAnsweredByTheNearest) {
   EXPECT_EQ(run_tool("list /nonexistent.json").exit_code, 2);
 }
 
+TEST(List, AFunctionOfPythonIsSentWhereItCanBe) {
+  for (const char* command : {"advise", "study layout"}) {
+    const Outcome outcome = run_tool(std::string(command) + " python:bench.py:f --device virtual:h200");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.errors, HasSubstr("run, compare, explain and gate")) << command;
+  }
+  EXPECT_THAT(run_tool("run python: --device cpu").errors, HasSubstr("'python:' names no file"));
+  EXPECT_THAT(run_tool("run spin:ns=10000 --device virtual:h200 --html ''").errors, HasSubstr("name a file"));
+}
+
 TEST(List, AnOptionWithoutItsModelIsExplained) {
   const Outcome outcome = run_tool("run resnet18 batch=2");
   EXPECT_EQ(outcome.exit_code, 2);

@@ -32,7 +32,7 @@ RunRecord record_of_processes(const std::vector<double>& trials, std::uint64_t f
 ComparisonRecord gated(const RunRecord& baseline, const RunRecord& now, double margin = 0.02) {
   ComparisonRecord record = test::blank_comparison();
   record.margin = margin;
-  compare_records(baseline, now, record);
+  compare_as_gate(baseline, now, record);
   return record;
 }
 
@@ -59,14 +59,16 @@ TEST(Gate, VerdictsFollowTheRatio) {
 }
 
 TEST(Gate, WhatItLetsPassIsNoSlowdown) {
-  ComparisonRecord record = gated(record_of_processes({20.0}, 1), record_of_processes({20.3}, 101), 0.016);
-  ASSERT_EQ(record.comparisons[0].verdict, EffectVerdict::slower) << "of compare: an interval above zero";
-  judge_as_gate(record);
+  const RunRecord baseline = record_of_processes({20.0}, 1), now = record_of_processes({20.3}, 101);
+  ComparisonRecord compared = test::blank_comparison();
+  compared.margin = 0.016;
+  compare_records(baseline, now, compared);
+  ASSERT_EQ(compared.comparisons[0].verdict, EffectVerdict::slower) << "of compare: an interval above zero";
+  const ComparisonRecord record = gated(baseline, now, compared.margin);
   EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::undecided);
   ASSERT_TRUE(record.comparisons[0].processes_to_decide);
   EXPECT_GT(*record.comparisons[0].processes_to_decide, 8);
-  ComparisonRecord beyond = gated(record_of_processes({20.0}, 1), record_of_processes({21.0}, 101));
-  judge_as_gate(beyond);
+  const ComparisonRecord beyond = gated(baseline, record_of_processes({21.0}, 101));
   EXPECT_EQ(beyond.comparisons[0].verdict, EffectVerdict::slower);
 }
 
@@ -76,9 +78,8 @@ TEST(Gate, SeldomCriesWithoutACause) {
   int cries = 0;
   for (std::uint64_t i = 0; i < kGates; ++i) {
     const test::Spread wide{.process = 0.02, .block = 0.0, .round = 0.0005, .ratio = 0.0};
-    ComparisonRecord record = gated(record_of_processes({20.0}, 1000 + 16 * i, wide),
-                                    record_of_processes({20.0}, 1008 + 16 * i, wide));
-    judge_as_gate(record);
+    const ComparisonRecord record = gated(record_of_processes({20.0}, 1000 + 16 * i, wide),
+                                          record_of_processes({20.0}, 1008 + 16 * i, wide));
     cries += gate_verdict(record) == GateVerdict::slower ? 1 : 0;
   }
   EXPECT_LE(cries, 8) << "one in a hundred, and three standard deviations";
@@ -99,6 +100,42 @@ TEST(Gate, OfANetworkTheTotalDecides) {
   ASSERT_TRUE(cases[0].baseline_clock);
   EXPECT_NEAR(*cases[0].baseline_clock / Hertz(test::kClock), 1.0, 1e-6);
   ASSERT_TRUE(cases[0].cycles);
+}
+
+// A benchmark that was deleted, or whose case has another name, is no pass.
+TEST(Gate, WhatIsNotThereAnyMoreFails) {
+  const RunRecord baseline = record_of_processes({100.0, 20.0}, 1);
+  RunRecord now = record_of_processes({100.0}, 101);
+  const ComparisonRecord record = gated(baseline, now);
+  EXPECT_EQ(gate_verdict(record), GateVerdict::failed);
+  const std::vector<GateCase> cases = gate_cases(record);
+  ASSERT_THAT(cases, SizeIs(2));
+  EXPECT_EQ(cases[0].verdict, EffectVerdict::same);
+  EXPECT_EQ(cases[1].name, to_string(baseline.entries[1].result.subject));
+  EXPECT_THAT(cases[1].failure, testing::HasSubstr("not measured now"));
+  EXPECT_EQ(cases[1].baseline.median, baseline.entries[1].result.measurements[0].time.median);
+  now.interrupted = true;
+  EXPECT_THAT(gate_cases(gated(baseline, now)), SizeIs(1));
+}
+
+// Two processes know little of what processes differ by; a number below those of the other side is no advice.
+TEST(Gate, AsksForAsManyProcessesAsTheLargerSideHasAtLeast) {
+  const test::Spread wide{.process = 0.01, .block = 0.0, .round = 0.0005, .ratio = 0.0};
+  const auto of_processes = [&](std::uint64_t count, double time, std::uint64_t first_number) {
+    std::vector<RunRecord> processes;
+    for (std::uint64_t i = 0; i < count; ++i)
+      processes.push_back(test::process_of(first_number + i, {time}, wide));
+    return combine_processes(std::move(processes));
+  };
+  int undecided = 0;
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    const ComparisonRecord record =
+        gated(of_processes(2, 20.0, 1000 + 100 * i), of_processes(8, 20.2, 1050 + 100 * i));
+    if (record.comparisons[0].verdict != EffectVerdict::undecided) continue;
+    ++undecided;
+    EXPECT_GE(record.comparisons[0].processes_to_decide.value_or(8), 8);
+  }
+  EXPECT_GE(undecided, 10);
 }
 
 TEST(Gate, WhatHasNoTimeAnyMoreFails) {

@@ -126,6 +126,15 @@ TEST(Junit, CountsAndEscapes) {
   EXPECT_THAT(junit_xml({&outcome, 1}, true), HasSubstr(R"(failures="2" errors="0" skipped="0")"));
 }
 
+// Of what is read by a machine the exit code is not seen.
+TEST(Junit, AnInterruptionIsAnError) {
+  GateOutcome outcome = three_cases();
+  outcome.record.interrupted = true;
+  const std::string xml = junit_xml({&outcome, 1}, false);
+  EXPECT_THAT(xml, HasSubstr(R"(tests="4" failures="1" errors="1" skipped="1")"));
+  EXPECT_THAT(xml, HasSubstr(R"(<error type="interrupted")"));
+}
+
 TEST(Junit, AFailureIsAnError) {
   GateOutcome outcome = outcome_of({});
   outcome.failure = "all workers were lost";

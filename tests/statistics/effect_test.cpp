@@ -127,6 +127,21 @@ TEST(ProcessesToDecide, AreMoreTheCloserTheQuestion) {
   EXPECT_FALSE(processes_to_decide(effect_of(0.0, 10.0), 0.01));
 }
 
+// The number that is advised brings an interval of that width, on the average over groups that were seen.
+TEST(ProcessesWithin, OfTwoGroupsCountsTheSpreadOfBoth) {
+  const std::vector<double> steady = {0.0, 0.001, -0.001, 0.0005},
+                            wide = {0.0, 0.03, -0.03, 0.02, -0.02, 0.01};
+  const auto effect = effect_between_groups(steady, wide);
+  ASSERT_TRUE(effect);
+  const auto needed = processes_within(*effect, 0.01);
+  ASSERT_TRUE(needed);
+  // 0.0239 in the wide group: 1.96 · 0.0239 / 0.01 squared is 22, and Student's distribution asks for a few
+  // more.
+  EXPECT_GE(*needed, 22);
+  EXPECT_LE(*needed, 28);
+  EXPECT_EQ(processes_within(*effect, 1.0), 6);
+}
+
 TEST(HolmRejects, GoesUpWhileItMay) {
   EXPECT_THAT(holm_rejects(std::vector{0.01, 0.04, 0.03, 0.005}), ElementsAre(true, false, false, true));
   EXPECT_THAT(holm_rejects(std::vector{0.04}), ElementsAre(true));
