@@ -269,6 +269,8 @@ struct DeviceCapabilities {
   /// record.
   std::vector<HostMemory> host_memories = {HostMemory::pinned, HostMemory::pageable, HostMemory::registered,
                                            HostMemory::registered_anew, HostMemory::mapped};
+  /// NUMA nodes that the host's side of a copy may lie on.
+  std::vector<int> memory_nodes = {0};
   std::vector<Allocator> allocators = {Allocator::malloc, Allocator::pool,       Allocator::pool_kept,
                                        Allocator::cache,  Allocator::expandable, Allocator::preallocated};
   /// Why it cannot run the steps of a chain as one launch; empty where it can. Null: it fuses nothing.

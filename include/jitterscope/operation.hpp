@@ -86,11 +86,13 @@ struct Linear {
   bool operator==(const Linear&) const = default;
 };
 
-/// Memory to memory. `memory` says how the host side is allocated; d2d ignores it.
+/// Memory to memory. `memory` says how the host side is allocated; d2d ignores it. `node` is the NUMA node
+/// that the host side lies on; -1: where the system places it.
 struct Copy {
   std::int64_t bytes = 0;
   CopyKind kind = CopyKind::d2d;
   HostMemory memory = HostMemory::pinned;
+  std::int64_t node = -1;
   bool operator==(const Copy&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #include "device/can_run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -144,6 +145,12 @@ void require_means(const Operation& operation, std::string_view device_id, const
   if (std::ranges::find(can.host_memories, copy->memory) == can.host_memories.end()) {
     throw UsageError(fmt::format("copy: {} has nothing for memory={}; write memory= with one of {}",
                                  device_id, to_string(copy->memory), words_of_all(can.host_memories)));
+  }
+  const bool is_known =
+      copy->node < 0 || std::ranges::find(can.memory_nodes, copy->node) != can.memory_nodes.end();
+  if (!is_known) {
+    throw UsageError(fmt::format("copy: {} has no memory on NUMA node {} beside it; its nodes: {}", device_id,
+                                 copy->node, fmt::join(can.memory_nodes, ", ")));
   }
 }
 

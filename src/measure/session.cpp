@@ -237,7 +237,8 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
       Result& result = results.emplace_back();
       result.subject = Callable{trial.name};  // until who knows better says what it is
       result.first_call = first.time;
-      result.launch_cost = first.launch_cost;
+      // On a CPU a launch is put into a list, and the work itself runs on the host.
+      if (!device_.describe().capabilities.is_host) result.launch_cost = first.launch_cost;
       result.waits_for_device = first.waits_for_queue;
     }
   }

@@ -11,6 +11,7 @@ Operation::Parameters read_copy(const ParameterReader& reader) {
   reader.require("bytes", copy.bytes);
   reader.read("kind", copy.kind);
   reader.read("memory", copy.memory);
+  reader.read("node", copy.node);
   return copy;
 }
 
@@ -20,6 +21,9 @@ std::string_view name(const Copy&) { return "copy"; }
 
 void check(const Copy& copy) {
   check_range("copy", "bytes", copy.bytes, 4, kLargestCount);
+  check_range("copy", "node", copy.node, -1, 1023);
+  if (copy.kind == CopyKind::d2d && copy.node >= 0)
+    throw UsageError("copy: node= is of the host's memory, and kind=d2d copies on the device alone");
   if (copy.bytes % 4 == 0) return;
   throw UsageError(fmt::format(
       "copy: bytes={} is not a multiple of 4; what is copied is checked as f32 elements", copy.bytes));
@@ -29,6 +33,7 @@ void write(const Copy& copy, ParameterWriter& writer) {
   writer.write("bytes", copy.bytes);
   writer.write("kind", copy.kind);
   writer.write_unless(HostMemory::pinned, "memory", copy.memory);
+  writer.write_unless(std::int64_t{-1}, "node", copy.node);
 }
 
 double flops(const Copy&) { return 0.0; }
@@ -52,7 +57,8 @@ Kind copy() {
         {"memory",
          "how the host side is allocated: pinned or pageable; registered (pageable, page-locked later, once), "
          "registered_anew (in each launch), mapped (a kernel copies, over the bus)",
-         "pinned"}}},
+         "pinned"},
+        {"node", "NUMA node of the host's memory; -1: where the system places it", "-1"}}},
       read_copy};
 }
 

@@ -27,6 +27,7 @@ class Studies : public testing::Test {
     description.memory_free = memory_free_;
     description.capabilities.chains_have_streams = has_streams_;
     if (host_memories_) description.capabilities.host_memories = *host_memories_;
+    description.capabilities.memory_nodes = memory_nodes_;
     if (allocators_) description.capabilities.allocators = *allocators_;
     return find_study(id).arms({*device_, description, {Operation::parse(operation)}});
   }
@@ -49,6 +50,7 @@ class Studies : public testing::Test {
   bool has_streams_ = true;
   std::optional<std::vector<HostMemory>> host_memories_;
   std::optional<std::vector<Allocator>> allocators_;
+  std::vector<int> memory_nodes_ = {0};
 };
 
 TEST_F(Studies, EachSaysWhatItAsksAndOfWhat) {
@@ -241,6 +243,15 @@ TEST_F(Studies, PinnedIsAboutTheHostsSideOfACopy) {
               ThrowsMessage<UsageError>(HasSubstr("no copy between host and device")));
 }
 
+TEST_F(Studies, PinnedAsksEachNodeOfAHostWithSeveral) {
+  memory_nodes_ = {0, 1};
+  EXPECT_THAT(names("pinned", "copy:bytes=4Ki,kind=h2d"),
+              ElementsAre("pageable", "pinned", "registered", "pinned on node 0", "pinned on node 1"));
+  EXPECT_EQ(made("pinned", "copy:bytes=4Ki,kind=d2h", 4, "copy:bytes=4Ki,kind=d2h"),
+            "copy:bytes=4096,kind=d2h,node=1");
+  EXPECT_THAT(find_study("pinned").remedy("pinned on node 1").lines, ElementsAre(HasSubstr("--membind=1")));
+}
+
 Comparison copied(std::int64_t bytes, HostMemory memory, double ratio, statistics::EffectVerdict verdict) {
   Comparison comparison;
   comparison.second.subject = Operation(Copy{bytes, CopyKind::h2d, memory});
@@ -265,6 +276,17 @@ TEST_F(Studies, PinnedSaysFromWhichSizeOnEachWayPays) {
   EXPECT_THAT(find_study("pinned").answer(record).back(), HasSubstr("is not shown to pay"));
   record.comparisons[1].verdict = faster;
   EXPECT_THAT(find_study("pinned").answer(record).back(), HasSubstr("pays up to 4 KiB"));
+  for (const std::int64_t node : {0, 1}) {
+    Comparison& comparison =
+        record.comparisons.emplace_back(copied(1 << 20, HostMemory::pinned, 0.6, slower));
+    comparison.second.subject = Operation(Copy{1 << 20, CopyKind::h2d, HostMemory::pinned, node});
+    comparison.second.time.median = microseconds(20.0 + 5.0 * static_cast<double>(node));
+  }
+  EXPECT_THAT(find_study("pinned").answer(record).front(), HasSubstr("2.00 times as fast"))
+      << "nodes are apart";
+  EXPECT_EQ(
+      find_study("pinned").answer(record).back(),
+      "Copies of 1 MiB take 20.0 µs with host memory on NUMA node 0, 25.0 µs with host memory on NUMA node 1.");
 }
 
 TEST_F(Studies, AllocatorsAreThoseOfTheDevice) {

@@ -103,7 +103,7 @@ class CpuDevice final : public Device {
   std::vector<Check> check() override { return checks_of(read_machine(), cpu_libraries()); }
 
   std::unique_ptr<KernelTracer> trace_kernels() override {
-    throw MissingError("a CPU has no kernels to trace; use --instrument events");
+    throw MissingError("a CPU has no kernels to trace");
   }
   std::unique_ptr<ClockLock> lock_clocks(std::string_view) override {
     throw UsageError(

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/host_time.hpp"
+#include "base/memory_nodes.hpp"
 #include "device/can_run.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "device/cuda/companion_queue.hpp"
@@ -217,6 +218,7 @@ DeviceDescription CudaDevice::describe() {
   }
   description.data_types = data_types();
   description.capabilities.pytorch_device = id();
+  description.capabilities.memory_nodes = memory_nodes();
   description.capabilities.reason_not_fusible = reason_not_fusible_on_gpu;
   description.libraries = libraries();
   description.properties = properties();

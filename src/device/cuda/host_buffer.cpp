@@ -1,12 +1,10 @@
 #include "device/cuda/host_buffer.hpp"
 
 #include <fmt/format.h>
-#include <linux/mempolicy.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <filesystem>
+#include <cstring>
 
+#include "base/memory_nodes.hpp"
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 
@@ -16,6 +14,7 @@ namespace {
 // Whole pages of its own: locking them locks nothing of others.
 constexpr std::int64_t kPage = 4096;
 
+// Written to, since the system takes a page when it is touched first.
 void* allocate_pages(Bytes size) {
   const std::int64_t whole = (size.value() + kPage - 1) / kPage * kPage;
   void* pages = std::aligned_alloc(kPage, static_cast<std::size_t>(whole));
@@ -23,12 +22,14 @@ void* allocate_pages(Bytes size) {
     throw FailedError(
         fmt::format("the system refused {} of host memory: free some, or copy less", bytes_text(size)));
   }
+  std::memset(pages, 0, static_cast<std::size_t>(whole));
   return pages;
 }
 
 }  // namespace
 
-HostBuffer::HostBuffer(Bytes size, HostMemory memory) : size_(size) {
+HostBuffer::HostBuffer(Bytes size, HostMemory memory, std::optional<int> node) : size_(size) {
+  const MemoryFromNode from(node);
   switch (memory) {
     case HostMemory::pinned:
     case HostMemory::mapped: pinned_ = PinnedMemory(size); break;
@@ -39,14 +40,6 @@ HostBuffer::HostBuffer(Bytes size, HostMemory memory) : size_(size) {
       registration_ = std::make_unique<Registration>(pageable_.get(), size);
       break;
   }
-}
-
-std::optional<int> numa_node(void* pointer) {
-  std::error_code ignored;
-  if (!std::filesystem::exists("/sys/devices/system/node/node1", ignored)) return std::nullopt;
-  int node = -1;
-  const long asked = syscall(SYS_get_mempolicy, &node, nullptr, 0UL, pointer, MPOL_F_NODE | MPOL_F_ADDR);
-  return asked == 0 && node >= 0 ? std::optional(node) : std::nullopt;
 }
 
 }  // namespace jitterscope::cuda

@@ -10,10 +10,11 @@
 
 namespace jitterscope::cuda {
 
-/// Page-locked by the driver, or as malloc gives it; that is page-locked where it is to be `registered`.
+/// Page-locked by the driver, or as malloc gives it; that is page-locked where it is to be `registered`. From
+/// one NUMA node, where one is named.
 class HostBuffer {
  public:
-  HostBuffer(Bytes size, HostMemory memory);
+  HostBuffer(Bytes size, HostMemory memory, std::optional<int> node = {});
 
   void* pointer() const { return pageable_ ? pageable_.get() : pinned_.pointer(); }
   Bytes size() const { return size_; }
@@ -29,9 +30,5 @@ class HostBuffer {
   std::unique_ptr<void, Free> pageable_;
   std::unique_ptr<Registration> registration_;  // ends before the memory does
 };
-
-/// Of the page that a pointer points into; nothing on a machine with one node, or where the system does not
-/// say.
-std::optional<int> numa_node(void* pointer);
 
 }  // namespace jitterscope::cuda

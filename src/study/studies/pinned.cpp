@@ -1,14 +1,15 @@
 // Pinned. Varies how the host's side of a copy is allocated: as malloc gives it (pageable), page-locked by
 // the driver (pinned), page-locked later and once (registered) or in each launch (registered_anew: pinning,
 // copying and releasing, which the host's time holds), or page-locked and read or written by a kernel
-// (mapped). Reports time by size, so that one sees from which size on each pays. Can go wrong: pinning itself
-// takes long, and only registered_anew has it in its times; page-locked memory is missing elsewhere; a mapped
-// copy keeps the GPU's processors busy. Copies of a GiB take half a minute each and are no part of the
-// study's own subject.
+// (mapped); where the host has several NUMA nodes, also from which of them pinned memory comes. Reports time
+// by size, so that one sees from which size on each pays. Can go wrong: pinning itself takes long, and only
+// registered_anew has it in its times; page-locked memory is missing elsewhere; a mapped copy keeps the GPU's
+// processors busy. Copies of a GiB take half a minute each and are no part of the study's own subject.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 #include "study/answers.hpp"
@@ -19,16 +20,21 @@ namespace {
 
 using statistics::EffectVerdict;
 
+constexpr std::string_view kOnNode = " on node ";
+
 bool is_host_copy(const Operation& operation) {
   const auto* copy = std::get_if<Copy>(&operation.parameters());
   return copy != nullptr && copy->kind != CopyKind::d2d;
 }
 
 // A launch that pins is the host's work: recordings, which read the others alike, cannot hold it.
-Arm pinned_arm(HostMemory memory) {
-  return {std::string(to_string(memory)), [memory](Trial& trial) {
+Arm pinned_arm(HostMemory memory, std::int64_t node = -1) {
+  std::string name(to_string(memory));
+  if (node >= 0) name += fmt::format("{}{}", kOnNode, node);
+  return {std::move(name), [memory, node](Trial& trial) {
             Copy copy = std::get<Copy>(trial.operation.parameters());
             copy.memory = memory;
+            if (node >= 0) copy.node = node;
             trial.operation = Operation(copy);
             if (memory == HostMemory::registered_anew) trial.options.queue = QueueMode::eager;
           }};
@@ -45,6 +51,9 @@ std::vector<Arm> pinned_arms(const StudyContext& context) {
     if (std::ranges::find(can.host_memories, memory) != can.host_memories.end())
       arms.push_back(pinned_arm(memory));
   }
+  const bool has_nodes = can.memory_nodes.size() > 1;
+  for (std::size_t i = 0; has_nodes && i < can.memory_nodes.size(); ++i)
+    arms.push_back(pinned_arm(pinned, can.memory_nodes[i]));
   return arms;
 }
 
@@ -56,14 +65,18 @@ const Copy& copy_of(const Comparison& comparison) {
 
 std::int64_t size_of(const Comparison* comparison) { return copy_of(*comparison).bytes; }
 
+// With memory from where the system takes it.
+bool is_of(const Comparison& comparison, HostMemory memory) {
+  return copy_of(comparison).memory == memory && copy_of(comparison).node < 0;
+}
+
 bool has_time(const Comparison& comparison) { return comparison.failure.empty() && !is_wrong(comparison); }
 
 // Comparisons of one arm in which it is shown to be faster, the smallest size first.
 std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record, HostMemory memory) {
   std::vector<const Comparison*> sizes;
   for (const Comparison& comparison : record.comparisons) {
-    if (copy_of(comparison).memory == memory && has_time(comparison) &&
-        comparison.verdict == EffectVerdict::faster) {
+    if (is_of(comparison, memory) && has_time(comparison) && comparison.verdict == EffectVerdict::faster) {
       sizes.push_back(&comparison);
     }
   }
@@ -75,7 +88,7 @@ std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record, Ho
 const Comparison* pays_from(const ComparisonRecord& record, HostMemory memory) {
   std::vector<const Comparison*> all;
   for (const Comparison& comparison : record.comparisons) {
-    if (copy_of(comparison).memory == memory && has_time(comparison)) all.push_back(&comparison);
+    if (is_of(comparison, memory) && has_time(comparison)) all.push_back(&comparison);
   }
   std::ranges::sort(all, std::ranges::greater(), size_of);
   const Comparison* smallest = nullptr;
@@ -98,6 +111,11 @@ std::string way_text(HostMemory memory) {
 }
 
 Remedy pinned_remedy(const std::string& arm) {
+  if (const std::size_t place = arm.find(kOnNode); place != std::string::npos) {
+    return {{fmt::format("numactl --membind={} python3 train.py", arm.substr(place + kOnNode.size()))},
+            "All memory of the process then comes from that node.",
+            "In a shell"};
+  }
   if (arm == to_string(HostMemory::registered) || arm == to_string(HostMemory::registered_anew)) {
     return {
         {"torch.cuda.cudart().cudaHostRegister(batch.data_ptr(), batch.numel() * batch.element_size(), 0)"},
@@ -119,7 +137,7 @@ std::vector<std::string> other_ways(const ComparisonRecord& record) {
   std::vector<std::string> sentences;
   for (const HostMemory memory : {HostMemory::registered, HostMemory::registered_anew, HostMemory::mapped}) {
     const bool is_there = std::ranges::any_of(record.comparisons, [&](const Comparison& comparison) {
-      return copy_of(comparison).memory == memory && has_time(comparison);
+      return is_of(comparison, memory) && has_time(comparison);
     });
     if (!is_there) continue;
     const std::vector<const Comparison*> sizes = sizes_that_pay(record, memory);
@@ -138,6 +156,26 @@ std::vector<std::string> other_ways(const ComparisonRecord& record) {
   return sentences;
 }
 
+// "Copies of 256 MiB take 5.0 ms from NUMA node 0, 7.1 ms from NUMA node 1."
+std::vector<std::string> times_by_node(const ComparisonRecord& record) {
+  const auto is_by_node = [](const Comparison& comparison) {
+    return copy_of(comparison).node >= 0 && has_time(comparison);
+  };
+  std::int64_t largest = 0;
+  for (const Comparison& comparison : record.comparisons) {
+    if (is_by_node(comparison)) largest = std::max(largest, copy_of(comparison).bytes);
+  }
+  std::vector<std::string> times;
+  for (const Comparison& comparison : record.comparisons) {
+    const Copy& copy = copy_of(comparison);
+    if (!is_by_node(comparison) || copy.bytes != largest) continue;
+    times.push_back(fmt::format("{} with host memory on NUMA node {}",
+                                time_text(comparison.second.time.median), copy.node));
+  }
+  if (times.size() < 2) return {};
+  return {fmt::format("Copies of {} take {}.", bytes_text(Bytes(largest)), joined(times))};
+}
+
 std::vector<std::string> pinned_answer(const ComparisonRecord& record) {
   const std::vector<const Comparison*> sizes = sizes_that_pay(record, HostMemory::pinned);
   std::vector<std::string> sentences;
@@ -152,6 +190,7 @@ std::vector<std::string> pinned_answer(const ComparisonRecord& record) {
     for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
   }
   for (std::string& sentence : other_ways(record)) sentences.push_back(std::move(sentence));
+  for (std::string& sentence : times_by_node(record)) sentences.push_back(std::move(sentence));
   return sentences;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/memory_nodes.hpp"
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/host_buffer.hpp"
@@ -73,7 +74,8 @@ class HostCopy : public PreparedOperation, public OperandMemory {
       device_ = DeviceMemory(size);
       address_ = device_.address();
     }
-    host_.emplace(size, copy_.memory);
+    host_.emplace(size, copy_.memory,
+                  copy_.node < 0 ? std::nullopt : std::optional(static_cast<int>(copy_.node)));
     if (!source) fill_operand(context_, address_, operands_[kSource], kSource, data);
     if (to_device()) {
       check(driver().cuMemcpyDtoHAsync(host_->pointer(), address_, bytes(), context_.stream()),
@@ -86,7 +88,7 @@ class HostCopy : public PreparedOperation, public OperandMemory {
   std::string provider() const override { return "builtin"; }
   /// Between which memory matters on a machine of several nodes.
   std::string algorithm() const override {
-    const std::optional<int> node = numa_node(host_->pointer());
+    const std::optional<int> node = memory_node_of(host_->pointer());
     return node ? fmt::format("{}, host memory on NUMA node {}", way(), *node) : std::string(way());
   }
   void run(NativeQueue queue) override { copy(static_cast<CUstream>(queue)); }
