@@ -69,6 +69,8 @@ def _cases_of(found: Callable[..., Any], name: str) -> list[Case]:
 
 def cases(target: str) -> list[Case]:
     """All that a target names, without "python:". Raises UsageError, and what the file raises."""
+    if not target:
+        raise UsageError("python: names nothing to time; write python:FILE, python:FILE:FUNCTION or python:MODULE:FUNCTION")
     if target.endswith(PICKLED):
         with open(target, "rb") as file:
             return _cases_of(pickle.load(file), pathlib.Path(target).stem)

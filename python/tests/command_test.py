@@ -69,6 +69,8 @@ class Subjects(unittest.TestCase):
         record = self.run_record(f"{BENCH}:half_broken", code=5)
         self.assertEqual([bool(each["measurements"]) for each in record["results"]], [True, False])
         self.assertEqual(record["results"][1]["failure"], "ValueError: no such luck")
+        self.assertEqual([each["parameters"] for each in record["results"]],
+                         [{"benchmark": "half_broken", "n": n} for n in (1, 2)])
 
     def test_the_command_compares(self):
         done = command("compare", f"{BENCH}:short", f"{BENCH}:longer", "--processes", "3", *QUICK, "--fail-if", "slower")
@@ -80,6 +82,7 @@ class Subjects(unittest.TestCase):
                 ([f"{BENCH}:shrot"], 2, "has no function shrot; it has total"),
                 ([f"{BENCH}:not_a_function"], 2, "has no function not_a_function"),
                 ([f"python:{DATA}/absent.py"], 2, "no such file"), (["python:no_such_module:f"], 2, "neither a file"),
+                (["python:"], 2, "names nothing to time; write python:FILE"),
                 ([f"{BENCH}:broken"], 5, "ValueError: no such luck"), ([f"{BENCH}:short", "add:count=1"], 2, "add:count=1"),
                 ([f"{BENCH}:short", "--verify"], 2, "--verify"),
                 ([f"{BENCH}:short", "--device", "virtual"], 2, "simulated")]:
