@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib
 import json
+import math
 import os
 import shutil
 from typing import Any, Iterator, NamedTuple, Optional, Union
@@ -63,6 +64,12 @@ def time_text(seconds: float) -> str:
         if abs(seconds) >= size:
             return f"{seconds / size:.4g} {unit}"
     return f"{seconds / 1e-9:.4g} ns"
+
+
+def interval_text(interval: tuple[float, float]) -> str:
+    """Both ends; a dash where there is none, below six rounds."""
+    low, high = interval
+    return f"{time_text(low)} – {time_text(high)}" if math.isfinite(low) and math.isfinite(high) else "–"
 
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"  # which JupyterLab draws
@@ -301,9 +308,8 @@ class Time(Record):
     def _rows(self) -> list[list[str]]:
         rows = [[self.name, "time", "95 % interval", "clock", "rounds"]]
         for each in self.measurements:
-            low, high = each.interval
             clock = f"{each.clock / 1e6:.0f} MHz" if each.clock else ""
-            rows.append([f"{each.cache}, {each.load}", time_text(each.median), f"{time_text(low)} – {time_text(high)}",
+            rows.append([f"{each.cache}, {each.load}", time_text(each.median), interval_text(each.interval),
                          clock, str(len(each.record["rounds"]))])
         return rows
 
@@ -338,9 +344,8 @@ class Times(Record):
         rows = [["", "conditions", "time", "95 % interval"]]
         for time in self._times:
             for each in time.measurements:
-                low, high = each.interval
                 rows.append([time.name, f"{each.cache}, {each.load}", time_text(each.median),
-                             f"{time_text(low)} – {time_text(high)}"])
+                             interval_text(each.interval)])
         return rows
 
     def __repr__(self) -> str:
