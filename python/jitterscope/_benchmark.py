@@ -58,7 +58,8 @@ class Benchmark:
         asked = options_json(**conditions)
         whole: dict[str, Any] = {}
         for case in self.cases():
-            record = measure_record([(case.name, case.make())], opened, asked)
+            record = measure_record([(case.name, case.make())], opened, asked,
+                                    command_line=f"js.measure of {self.maker.__name__}")
             add_parameters(record, [case])
             add_results(whole, record)
         if not whole:

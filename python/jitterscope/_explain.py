@@ -29,7 +29,7 @@ def _in_fresh_processes(target: str, device: str, time_limit: float, stop: Stop)
     records: list[dict[str, Any]] = []
     began = time.monotonic()
     while len(records) < count and time.monotonic() - began < time_limit * _MOST_OF_THE_TIME and not stop():
-        records.append(_command.call("run", [target], {"device": device, "cache": "warm", "load": "burst"}).record)
+        records.append(_command.call("run", [target], {"device": device, "cache": "warm", "load": "burst"}))
     return records
 
 
@@ -37,7 +37,8 @@ def _record_of_study(function: Callable[[], Any], device: Device, name: str, tar
                      time_limit: float, seed: int, progress: Optional[Progress], stop: Stop) -> dict[str, Any]:
     """`target` is what fresh processes are given: text, or the function."""
     began = time.monotonic()
-    request: dict[str, Any] = {"seed": seed, "command_line": "python", "factors": factors, "program": program()}
+    request: dict[str, Any] = {"seed": seed, "command_line": f"js.explain of {name}", "factors": factors,
+                               "program": program()}
     notes = []
     if not factors:
         if progress is not None:
@@ -110,7 +111,7 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
     functions = [each for each in targets if not isinstance(each, str)]
     if not functions:
         asked = {"device": device, "factors": factors, "quick": quick, "max_time": max_time, "seed": seed, **options}
-        return _command.call("explain", [str(each) for each in targets], asked)
+        return Record(_command.call("explain", [str(each) for each in targets], asked))
     function = functions[0]
     if isinstance(function, Benchmark):
         raise UsageError("explain takes what is timed, as `explain(attention(n=512))`, and not a benchmark")

@@ -8,8 +8,8 @@ import os
 from typing import Any, Optional, Union
 
 from ._command import Comparison, call, run
-from ._errors import UsageError
-from ._result import Record
+from ._errors import FailedError, UsageError
+from ._result import Time
 
 Sides = Union[int, str, "tuple[int, ...]"]
 Argument = Union[int, float, str]
@@ -79,13 +79,19 @@ class Kernel:
         """What the command line takes: jitterscope run OPERATION."""
         return self._operation
 
-    def measure(self, **options: Any) -> Record:
-        """As js.run: its flags as arguments. Gives a Time."""
-        return run(self._operation, **options)
+    def measure(self, **options: Any) -> Time:
+        """As js.run: its flags as arguments."""
+        measured = run(self._operation, **options)
+        if isinstance(measured, Time):
+            return measured
+        if len(measured) > 1:
+            raise UsageError(f"measure takes one kernel, and these are {len(measured)}: js.run(kernel.operation) times them all")
+        failures = [each["failure"] for each in measured.record["results"] if each.get("failure")]
+        raise FailedError(failures[0] if failures else "nothing was measured")
 
     def study(self, name: str, **options: Any) -> Comparison:
         """Tries a remedy: "occupancy" (other sizes of blocks) or "compiler" (fast math, registers, launch bounds)."""
-        return Comparison(call("study", [name, self._operation], options).record)
+        return Comparison(call("study", [name, self._operation], options))
 
     def __repr__(self) -> str:
         return f"Kernel({self._operation!r})"

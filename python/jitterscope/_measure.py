@@ -202,9 +202,10 @@ def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: 
 
 
 def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Device, options: dict[str, Any],
-                   title: str = "", progress: Optional[Progress] = None) -> dict[str, Any]:
-    """The record of callables that are timed beside each other, each with its name."""
-    request = json.dumps({"options": options, "title": title, "command_line": "python"}).encode()
+                   title: str = "", progress: Optional[Progress] = None, command_line: str = "") -> dict[str, Any]:
+    """The record of callables that are timed beside each other, each with its name. A page is headed by command_line."""
+    headed = command_line or f"js.measure of {', '.join(name for name, _ in functions)}"
+    request = json.dumps({"options": options, "title": title, "command_line": headed}).encode()
     return record_of_callables(
         functions, device,
         lambda structs, tell, out: library().jitterscope_measure(device.handle, request, structs, len(functions), tell,

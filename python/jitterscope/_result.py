@@ -5,14 +5,16 @@ from __future__ import annotations
 import html
 import importlib
 import json
-import math
 import os
 import shutil
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
 from ._errors import UsageError
 from ._library import plots, show
+from ._measurement import Measurement
+from ._network import Total, network_rows, rest_sentence, totals_of
 from ._report import write_report
+from ._text import interval_text, time_text
 
 
 class Finding(NamedTuple):
@@ -42,34 +44,6 @@ class KernelTime(NamedTuple):
 def _findings(listed: list[dict[str, Any]]) -> list[Finding]:
     return [Finding(each["id"], each.get("headline", ""), each["sentence"], each.get("remedy", ""), each.get("effect"),
                     each.get("evidence") or {}, tuple(each.get("places") or ())) for each in listed]
-
-
-def array(values: list[float]) -> Any:
-    """As numpy has it, where numpy is there; else the list."""
-    try:
-        return importlib.import_module("numpy").asarray(values, dtype=float)
-    except ImportError:
-        return values
-
-
-def _middle(values: list[float]) -> float:
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
-def time_text(seconds: float) -> str:
-    """With four digits: "12.34 µs"."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if abs(seconds) >= size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds / 1e-9:.4g} ns"
-
-
-def interval_text(interval: tuple[float, float]) -> str:
-    """Both ends; a dash where there is none, below six rounds."""
-    low, high = interval
-    return f"{time_text(low)} – {time_text(high)}" if math.isfinite(low) and math.isfinite(high) else "–"
 
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"  # which JupyterLab draws
@@ -146,8 +120,17 @@ class Record:
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        """Short: a table of all of it is what str() gives."""
+        title = self.record.get("title", "")
+        return f"<Record of {self.record.get('command', 'unknown')}{': ' + title if title else ''}>"
+
     def _rows(self) -> list[list[str]]:
         return []
+
+    def _left_out(self) -> str:
+        """A sentence about what the rows have no room for."""
+        return ""
 
     def _repr_html_(self) -> str:
         rows = self._rows()
@@ -156,73 +139,9 @@ class Record:
         lines = ["".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
                  for tag, row in zip(["th"] + ["td"] * len(rows), rows)]
         body = "".join(f"<tr>{line}</tr>" for line in lines)
-        said = [str(finding) for finding in self.findings] + self.notes
-        notes = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
+        said = [self._left_out(), *map(str, self.findings), *self.notes]
+        notes = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said if sentence)
         return f"<table>{body}</table>" + (f"<ul>{notes}</ul>" if notes else "")
-
-
-class Measurement:
-    """The times in one cache state under one load."""
-
-    def __init__(self, measured: dict[str, Any]) -> None:
-        self.record = measured
-
-    @property
-    def cache(self) -> str:
-        """warm, cold, dirty or produced."""
-        return str(self.record["conditions"]["cache"])
-
-    @property
-    def load(self) -> str:
-        """burst or sustained."""
-        return str(self.record["conditions"]["load"])
-
-    @property
-    def queue(self) -> str:
-        """saturated, eager or graph: how it was launched, which may differ from what was asked for."""
-        return str(self.record["conditions"]["queue"])
-
-    @property
-    def instrument(self) -> str:
-        """events, graph, cupti or host: how a duration was read."""
-        return str(self.record["instrument"])
-
-    @property
-    def median(self) -> float:
-        """Seconds of one launch: the median over rounds."""
-        return float(self.record["time"]["median_seconds"])
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Seconds: holds with 95 % what another process will read. Not a number below six rounds."""
-        time = self.record["time"]
-        return (float(time.get("low_seconds", "nan")), float(time.get("high_seconds", "nan")))
-
-    @property
-    def precision(self) -> float:
-        """Half the interval over the median: 0.005 is ±0.5 %."""
-        low, high = self.interval
-        return (high - low) / 2 / self.median
-
-    @property
-    def clock(self) -> Optional[float]:
-        """Hertz, median over rounds; None where the device cannot tell."""
-        clock = self.record.get("clock")
-        return float(clock["median_hertz"]) if clock else None
-
-    @property
-    def rounds(self) -> Any:
-        """Seconds of one launch in each round."""
-        return array([_middle(each["launch_seconds"]) for each in self.record["rounds"]])
-
-    @property
-    def launches(self) -> Any:
-        """Seconds of each launch, or of each group of launches that was timed as one."""
-        return array([value for each in self.record["rounds"] for value in each["launch_seconds"]])
-
-    def __repr__(self) -> str:
-        plus = f" ± {self.precision:.2%}" if self.precision == self.precision else ""
-        return f"<{self.cache} {self.load}: {time_text(self.median)}{plus}>"
 
 
 class Time(Record):
@@ -290,6 +209,13 @@ class Time(Record):
         return float(self._result["first_call_seconds"])
 
     @property
+    def total(self) -> Total:
+        """Seconds of all calls of a network, with their interval; of one operation its own time."""
+        found = totals_of(self.record)
+        first = self.measurements[0]
+        return found[0] if found else Total(first.cache, first.load, first.median, first.interval, 1, 1)
+
+    @property
     def waits_for_device(self) -> bool:
         """Whether each call waits for the GPU, so that its times hold the host's work."""
         return bool(self._result.get("waits_for_device", False))
@@ -318,7 +244,7 @@ class Time(Record):
 
 
 class Times(Record):
-    """Several callables' times: what a benchmark measured, in the order of its parameters."""
+    """Several times: what a benchmark measured, in the order of its parameters, a sweep, or the layers of a network."""
 
     def __init__(self, record: dict[str, Any]) -> None:
         super().__init__(record)
@@ -340,7 +266,37 @@ class Times(Record):
                 return time
         raise KeyError(key)
 
+    @property
+    def totals(self) -> list[Total]:
+        """Seconds of all calls of a network, under each of the conditions; empty where it is no network."""
+        return totals_of(self.record)
+
+    @property
+    def total(self) -> Total:
+        """Seconds of all calls of a network, with their interval, under the first of the conditions."""
+        if self.totals:
+            return self.totals[0]
+        if len(self._times) == 1:
+            return self._times[0].total
+        failures = [each["failure"] for each in self.record["results"] if each.get("failure")]
+        if not self._times:
+            raise UsageError(f"there is no time: {failures[0] if failures else 'nothing was measured'}")
+        raise UsageError(f"these are {len(self._times)} times, and nothing that adds up: take one, as times[0].median or "
+                         f"times[{self._times[0].name!r}].median")
+
+    @property
+    def median(self) -> float:
+        """Seconds: of a network its total, of a single time its median. UsageError where there are several times."""
+        return self.total.seconds
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Seconds: 95 %, of `median`."""
+        return self.total.interval
+
     def _rows(self) -> list[list[str]]:
+        if self.totals:
+            return network_rows(self.record)
         rows = [["", "conditions", "time", "95 % interval"]]
         for time in self._times:
             for each in time.measurements:
@@ -348,12 +304,18 @@ class Times(Record):
                              interval_text(each.interval)])
         return rows
 
+    def _left_out(self) -> str:
+        return rest_sentence(self.record) if self.totals else ""
+
     def __repr__(self) -> str:
-        return f"<Times of {', '.join(time.name for time in self._times)}>"
+        if self.totals:
+            return (f"<Times of {self.record.get('title', 'a network')}: {len(self._times)} operations, "
+                    f"{time_text(self.total.seconds)} in all>")
+        names = [time.name for time in self._times]
+        return f"<Times of {', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}>"
 
 
-def result_of(record: dict[str, Any]) -> Record:
-    """A run of one as a Time, of several as Times, any other record as it is."""
-    if record.get("command") != "run" or not any(each.get("measurements") for each in record["results"]):
-        return Record(record)
-    return Time(record) if len(record["results"]) == 1 else Times(record)
+def result_of(record: dict[str, Any]) -> Union[Time, Times]:
+    """The record of a run of one as a Time, of several as Times; of what failed, Times that are none."""
+    results = record["results"]
+    return Time(record) if len(results) == 1 and results[0].get("measurements") else Times(record)

@@ -15,7 +15,8 @@ from ._errors import Error, MissingError, UsageError
 from ._kept_times import Kept, kept_time, merged, read_kept_times, why_not_written, write_kept_times
 from ._measure import devices, measure
 from ._report import write_report
-from ._result import Time, interval_text, time_text
+from ._result import Time
+from ._text import interval_text, time_text
 
 FOLDER = ".jitterscope"
 _DIFFERENT_GPU, _TOO_FEW_ROUNDS = "another device", "too few rounds to compare"

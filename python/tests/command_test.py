@@ -145,6 +145,29 @@ class FromPython(unittest.TestCase):
         self.assertLess(times[0].median, times[1].median * 1.5)
         self.assertEqual(times[times[1].name].median, times[1].median)
 
+    def test_a_network_has_a_total_and_its_layers(self):
+        network = js.run("resnet18:batch=2", device="virtual:quiet", cache=["warm", "cold"], load="burst")
+        total = network.total
+        self.assertEqual((total.cache, network.totals[1].cache), ("warm", "cold"))
+        self.assertEqual((network.median, network.interval), (total.seconds, total.interval))
+        self.assertTrue(total.interval[0] < total.seconds < total.interval[1], total)
+        added = sum(time.median * time.record["results"][0]["count"] for time in network)
+        self.assertAlmostEqual(total.seconds / added, 1.0, 4)
+        shown = network._repr_html_()
+        self.assertIn(f"<td>all</td><td>{total.calls}</td><td>100 %</td>", shown)
+        self.assertIn("<th>layer</th><th>calls</th><th>share</th><th>warm, burst</th>", shown)
+        self.assertRegex(shown, r"<td>layer1\.\d[\w.]* and 3 alike</td><td>4</td><td>[\d.]+ %</td>")
+        self.assertRegex(shown, r"The 10 slowest of \d+ operations; the other \d+ take \d+ % of the total")
+        self.assertRegex(repr(network), "^<Times of resnet18:batch=2: [0-9]+ operations, [^>]*s in all>$")
+
+    def test_several_times_have_no_median_and_one_has_a_total(self):
+        times = js.run("add:count=1Ki,2Ki", device="virtual:quiet", cache="warm")
+        with self.assertRaises(js.UsageError) as caught:
+            times.median
+        self.assertIn("times[0].median", str(caught.exception))
+        time = js.run("add:count=1Ki", device="virtual:quiet", cache="warm")
+        self.assertEqual((time.total.seconds, time.total.calls), (time.median, 1))
+
     def test_what_the_command_refuses_is_raised(self):
         with self.assertRaises(js.UsageError) as caught:
             js.run("ad:count=1")
@@ -158,6 +181,7 @@ class FromPython(unittest.TestCase):
         explained = js.explain("add:count=1Mi", device="virtual:h200", quick=True)
         self.assertIn("add", str(explained))
         self.assertIn("study", explained.record)
+        self.assertIn("<Record of explain", repr(explained))
 
     def test_functions_are_compared_however_they_are_named(self):
         import bench
@@ -174,6 +198,8 @@ class FromPython(unittest.TestCase):
             self.assertLess(comparison.interval[0], comparison.ratio)
             self.assertIn("slower", str(comparison))
             self.assertNotIn("/tmp/", str(comparison))
+            self.assertRegex(repr(comparison), r"^<Comparison of .*: ratio [\d.]+ \([\d.]+ – [\d.]+\), slower>$")
+            self.assertRegex(comparison.record["environment"]["command_line"], "^js.compare of [^/]*, [^/]*$")
 
     def test_a_file_that_compares_as_it_is_loaded_starts_no_workers_without_end(self):
         with tempfile.TemporaryDirectory() as folder:

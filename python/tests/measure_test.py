@@ -48,6 +48,12 @@ class Numbers(unittest.TestCase):
         self.assertIn("mine", repr(time))
         self.assertGreater(len(time.text(details=True)), len(time.text()))
 
+    def test_too_few_rounds_have_a_dash_for_an_interval(self):
+        time = measure(minimum_rounds=1, time_limit=0.001)
+        self.assertLess(len(time.rounds), 6)
+        self.assertIn("<td>–</td>", time._repr_html_())
+        self.assertNotIn("nan", time._repr_html_())
+
     def test_each_cache_state_has_its_time(self):
         time = measure(cache=["warm", "cold"], load=["burst", "sustained"], sustained_time_limit=0.2)
         self.assertEqual([(each.cache, each.load) for each in time.measurements],
