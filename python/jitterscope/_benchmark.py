@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Unio
 
 from ._device import open_device
 from ._errors import UsageError
+from ._live_line import LiveLine
 from ._measure import measure_record
 from ._options import options_json
 from ._result import Times
@@ -58,8 +59,10 @@ class Benchmark:
         asked = options_json(**conditions)
         whole: dict[str, Any] = {}
         for case in self.cases():
-            record = measure_record([(case.name, case.make())], opened, asked,
-                                    command_line=f"js.measure of {self.maker.__name__}")
+            function = case.make()
+            with LiveLine(case.name) as live:
+                record = measure_record([(case.name, function)], opened, asked, progress=live.tell,
+                                        command_line=f"js.measure of {self.maker.__name__}")
             add_parameters(record, [case])
             add_results(whole, record)
         if not whole:

@@ -15,6 +15,7 @@ from ._device import Device, open_device
 from ._errors import Error, UsageError
 from ._library import library
 from ._measure import Progress, Stop, name_of, record_of_callables
+from ._options import check_name, check_progress
 from ._program import program
 from ._result import Record
 from ._targets import cases, target_of
@@ -121,6 +122,8 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
         raise UsageError("explain takes one function; which of several is faster says js.compare")
     if options:
         raise UsageError(f"explain: {', '.join(options)} is no option for a function")
+    check_name(name)
+    check_progress(progress)
     time_limit = (QUICK if quick else FULL) if max_time is None else max_time
     if not 1 <= time_limit <= 3600:
         raise UsageError(f"max_time: 1 to 3600 seconds, not {time_limit:g}")

@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time as clock
 import unittest
 
 import jitterscope as js
+from jitterscope._options import options_json
 
 # Six rounds of a clock that has to be woken for each take a second; a quiet machine needs a fifth of it.
 QUICK = {"device": "cpu", "precision": 0.5, "time_limit": 2.0, "minimum_rounds": 6}
@@ -92,13 +94,48 @@ class Numbers(unittest.TestCase):
         self.assertEqual(js.stream("cpu").__cuda_stream__(), (0, 0))
 
 
+class Terminal(unittest.TestCase):
+    def said(self, script):
+        """What a script writes to its standard error, which is a terminal."""
+        terminal, its_end = pty.openpty()
+        with subprocess.Popen([sys.executable, "-c", "import time, jitterscope as js\n" + script], stderr=its_end) as process:
+            os.close(its_end)
+            said = b""
+            while True:
+                try:
+                    read = os.read(terminal, 4096)
+                except OSError:  # of a terminal whose other end is closed
+                    break
+                if not read:
+                    break
+                said += read
+        os.close(terminal)
+        self.assertEqual(process.returncode, 0, said)
+        return said.decode()
+
+    def test_what_takes_long_says_what_it_does(self):
+        said = self.said("js.measure(lambda: time.sleep(0.5), name='slow', device='cpu', time_limit=1.5)")
+        self.assertRegex(said, r"slow: called for \d+ s, no round is done yet")
+        self.assertRegex(said, r"slow: warm burst, \d rounds?, 500[.\d]* ms.* s left at most")
+        self.assertTrue(said.endswith("\r\x1b[K"), repr(said))
+
+    def test_what_is_quick_says_nothing(self):
+        self.assertEqual(self.said("js.measure(lambda: 1, device='cpu', minimum_rounds=1, time_limit=0.01)"), "")
+
+
 class WhatIsAsked(unittest.TestCase):
     def test_words_and_numbers_that_are_none_are_sentences(self):
         for conditions, words in [({"cache": "wram"}, "did you mean 'warm'"), ({"cache": []}, "at least one"),
                                   ({"load": "brust"}, "burst"), ({"queue": "gated"}, "one of"), ({"precision": 0}, "from"),
                                   ({"precision": "1%"}, "a number"), ({"time_limit": True}, "a number"),
                                   ({"device": "gpo"}, "gpo"), ({"device": 3}, "a name"), ({"device": "virtual"}, "simulated"),
-                                  ({"cache": "produced"}, "produced")]:
+                                  ({"cache": "produced"}, "produced"), ({"cache": None}, "cache: at least one of"),
+                                  ({"load": 3}, "load: at least one of"), ({"idle": 5}, "idle: the shortest and the longest"),
+                                  ({"idle": (1,)}, "as (0.01, 0.07)"), ({"idle": ("a", "b")}, "idle: a number"),
+                                  ({"name": 3}, "name: what tables call the function"),
+                                  ({"progress": 3}, "progress: a function"), ({"kernels": "x"}, "kernels: True or False"),
+                                  ({"counters": 3}, "counters: True, or names"), ({"counters": [3]}, "counters: True"),
+                                  ({"counters": ""}, "counters: True"), ({"counters": []}, "counters: True")]:
             with self.assertRaises(js.UsageError, msg=conditions) as caught:
                 measure(**conditions)
             self.assertIsInstance(caught.exception, ValueError)
@@ -107,6 +144,11 @@ class WhatIsAsked(unittest.TestCase):
             measure(work())
         with self.assertRaises(TypeError):
             measure(cachee="warm")
+
+    def test_a_text_of_counters_is_their_names(self):
+        for given in ("dram, l2", ["dram", "l2"]):
+            self.assertEqual(options_json(counters=given)["counters"], ["dram", "l2"])
+        self.assertEqual(options_json(counters=True)["counters"], [])
 
     def test_a_gpu_that_is_not_there_is_missing(self):
         with self.assertRaises(js.MissingError) as caught:
