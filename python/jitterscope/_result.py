@@ -15,6 +15,7 @@ from ._measurement import Measurement
 from ._network import Total, network_rows, rest_sentence, totals_of
 from ._report import write_report
 from ._text import interval_text, time_text
+from ._words import in_python, page_in_python
 
 
 class Finding(NamedTuple):
@@ -42,11 +43,23 @@ class KernelTime(NamedTuple):
 
 
 def _findings(listed: list[dict[str, Any]]) -> list[Finding]:
-    return [Finding(each["id"], each.get("headline", ""), each["sentence"], each.get("remedy", ""), each.get("effect"),
-                    each.get("evidence") or {}, tuple(each.get("places") or ())) for each in listed]
+    return [Finding(each["id"], in_python(each.get("headline", "")), in_python(each["sentence"]),
+                    in_python(each.get("remedy", "")), each.get("effect"), each.get("evidence") or {},
+                    tuple(each.get("places") or ())) for each in listed]
 
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"  # which JupyterLab draws
+
+
+def _refusals(results: list[dict[str, Any]]) -> list[str]:
+    """Why kernels or counters that were asked for are not there."""
+    said = []
+    for what in ("kernels", "counters"):
+        for result in results:
+            reason = result.get(f"without_{what}")
+            if reason:
+                said.append(in_python(f"No {what} of {result['operation']}: {reason}."))
+    return said
 
 
 class Plot:
@@ -80,7 +93,7 @@ class Record:
     @property
     def notes(self) -> list[str]:
         """Sentences about how it was measured."""
-        return list(self.record.get("notes", []))
+        return [in_python(note) for note in self.record.get("notes", [])]
 
     @property
     def findings(self) -> list[Finding]:
@@ -91,7 +104,10 @@ class Record:
              width: Optional[int] = None) -> str:
         """The command line's table; the same words as its flags --details, --top and --findings."""
         columns = max(60, min(200, width or shutil.get_terminal_size().columns))
-        return show(json.dumps(self.record), details=details, top=top, findings=findings, width=columns)
+        text = show(json.dumps(self.record), details=details, top=top, findings=findings, width=columns)
+        if len(self.record.get("results", [])) == 1:
+            text = text.replace(" of #1:", ":")
+        return page_in_python(text, columns)
 
     def save(self, path: Any) -> None:
         """Writes the record, for `jitterscope show` and `jitterscope compare`."""
@@ -199,9 +215,10 @@ class Time(Record):
         return self.measurements[0].launches
 
     @property
-    def launch_cost(self) -> float:
-        """Seconds of the host for one call, median."""
-        return float(self._result["launch_cost_seconds"])
+    def launch_cost(self) -> Optional[float]:
+        """Seconds of the host for one call, median; None on a CPU, where no launch is apart from the work."""
+        cost = self._result.get("launch_cost_seconds")
+        return None if cost is None or self.device["capabilities"]["is_host"] else float(cost)
 
     @property
     def first_call(self) -> float:
@@ -216,13 +233,18 @@ class Time(Record):
         return found[0] if found else Total(first.cache, first.load, first.median, first.interval, 1, 1)
 
     @property
+    def notes(self) -> list[str]:
+        """Sentences about how it was measured, and about what was asked for and is not there."""
+        return super().notes + _refusals([self._result])
+
+    @property
     def waits_for_device(self) -> bool:
         """Whether each call waits for the GPU, so that its times hold the host's work."""
         return bool(self._result.get("waits_for_device", False))
 
     @property
     def kernels(self) -> list[KernelTime]:
-        """Of one call, in their order; empty unless `kernels=True`."""
+        """Of one call, in their order; empty unless `kernels=True`, and where there are none: `notes` says why."""
         return [KernelTime(each["name"], each["median_seconds"], each["minimum_seconds"], each["maximum_seconds"])
                 for each in self._result.get("kernels", [])]
 
@@ -265,6 +287,11 @@ class Times(Record):
             if time.name == key:
                 return time
         raise KeyError(key)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about how they were measured, and about what was asked for and is not there."""
+        return super().notes + _refusals(self.record["results"])
 
     @property
     def totals(self) -> list[Total]:
