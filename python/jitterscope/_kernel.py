@@ -45,17 +45,21 @@ class Kernel:
     "out:f32[COUNT]" and "inout:f32[COUNT]" of f64, f32, f16, bf16, i64 or i32, and numbers: an int, a float, or text with
     a type, as "i64:5" and "f64:2.5". Sizes may be computed of integer arguments: "n*4", "n/block" (rounded up).
 
-    grid, block: blocks and threads in each, as numbers, tuples of up to three, or text. shared: bytes of dynamic shared
+    grid, block: blocks and threads in each, as numbers, tuples of up to three, or text; both have to be given. shared: bytes of dynamic shared
     memory. registers: at most so many a thread. fast_math: as nvcc's -use_fast_math. optimize: 0 to 3, as -Xptxas -O.
     min_blocks: as __launch_bounds__(threads of a block, min_blocks). architecture: 80 as code that was built for compute
     capability 8.0. reference: another kernel of the file with the same parameters, which measure(verify=True) and studies
     compare results with.
     """
 
-    def __init__(self, file: Union[str, os.PathLike[str]], kernel: str, /, *, grid: Sides, block: Sides,
-                 shared: Union[int, str] = 0, registers: int = 0, fast_math: bool = False,
+    def __init__(self, file: Union[str, os.PathLike[str]], kernel: str, /, *, grid: Optional[Sides] = None,
+                 block: Optional[Sides] = None, shared: Union[int, str] = 0, registers: int = 0, fast_math: bool = False,
                  optimize: int = 3, min_blocks: int = 0, architecture: int = 0,
                  reference: Optional[str] = None, **arguments: Argument) -> None:
+        if grid is None or block is None:
+            missing = " and ".join(name for name, value in (("grid", grid), ("block", block)) if value is None)
+            raise UsageError(f"Kernel {kernel}: {missing} not given; block is the threads of each block, as block=256 or "
+                             'block=(32, 8), and grid how many blocks there are, as grid=4096 or, of an argument n, grid="n/block"')
         words = [f"cuda:{os.fspath(file)}:{kernel}", f"grid={_sides('grid', grid)}", f"block={_sides('block', block)}"]
         if shared:
             words.append(f"shared={shared}")
