@@ -23,6 +23,17 @@ class Case(NamedTuple):
     make: Callable[[], Callable[[], Any]]
     parameters: dict[str, Union[int, str]] = {}  # with the benchmark's own name, as the record has them
 
+    @property
+    def benchmark(self) -> str:
+        """Its name without parameters."""
+        return self.name.partition("(")[0]
+
+    @property
+    def in_brackets(self) -> str:
+        """Its parameters as a target has them: "[n=512]"; empty of one that has none."""
+        inner = self.name.partition("(")[2][:-1]
+        return f"[{inner}]" if inner else ""
+
 
 def _checked(name: str, made: Any) -> Callable[[], Any]:
     if not callable(made):
@@ -115,7 +126,8 @@ def benchmark(maker: Optional[Maker] = None, /,
     ...     q = make(n)             # set up, not timed
     ...     return lambda: f(q)     # timed
 
-    `jitterscope run python:bench.py` times all of a file, `python:bench.py:attention` this one, and
+    `jitterscope run python:bench.py` times all of a file, `python:bench.py:attention` this one,
+    `python:bench.py:attention[n=512]` one case of it, and
     `attention.measure()` does it here. Several parameters give all combinations.
     """
     if maker is not None:

@@ -18,7 +18,7 @@ from ._measure import Progress, Stop, name_of, record_of_callables
 from ._options import check_name, check_progress
 from ._program import program
 from ._result import Record
-from ._targets import cases, target_of
+from ._targets import only_case, target_of
 
 QUICK, FULL = 30.0, 180.0  # seconds
 _MOST_OF_THE_TIME = 1 / 3  # for the fresh processes
@@ -70,9 +70,7 @@ def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
     stopped: list[int] = []  # by Ctrl-C, or by whoever asks: what is known by then is the answer
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: stopped.append(number))
-    found = cases(asked["callable"])
-    if len(found) != 1:
-        raise UsageError(f"{asked['callable']} has {len(found)} cases, and one is explained at a time: name a function")
+    case = only_case(asked["callable"])
     device = open_device(asked["device"])
     limit = asked["time_limit_seconds"]
     time_limit = max(limit / 2, limit - (time.monotonic() - began))
@@ -81,7 +79,7 @@ def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
         left = time_limit * (1 - now["share"])
         tell(f"{now['stage']}: {now['share']:.0%}, {left:.0f} s left")
 
-    return _record_of_study(found[0].make(), device, found[0].name, asked["callable"], asked["factors"],
+    return _record_of_study(case.make(), device, case.name, asked["callable"], asked["factors"],
                             time_limit, asked["seed"], show, lambda: bool(stopped))
 
 

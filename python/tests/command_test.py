@@ -12,6 +12,7 @@ import time as clock
 import unittest
 
 import jitterscope as js
+from jitterscope._targets import cases
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 PROGRAM = os.environ["JITTERSCOPE_PROGRAM"]
@@ -51,6 +52,24 @@ class Subjects(unittest.TestCase):
         record = self.run_record(f"{BENCH}:total")
         self.assertEqual([each["parameters"] for each in record["results"]],
                          [{"benchmark": "total", "n": n} for n in (100, 200)])
+
+    def test_cases_are_chosen_by_their_values(self):
+        self.assertEqual(self.names(self.run_record(f"{BENCH}:total[n=200]")), ["total(n=200)"])
+        path = str(DATA / "bench.py")
+        for chosen, names in [("n=1", ["two(n=1,word=a,b)", "two(n=1,word=c)"]), ("word=c", ["two(n=1,word=c)", "two(n=2,word=c)"]),
+                              ("n=2,word=a,b", ["two(n=2,word=a,b)"]), ("word=c, n=1", ["two(n=1,word=c)"])]:
+            self.assertEqual([case.name for case in cases(f"{path}:two[{chosen}]")], names, chosen)
+        for target, sentence in [("total[m=1]", "has no parameter 'm'; it has n"), ("total[n=7]", "n is one of 100, 200"),
+                                 ("short[n=1]", "is no benchmark"), ("total[]", "as 'python:FILE:FUNCTION[n=512]'")]:
+            with self.assertRaises(js.UsageError) as caught:
+                cases(f"{path}:{target}")
+            self.assertIn(sentence, str(caught.exception))
+
+    def test_where_one_case_is_wanted_one_is_named(self):
+        for target in (f"{BENCH}:total", BENCH):
+            done = command("explain", target, "--device", "cpu", "--quick")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"and one is taken at a time: name it, as '{BENCH}:total[n=100]'", done.stderr)
 
     def test_a_gate_measures_them_again(self):
         with tempfile.TemporaryDirectory() as folder:
