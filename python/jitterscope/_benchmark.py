@@ -11,7 +11,7 @@ from ._errors import UsageError
 from ._live_line import LiveLine
 from ._measure import measure_record
 from ._options import options_json
-from ._result import Times
+from ._times import Times
 
 Maker = Callable[..., Callable[[], Any]]
 

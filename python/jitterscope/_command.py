@@ -12,8 +12,9 @@ from typing import Any, NoReturn, Optional, Union
 
 from ._errors import UsageError, raise_for
 from ._program import environment, program
-from ._result import Record, Time, Times, result_of
+from ._result import Record, Time
 from ._targets import target_of
+from ._times import Times, result_of
 
 # Of a program that did its work: a check that was asked for failed, or the precision was not reached.
 _WITH_RECORD = {0, 1, 4, 5}
