@@ -21,8 +21,12 @@ from ._kernel import Kernel
 from ._library import version
 from ._loss_scaling import LossScaling, loss_scaling
 from ._measure import describe, devices, measure
-from ._result import Finding, KernelTime, Measurement, Plot, Record, Time, Times
+from ._measurement import Measurement
+from ._network import Total
+from ._result import Finding, KernelTime, Plot, Record, Time
+from ._times import Times
 
 __all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel", "KernelTime", "LossScaling", "Measurement",
-           "MissingError", "Plot", "Record", "Stream", "Time", "Times", "UsageError", "advise", "allocation_pattern", "benchmark",
-           "compare", "describe", "devices", "explain", "loss_scaling", "measure", "run", "stream", "version"]
+           "MissingError", "Plot", "Record", "Stream", "Time", "Times", "Total", "UsageError", "advise",
+           "allocation_pattern", "benchmark", "compare", "describe", "devices", "explain", "loss_scaling", "measure", "run",
+           "stream", "version"]

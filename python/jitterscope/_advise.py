@@ -86,7 +86,7 @@ class _Steps:
     def add(self, stage: str, builds: list[Built], remedies: list[dict[str, Any]]) -> None:
         names = ["before"] + [f"{each['study']} {each['arm']}" for each in remedies]
         measured = measure_record([(name, built.call) for name, built in zip(names, builds)], self.device,
-                                  self.options)
+                                  self.options, command_line=f"js.advise of {self.request['title']}")
         asked = {**self.request, "stage": stage, "remedies": remedies}
         if self.record is not None:
             asked["advice"] = self.record
@@ -187,7 +187,7 @@ def advise(subject: Any, *inputs: Any, goal: str = "latency", margin: float = 0.
     if isinstance(subject, str):
         flags = {"goal": goal, "margin": f"{margin:%}", "tolerance": f"{tolerance:%}", "time_limit": time_limit,
                  "allow": None if allow is None else list(allow), "device": device, **options}
-        return call("advise", [subject, *map(str, inputs)], flags)
+        return Record(call("advise", [subject, *map(str, inputs)], flags))
     if options:
         raise UsageError(f"advise of a model takes no {sorted(options)[0]!r}: that is a flag of the command line's")
     if goal not in ("latency", "throughput", "memory"):

@@ -8,9 +8,10 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Unio
 
 from ._device import open_device
 from ._errors import UsageError
+from ._live_line import LiveLine
 from ._measure import measure_record
 from ._options import options_json
-from ._result import Times
+from ._times import Times
 
 Maker = Callable[..., Callable[[], Any]]
 
@@ -21,6 +22,17 @@ class Case(NamedTuple):
     name: str
     make: Callable[[], Callable[[], Any]]
     parameters: dict[str, Union[int, str]] = {}  # with the benchmark's own name, as the record has them
+
+    @property
+    def benchmark(self) -> str:
+        """Its name without parameters."""
+        return self.name.partition("(")[0]
+
+    @property
+    def in_brackets(self) -> str:
+        """Its parameters as a target has them: "[n=512]"; empty of one that has none."""
+        inner = self.name.partition("(")[2][:-1]
+        return f"[{inner}]" if inner else ""
 
 
 def _checked(name: str, made: Any) -> Callable[[], Any]:
@@ -58,7 +70,10 @@ class Benchmark:
         asked = options_json(**conditions)
         whole: dict[str, Any] = {}
         for case in self.cases():
-            record = measure_record([(case.name, case.make())], opened, asked)
+            function = case.make()
+            with LiveLine(case.name) as live:
+                record = measure_record([(case.name, function)], opened, asked, progress=live.tell,
+                                        command_line=f"js.measure of {self.maker.__name__}")
             add_parameters(record, [case])
             add_results(whole, record)
         if not whole:
@@ -111,7 +126,8 @@ def benchmark(maker: Optional[Maker] = None, /,
     ...     q = make(n)             # set up, not timed
     ...     return lambda: f(q)     # timed
 
-    `jitterscope run python:bench.py` times all of a file, `python:bench.py:attention` this one, and
+    `jitterscope run python:bench.py` times all of a file, `python:bench.py:attention` this one,
+    `python:bench.py:attention[n=512]` one case of it, and
     `attention.measure()` does it here. Several parameters give all combinations.
     """
     if maker is not None:

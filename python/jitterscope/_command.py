@@ -8,12 +8,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn, Optional, Union
 
 from ._errors import UsageError, raise_for
 from ._program import environment, program
-from ._result import Record, result_of
+from ._result import Record, Time
 from ._targets import target_of
+from ._times import Times, result_of
 
 # Of a program that did its work: a check that was asked for failed, or the precision was not reached.
 _WITH_RECORD = {0, 1, 4, 5}
@@ -58,8 +59,8 @@ def _flags(options: dict[str, Any]) -> list[str]:
     return flags
 
 
-def call(command: str, targets: list[str], options: dict[str, Any]) -> Record:
-    """Runs a command that writes a record. Its live line goes to this program's standard error."""
+def call(command: str, targets: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    """The record that a command writes. Its live line goes to this program's standard error."""
     for name in ("json", "csv", "csv_launches", "continue", "dry_run", "top", "findings", "details"):
         if name in options:
             raise UsageError(f"{command}: {name} is no option here; the result has all of it: record, text(), save()")
@@ -71,21 +72,24 @@ def call(command: str, targets: list[str], options: dict[str, Any]) -> Record:
         complaints.seek(0)
         said = complaints.read().decode(errors="replace").strip().splitlines()
     if run.returncode in _WITH_RECORD and run.stdout.strip():
-        return result_of(json.loads(run.stdout))
+        record: dict[str, Any] = json.loads(run.stdout)
+        return record
     sentence = said[-1] if said else f"jitterscope {command} ended with exit code {run.returncode}"
     raise_for(run.returncode, sentence.removeprefix("jitterscope: ") if hasattr(str, "removeprefix") else sentence)
     raise AssertionError  # raise_for has raised
 
 
-def run(*targets: str, **options: Any) -> Record:
+def run(*targets: str, **options: Any) -> Union[Time, Times]:
     """Times operations, networks, files: all that `jitterscope run` does, its flags as arguments.
 
     >>> js.run("resnet50:batch=32", cache=["warm", "cold"], device="cuda")
     >>> js.run("conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1", kernels=True)
 
-    Gives a Time of one operation, Times of several.
+    Gives a Time of one operation, Times of several. Both have `median` and `interval`: of a network those of all its calls,
+    of what is several operations or a sweep none, so that one has to be taken: `isinstance(result, js.Times)` and
+    `result[0]`.
     """
-    return call("run", list(targets), options)
+    return result_of(call("run", list(targets), options))
 
 
 class Comparison(Record):
@@ -106,6 +110,14 @@ class Comparison(Record):
     def verdict(self) -> str:
         """faster, slower, same or undecided: of the second."""
         return str(self._first()["verdict"])
+
+    def __repr__(self) -> str:
+        """Short: a table of all of it is what str() gives."""
+        names = ", ".join(map(str, self.record.get("alternatives", [])))
+        if not any(each.get("time_ratio") for each in self.record["comparisons"][:1]):
+            return f"<Comparison of {names}>"
+        low, high = self.interval
+        return f"<Comparison of {names}: ratio {self.ratio:.3g} ({low:.3g} – {high:.3g}), {self.verdict}>"
 
     def _first(self) -> dict[str, Any]:
         first: dict[str, Any] = self.record["comparisons"][0]
@@ -131,4 +143,7 @@ def compare(*functions: Any, processes: int = 8, device: Optional[str] = None, *
         targets = ["python:" + target_of(each, pathlib.Path(folder), taken) for each in functions]
         if device is not None:
             options["device"] = device
-        return Comparison(call("compare", targets, {"processes": processes, **options}).record)
+        record = call("compare", targets, {"processes": processes, **options})
+    # What heads a page: the command had files of this function's that are gone.
+    record["environment"]["command_line"] = f"js.compare of {', '.join(record['alternatives'])}"
+    return Comparison(record)

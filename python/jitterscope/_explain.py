@@ -15,9 +15,10 @@ from ._device import Device, open_device
 from ._errors import Error, UsageError
 from ._library import library
 from ._measure import Progress, Stop, name_of, record_of_callables
+from ._options import check_name, check_progress
 from ._program import program
 from ._result import Record
-from ._targets import cases, target_of
+from ._targets import only_case, target_of
 
 QUICK, FULL = 30.0, 180.0  # seconds
 _MOST_OF_THE_TIME = 1 / 3  # for the fresh processes
@@ -29,7 +30,7 @@ def _in_fresh_processes(target: str, device: str, time_limit: float, stop: Stop)
     records: list[dict[str, Any]] = []
     began = time.monotonic()
     while len(records) < count and time.monotonic() - began < time_limit * _MOST_OF_THE_TIME and not stop():
-        records.append(_command.call("run", [target], {"device": device, "cache": "warm", "load": "burst"}).record)
+        records.append(_command.call("run", [target], {"device": device, "cache": "warm", "load": "burst"}))
     return records
 
 
@@ -37,7 +38,8 @@ def _record_of_study(function: Callable[[], Any], device: Device, name: str, tar
                      time_limit: float, seed: int, progress: Optional[Progress], stop: Stop) -> dict[str, Any]:
     """`target` is what fresh processes are given: text, or the function."""
     began = time.monotonic()
-    request: dict[str, Any] = {"seed": seed, "command_line": "python", "factors": factors, "program": program()}
+    request: dict[str, Any] = {"seed": seed, "command_line": f"js.explain of {name}", "factors": factors,
+                               "program": program()}
     notes = []
     if not factors:
         if progress is not None:
@@ -68,9 +70,7 @@ def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
     stopped: list[int] = []  # by Ctrl-C, or by whoever asks: what is known by then is the answer
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: stopped.append(number))
-    found = cases(asked["callable"])
-    if len(found) != 1:
-        raise UsageError(f"{asked['callable']} has {len(found)} cases, and one is explained at a time: name a function")
+    case = only_case(asked["callable"])
     device = open_device(asked["device"])
     limit = asked["time_limit_seconds"]
     time_limit = max(limit / 2, limit - (time.monotonic() - began))
@@ -79,7 +79,7 @@ def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
         left = time_limit * (1 - now["share"])
         tell(f"{now['stage']}: {now['share']:.0%}, {left:.0f} s left")
 
-    return _record_of_study(found[0].make(), device, found[0].name, asked["callable"], asked["factors"],
+    return _record_of_study(case.make(), device, case.name, asked["callable"], asked["factors"],
                             time_limit, asked["seed"], show, lambda: bool(stopped))
 
 
@@ -110,7 +110,7 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
     functions = [each for each in targets if not isinstance(each, str)]
     if not functions:
         asked = {"device": device, "factors": factors, "quick": quick, "max_time": max_time, "seed": seed, **options}
-        return _command.call("explain", [str(each) for each in targets], asked)
+        return Record(_command.call("explain", [str(each) for each in targets], asked))
     function = functions[0]
     if isinstance(function, Benchmark):
         raise UsageError("explain takes what is timed, as `explain(attention(n=512))`, and not a benchmark")
@@ -120,6 +120,8 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
         raise UsageError("explain takes one function; which of several is faster says js.compare")
     if options:
         raise UsageError(f"explain: {', '.join(options)} is no option for a function")
+    check_name(name)
+    check_progress(progress)
     time_limit = (QUICK if quick else FULL) if max_time is None else max_time
     if not 1 <= time_limit <= 3600:
         raise UsageError(f"max_time: 1 to 3600 seconds, not {time_limit:g}")

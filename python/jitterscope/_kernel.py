@@ -8,8 +8,8 @@ import os
 from typing import Any, Optional, Union
 
 from ._command import Comparison, call, run
-from ._errors import UsageError
-from ._result import Record
+from ._errors import FailedError, UsageError
+from ._result import Time
 
 Sides = Union[int, str, "tuple[int, ...]"]
 Argument = Union[int, float, str]
@@ -45,17 +45,21 @@ class Kernel:
     "out:f32[COUNT]" and "inout:f32[COUNT]" of f64, f32, f16, bf16, i64 or i32, and numbers: an int, a float, or text with
     a type, as "i64:5" and "f64:2.5". Sizes may be computed of integer arguments: "n*4", "n/block" (rounded up).
 
-    grid, block: blocks and threads in each, as numbers, tuples of up to three, or text. shared: bytes of dynamic shared
+    grid, block: blocks and threads in each, as numbers, tuples of up to three, or text; both have to be given. shared: bytes of dynamic shared
     memory. registers: at most so many a thread. fast_math: as nvcc's -use_fast_math. optimize: 0 to 3, as -Xptxas -O.
     min_blocks: as __launch_bounds__(threads of a block, min_blocks). architecture: 80 as code that was built for compute
     capability 8.0. reference: another kernel of the file with the same parameters, which measure(verify=True) and studies
     compare results with.
     """
 
-    def __init__(self, file: Union[str, os.PathLike[str]], kernel: str, /, *, grid: Sides, block: Sides,
-                 shared: Union[int, str] = 0, registers: int = 0, fast_math: bool = False,
+    def __init__(self, file: Union[str, os.PathLike[str]], kernel: str, /, *, grid: Optional[Sides] = None,
+                 block: Optional[Sides] = None, shared: Union[int, str] = 0, registers: int = 0, fast_math: bool = False,
                  optimize: int = 3, min_blocks: int = 0, architecture: int = 0,
                  reference: Optional[str] = None, **arguments: Argument) -> None:
+        if grid is None or block is None:
+            missing = " and ".join(name for name, value in (("grid", grid), ("block", block)) if value is None)
+            raise UsageError(f"Kernel {kernel}: {missing} not given; block is the threads of each block, as block=256 or "
+                             'block=(32, 8), and grid how many blocks there are, as grid=4096 or, of an argument n, grid="n/block"')
         words = [f"cuda:{os.fspath(file)}:{kernel}", f"grid={_sides('grid', grid)}", f"block={_sides('block', block)}"]
         if shared:
             words.append(f"shared={shared}")
@@ -79,13 +83,19 @@ class Kernel:
         """What the command line takes: jitterscope run OPERATION."""
         return self._operation
 
-    def measure(self, **options: Any) -> Record:
-        """As js.run: its flags as arguments. Gives a Time."""
-        return run(self._operation, **options)
+    def measure(self, **options: Any) -> Time:
+        """As js.run: its flags as arguments."""
+        measured = run(self._operation, **options)
+        if isinstance(measured, Time):
+            return measured
+        if len(measured) > 1:
+            raise UsageError(f"measure takes one kernel, and these are {len(measured)}: js.run(kernel.operation) times them all")
+        failures = [each["failure"] for each in measured.record["results"] if each.get("failure")]
+        raise FailedError(failures[0] if failures else "nothing was measured")
 
     def study(self, name: str, **options: Any) -> Comparison:
         """Tries a remedy: "occupancy" (other sizes of blocks) or "compiler" (fast math, registers, launch bounds)."""
-        return Comparison(call("study", [name, self._operation], options).record)
+        return Comparison(call("study", [name, self._operation], options))
 
     def __repr__(self) -> str:
         return f"Kernel({self._operation!r})"

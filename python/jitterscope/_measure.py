@@ -8,12 +8,13 @@ import json
 import signal
 import sys
 import threading
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from ._device import Device, current_stream, open_device
 from ._errors import UsageError
 from ._library import LAUNCH, PROGRESS, REASON_SIZE, RECORD, CallableStruct, check, library, text_of
-from ._options import Words, options_json
+from ._live_line import LiveLine
+from ._options import Words, check_name, check_progress, options_json
 from ._result import Time
 
 Progress = Callable[[dict[str, Any]], object]
@@ -202,9 +203,10 @@ def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: 
 
 
 def measure_record(functions: list[tuple[str, Callable[[], Any]]], device: Device, options: dict[str, Any],
-                   title: str = "", progress: Optional[Progress] = None) -> dict[str, Any]:
-    """The record of callables that are timed beside each other, each with its name."""
-    request = json.dumps({"options": options, "title": title, "command_line": "python"}).encode()
+                   title: str = "", progress: Optional[Progress] = None, command_line: str = "") -> dict[str, Any]:
+    """The record of callables that are timed beside each other, each with its name. A page is headed by command_line."""
+    headed = command_line or f"js.measure of {', '.join(name for name, _ in functions)}"
+    request = json.dumps({"options": options, "title": title, "command_line": headed}).encode()
     return record_of_callables(
         functions, device,
         lambda structs, tell, out: library().jitterscope_measure(device.handle, request, structs, len(functions), tell,
@@ -216,7 +218,7 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
             precision: float = 0.005, time_limit: float = 1.5, sustained_time_limit: float = 10.0,
             minimum_rounds: int = 10, launches_per_round: Optional[int] = None,
             idle: tuple[float, float] = (0.01, 0.07), reference_clock: Optional[float] = None, kernels: bool = False,
-            counters: Union[bool, Iterable[str]] = False, seed: int = 1, progress: Optional[Progress] = None) -> Time:
+            counters: Union[bool, Words] = False, seed: int = 1, progress: Optional[Progress] = None) -> Time:
     """How long one call of `function` takes on a device, with an interval and the conditions that it holds for.
 
     >>> time = js.measure(lambda: model(x))
@@ -225,7 +227,8 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
 
     The function takes no argument and puts its work on the current stream, as PyTorch and CuPy do by themselves; what
     it returns is dropped. Make its inputs before: only what the function does is timed. It is called once to load what
-    is loaded lazily, a few times to learn how long it takes, and then in rounds.
+    is loaded lazily, three times or more to learn how long it takes, and then in rounds: five times at least, whatever
+    the time limit, so that a call of ten seconds takes 50. Each further cache state or load adds two calls or more.
 
     device       "cuda:0", "cpu"; without it the GPU that PyTorch (or CuPy) uses now, else the CPU.
     name         what tables call it; without it the function's own name.
@@ -240,8 +243,9 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
     idle         seconds: the shortest and the longest pause before a round, drawn at random.
     reference_clock   hertz: also give the time at this clock.
     kernels      also trace the kernels of one call: `time.kernels`.
-    counters     also read hardware counters of one call: True, or their names.
-    progress     called between rounds with a dict of what is known so far.
+    counters     also read hardware counters of one call: True, or names, as "NAME,NAME" or a list.
+    progress     called between rounds with a dict of what is known so far; without it a line of the terminal shows that
+                 from the third second on.
 
     What the function raises arrives as it is, Ctrl-C too. A function that waits for the GPU, uses another stream or
     cannot be recorded is timed by what is possible, and `time.notes` and `time.findings` say what and why.
@@ -252,10 +256,13 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
                          time_limit=time_limit, sustained_time_limit=sustained_time_limit,
                          minimum_rounds=minimum_rounds, launches_per_round=launches_per_round, idle=idle,
                          reference_clock=reference_clock, kernels=kernels,
-                         counters=counters if isinstance(counters, bool) else list(counters), seed=seed)
+                         counters=counters, seed=seed)
+    check_name(name)
+    check_progress(progress)
     named = name_of(function) if name is None else name
     opened = open_device(device)
-    record = measure_record([(named, function)], opened, asked, progress=progress)
+    with LiveLine(named) as live:
+        record = measure_record([(named, function)], opened, asked, progress=live.tell if progress is None else progress)
     return Time(record, memory=bytes_of_one_call(function, opened))
 
 

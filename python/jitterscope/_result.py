@@ -7,11 +7,15 @@ import importlib
 import json
 import os
 import shutil
-from typing import Any, Iterator, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional
 
 from ._errors import UsageError
 from ._library import plots, show
+from ._measurement import Measurement
+from ._network import Total, totals_of
 from ._report import write_report
+from ._text import interval_text, time_text
+from ._words import in_python, page_in_python
 
 
 class Finding(NamedTuple):
@@ -39,33 +43,23 @@ class KernelTime(NamedTuple):
 
 
 def _findings(listed: list[dict[str, Any]]) -> list[Finding]:
-    return [Finding(each["id"], each.get("headline", ""), each["sentence"], each.get("remedy", ""), each.get("effect"),
-                    each.get("evidence") or {}, tuple(each.get("places") or ())) for each in listed]
-
-
-def array(values: list[float]) -> Any:
-    """As numpy has it, where numpy is there; else the list."""
-    try:
-        return importlib.import_module("numpy").asarray(values, dtype=float)
-    except ImportError:
-        return values
-
-
-def _middle(values: list[float]) -> float:
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
-def time_text(seconds: float) -> str:
-    """With four digits: "12.34 µs"."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if abs(seconds) >= size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds / 1e-9:.4g} ns"
+    return [Finding(each["id"], in_python(each.get("headline", "")), in_python(each["sentence"]),
+                    in_python(each.get("remedy", "")), each.get("effect"), each.get("evidence") or {},
+                    tuple(each.get("places") or ())) for each in listed]
 
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"  # which JupyterLab draws
+
+
+def refusals(results: list[dict[str, Any]]) -> list[str]:
+    """Why kernels or counters that were asked for are not there."""
+    said = []
+    for what in ("kernels", "counters"):
+        for result in results:
+            reason = result.get(f"without_{what}")
+            if reason:
+                said.append(in_python(f"No {what} of {result['operation']}: {reason}."))
+    return said
 
 
 class Plot:
@@ -99,7 +93,7 @@ class Record:
     @property
     def notes(self) -> list[str]:
         """Sentences about how it was measured."""
-        return list(self.record.get("notes", []))
+        return [in_python(note) for note in self.record.get("notes", [])]
 
     @property
     def findings(self) -> list[Finding]:
@@ -110,7 +104,10 @@ class Record:
              width: Optional[int] = None) -> str:
         """The command line's table; the same words as its flags --details, --top and --findings."""
         columns = max(60, min(200, width or shutil.get_terminal_size().columns))
-        return show(json.dumps(self.record), details=details, top=top, findings=findings, width=columns)
+        text = show(json.dumps(self.record), details=details, top=top, findings=findings, width=columns)
+        if len(self.record.get("results", [])) == 1:
+            text = text.replace(" of #1:", ":")
+        return page_in_python(text, columns)
 
     def save(self, path: Any) -> None:
         """Writes the record, for `jitterscope show` and `jitterscope compare`."""
@@ -139,8 +136,17 @@ class Record:
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        """Short: a table of all of it is what str() gives."""
+        title = self.record.get("title", "")
+        return f"<Record of {self.record.get('command', 'unknown')}{': ' + title if title else ''}>"
+
     def _rows(self) -> list[list[str]]:
         return []
+
+    def _left_out(self) -> str:
+        """A sentence about what the rows have no room for."""
+        return ""
 
     def _repr_html_(self) -> str:
         rows = self._rows()
@@ -149,73 +155,9 @@ class Record:
         lines = ["".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
                  for tag, row in zip(["th"] + ["td"] * len(rows), rows)]
         body = "".join(f"<tr>{line}</tr>" for line in lines)
-        said = [str(finding) for finding in self.findings] + self.notes
-        notes = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said)
+        said = [self._left_out(), *map(str, self.findings), *self.notes]
+        notes = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in said if sentence)
         return f"<table>{body}</table>" + (f"<ul>{notes}</ul>" if notes else "")
-
-
-class Measurement:
-    """The times in one cache state under one load."""
-
-    def __init__(self, measured: dict[str, Any]) -> None:
-        self.record = measured
-
-    @property
-    def cache(self) -> str:
-        """warm, cold, dirty or produced."""
-        return str(self.record["conditions"]["cache"])
-
-    @property
-    def load(self) -> str:
-        """burst or sustained."""
-        return str(self.record["conditions"]["load"])
-
-    @property
-    def queue(self) -> str:
-        """saturated, eager or graph: how it was launched, which may differ from what was asked for."""
-        return str(self.record["conditions"]["queue"])
-
-    @property
-    def instrument(self) -> str:
-        """events, graph, cupti or host: how a duration was read."""
-        return str(self.record["instrument"])
-
-    @property
-    def median(self) -> float:
-        """Seconds of one launch: the median over rounds."""
-        return float(self.record["time"]["median_seconds"])
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Seconds: holds with 95 % what another process will read. Not a number below six rounds."""
-        time = self.record["time"]
-        return (float(time.get("low_seconds", "nan")), float(time.get("high_seconds", "nan")))
-
-    @property
-    def precision(self) -> float:
-        """Half the interval over the median: 0.005 is ±0.5 %."""
-        low, high = self.interval
-        return (high - low) / 2 / self.median
-
-    @property
-    def clock(self) -> Optional[float]:
-        """Hertz, median over rounds; None where the device cannot tell."""
-        clock = self.record.get("clock")
-        return float(clock["median_hertz"]) if clock else None
-
-    @property
-    def rounds(self) -> Any:
-        """Seconds of one launch in each round."""
-        return array([_middle(each["launch_seconds"]) for each in self.record["rounds"]])
-
-    @property
-    def launches(self) -> Any:
-        """Seconds of each launch, or of each group of launches that was timed as one."""
-        return array([value for each in self.record["rounds"] for value in each["launch_seconds"]])
-
-    def __repr__(self) -> str:
-        plus = f" ± {self.precision:.2%}" if self.precision == self.precision else ""
-        return f"<{self.cache} {self.load}: {time_text(self.median)}{plus}>"
 
 
 class Time(Record):
@@ -273,14 +215,27 @@ class Time(Record):
         return self.measurements[0].launches
 
     @property
-    def launch_cost(self) -> float:
-        """Seconds of the host for one call, median."""
-        return float(self._result["launch_cost_seconds"])
+    def launch_cost(self) -> Optional[float]:
+        """Seconds of the host for one call, median; None on a CPU, where no launch is apart from the work."""
+        cost = self._result.get("launch_cost_seconds")
+        return None if cost is None or self.device["capabilities"]["is_host"] else float(cost)
 
     @property
     def first_call(self) -> float:
         """Seconds of the host for the very first call, to its end."""
         return float(self._result["first_call_seconds"])
+
+    @property
+    def total(self) -> Total:
+        """Seconds of all calls of a network, with their interval; of one operation its own time."""
+        found = totals_of(self.record)
+        first = self.measurements[0]
+        return found[0] if found else Total(first.cache, first.load, first.median, first.interval, 1, 1)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about how it was measured, and about what was asked for and is not there."""
+        return super().notes + refusals([self._result])
 
     @property
     def waits_for_device(self) -> bool:
@@ -289,7 +244,7 @@ class Time(Record):
 
     @property
     def kernels(self) -> list[KernelTime]:
-        """Of one call, in their order; empty unless `kernels=True`."""
+        """Of one call, in their order; empty unless `kernels=True`, and where there are none: `notes` says why."""
         return [KernelTime(each["name"], each["median_seconds"], each["minimum_seconds"], each["maximum_seconds"])
                 for each in self._result.get("kernels", [])]
 
@@ -301,54 +256,10 @@ class Time(Record):
     def _rows(self) -> list[list[str]]:
         rows = [[self.name, "time", "95 % interval", "clock", "rounds"]]
         for each in self.measurements:
-            low, high = each.interval
             clock = f"{each.clock / 1e6:.0f} MHz" if each.clock else ""
-            rows.append([f"{each.cache}, {each.load}", time_text(each.median), f"{time_text(low)} – {time_text(high)}",
+            rows.append([f"{each.cache}, {each.load}", time_text(each.median), interval_text(each.interval),
                          clock, str(len(each.record["rounds"]))])
         return rows
 
     def __repr__(self) -> str:
         return f"<Time of {self.name}: {', '.join(repr(each)[1:-1] for each in self.measurements)}>"
-
-
-class Times(Record):
-    """Several callables' times: what a benchmark measured, in the order of its parameters."""
-
-    def __init__(self, record: dict[str, Any]) -> None:
-        super().__init__(record)
-        # What failed has a place in the record and the table, and no time.
-        self._times = [Time({**record, "results": [each]}) for each in record["results"] if each.get("measurements")]
-
-    def __iter__(self) -> Iterator[Time]:
-        return iter(self._times)
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    def __getitem__(self, key: Union[int, str]) -> Time:
-        """By place, or by name: `times["attention(n=256)"]`."""
-        if not isinstance(key, str):
-            return self._times[key]
-        for time in self._times:
-            if time.name == key:
-                return time
-        raise KeyError(key)
-
-    def _rows(self) -> list[list[str]]:
-        rows = [["", "conditions", "time", "95 % interval"]]
-        for time in self._times:
-            for each in time.measurements:
-                low, high = each.interval
-                rows.append([time.name, f"{each.cache}, {each.load}", time_text(each.median),
-                             f"{time_text(low)} – {time_text(high)}"])
-        return rows
-
-    def __repr__(self) -> str:
-        return f"<Times of {', '.join(time.name for time in self._times)}>"
-
-
-def result_of(record: dict[str, Any]) -> Record:
-    """A run of one as a Time, of several as Times, any other record as it is."""
-    if record.get("command") != "run" or not any(each.get("measurements") for each in record["results"]):
-        return Record(record)
-    return Time(record) if len(record["results"]) == 1 else Times(record)

@@ -1,4 +1,5 @@
-"""What `python:…` names on the command line: FILE, FILE:FUNCTION, MODULE:FUNCTION, or a pickled callable."""
+"""What `python:…` names on the command line: FILE, FILE:FUNCTION, MODULE:FUNCTION, a benchmark's cases by
+FILE:FUNCTION[n=512], or a pickled callable."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ import importlib
 import importlib.util
 import pathlib
 import pickle
+import re
 import sys
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from ._benchmark import Benchmark, Case
 from ._errors import UsageError
@@ -67,17 +69,64 @@ def _cases_of(found: Callable[..., Any], name: str) -> list[Case]:
     return [Case(name, lambda: found)]
 
 
+class _Parts(NamedTuple):
+    place: str
+    name: str  # of the function; empty for all of a file
+    chosen: str  # what stands in brackets
+
+
+def _parts(target: str) -> _Parts:
+    if pathlib.Path(target).is_file():
+        return _Parts(target, "", "")
+    found = re.fullmatch(r"(.*?):([\w.]+)\[(.+)\]", target)
+    if found:
+        return _Parts(*found.groups())
+    if target.endswith("]"):
+        raise UsageError(f"{target}: brackets choose cases of a benchmark, as 'python:FILE:FUNCTION[n=512]'")
+    place, _, name = target.rpartition(":") if ":" in target else (target, "", "")
+    return _Parts(place, name, "")
+
+
+def _chosen(found: Callable[..., Any], name: str, text: str) -> list[Case]:
+    """A benchmark's cases that have these values: `n=512`, `n=512,dtype=half`."""
+    if not isinstance(found, Benchmark):
+        raise UsageError(f"{name}[{text}]: {name} is no benchmark and has no cases; leave the brackets out")
+    listed = list(found.cases())
+    # A value may hold commas: all of a case's own text is taken as it is.
+    exact = [case for case in listed if case.in_brackets == f"[{text}]"]
+    if exact:
+        return exact
+    wanted = dict(part.strip().partition("=")[::2] for part in text.split(","))
+    for key, value in wanted.items():
+        if key not in found.parameters:
+            raise UsageError(f"{name}[{text}]: {name} has no parameter {key!r}; it has {', '.join(found.parameters) or 'none'}")
+        if value not in map(str, found.parameters[key]):
+            raise UsageError(f"{name}[{text}]: {key} is one of {', '.join(map(str, found.parameters[key]))}")
+    return [case for case in listed if all(str(case.parameters[key]) == value for key, value in wanted.items())]
+
+
+def only_case(target: str) -> Case:
+    """What a target names where one is wanted. Raises UsageError with a target of one where it has several."""
+    found = cases(target)
+    if len(found) == 1:
+        return found[0]
+    first = f"python:{_parts(target).place}:{found[0].benchmark}{found[0].in_brackets}" if found else ""
+    raise UsageError(f"{target} has {len(found)} cases, and one is taken at a time"
+                     + (f": name it, as '{first}'" if first else "; give its parameters values"))
+
+
 def cases(target: str) -> list[Case]:
     """All that a target names, without "python:". Raises UsageError, and what the file raises."""
+    if not target:
+        raise UsageError("python: names nothing to time; write python:FILE, python:FILE:FUNCTION or python:MODULE:FUNCTION")
     if target.endswith(PICKLED):
         with open(target, "rb") as file:
             return _cases_of(pickle.load(file), pathlib.Path(target).stem)
-    place, name = target, ""
-    if not pathlib.Path(target).is_file():
-        place, _, name = target.rpartition(":") if ":" in target else (target, "", "")
+    place, name, chosen = _parts(target)
     loaded = _load(place)
     if name:
-        return _cases_of(_find(loaded, place, name), name)
+        function = _find(loaded, place, name)
+        return _chosen(function, name, chosen) if chosen else _cases_of(function, name)
     found = [case for value in vars(loaded).values() if isinstance(value, Benchmark) for case in value.cases()]
     if not found:
         raise UsageError(f"{place} has no @jitterscope.benchmark; name a function, as python:{place}:FUNCTION")

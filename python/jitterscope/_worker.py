@@ -44,17 +44,21 @@ def _read_plan(text: str) -> dict[str, Any]:
 
 def _side_by_side(group: list[dict[str, Any]]) -> list[tuple[list[Case], dict[str, Any]]]:
     """Of each case what is timed beside each other; one alternative's alone."""
-    found = [cases(trial["callable"]) for trial in group]
+    # An empty text is left out of a plan.
+    targets = [str(trial.get("callable", "")) for trial in group]
+    found = [cases(target) for target in targets]
     if len({len(each) for each in found}) > 1:
-        counts = ", ".join(f"{trial['callable']} has {len(each)}" for trial, each in zip(group, found))
+        counts = ", ".join(f"{target} has {len(each)}" for target, each in zip(targets, found))
         raise UsageError(f"what is compared has unlike numbers of cases: {counts}")
     # Cases of the same name would read the same in a comparison.
     return [(list(alternatives), group[0]["options"]) for alternatives in zip(*found)]
 
 
-def _failure(names: list[str], error: BaseException) -> list[dict[str, Any]]:
+def _failure(failed: list[Case], error: BaseException) -> list[dict[str, Any]]:
+    """Results without times. Their parameters say which cases they are of, as a gate must know."""
     sentence = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    return [{"operation": name, "is_callable": True, "failure": sentence} for name in names]
+    return [{"operation": case.name, "is_callable": True, "parameters": case.parameters, "failure": sentence}
+            for case in failed]
 
 
 def _carry_out(plan: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
@@ -69,10 +73,10 @@ def _carry_out(plan: dict[str, Any], tell: Callable[[str], None]) -> dict[str, A
             made = [(case.name, case.make()) for case in alternatives]
             record = measure_record(made, device, options)
         except Error as error:
-            failed, why = _failure(names, error), error
+            failed, why = _failure(alternatives, error), error
         except Exception as error:
             traceback.print_exc()
-            failed, why = _failure(names, error), FailedError(f"{names[0]}: {type(error).__name__}: {error}")
+            failed, why = _failure(alternatives, error), FailedError(f"{names[0]}: {type(error).__name__}: {error}")
         else:
             add_parameters(record, alternatives)
             record["results"] = failures + record["results"]

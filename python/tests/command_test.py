@@ -12,6 +12,7 @@ import time as clock
 import unittest
 
 import jitterscope as js
+from jitterscope._targets import cases
 
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 PROGRAM = os.environ["JITTERSCOPE_PROGRAM"]
@@ -52,6 +53,24 @@ class Subjects(unittest.TestCase):
         self.assertEqual([each["parameters"] for each in record["results"]],
                          [{"benchmark": "total", "n": n} for n in (100, 200)])
 
+    def test_cases_are_chosen_by_their_values(self):
+        self.assertEqual(self.names(self.run_record(f"{BENCH}:total[n=200]")), ["total(n=200)"])
+        path = str(DATA / "bench.py")
+        for chosen, names in [("n=1", ["two(n=1,word=a,b)", "two(n=1,word=c)"]), ("word=c", ["two(n=1,word=c)", "two(n=2,word=c)"]),
+                              ("n=2,word=a,b", ["two(n=2,word=a,b)"]), ("word=c, n=1", ["two(n=1,word=c)"])]:
+            self.assertEqual([case.name for case in cases(f"{path}:two[{chosen}]")], names, chosen)
+        for target, sentence in [("total[m=1]", "has no parameter 'm'; it has n"), ("total[n=7]", "n is one of 100, 200"),
+                                 ("short[n=1]", "is no benchmark"), ("total[]", "as 'python:FILE:FUNCTION[n=512]'")]:
+            with self.assertRaises(js.UsageError) as caught:
+                cases(f"{path}:{target}")
+            self.assertIn(sentence, str(caught.exception))
+
+    def test_where_one_case_is_wanted_one_is_named(self):
+        for target in (f"{BENCH}:total", BENCH):
+            done = command("explain", target, "--device", "cpu", "--quick")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"and one is taken at a time: name it, as '{BENCH}:total[n=100]'", done.stderr)
+
     def test_a_gate_measures_them_again(self):
         with tempfile.TemporaryDirectory() as folder:
             at = ["--history", folder]
@@ -69,6 +88,8 @@ class Subjects(unittest.TestCase):
         record = self.run_record(f"{BENCH}:half_broken", code=5)
         self.assertEqual([bool(each["measurements"]) for each in record["results"]], [True, False])
         self.assertEqual(record["results"][1]["failure"], "ValueError: no such luck")
+        self.assertEqual([each["parameters"] for each in record["results"]],
+                         [{"benchmark": "half_broken", "n": n} for n in (1, 2)])
 
     def test_the_command_compares(self):
         done = command("compare", f"{BENCH}:short", f"{BENCH}:longer", "--processes", "3", *QUICK, "--fail-if", "slower")
@@ -80,6 +101,7 @@ class Subjects(unittest.TestCase):
                 ([f"{BENCH}:shrot"], 2, "has no function shrot; it has total"),
                 ([f"{BENCH}:not_a_function"], 2, "has no function not_a_function"),
                 ([f"python:{DATA}/absent.py"], 2, "no such file"), (["python:no_such_module:f"], 2, "neither a file"),
+                (["python:"], 2, "names nothing to time; write python:FILE"),
                 ([f"{BENCH}:broken"], 5, "ValueError: no such luck"), ([f"{BENCH}:short", "add:count=1"], 2, "add:count=1"),
                 ([f"{BENCH}:short", "--verify"], 2, "--verify"),
                 ([f"{BENCH}:short", "--device", "virtual"], 2, "simulated")]:
@@ -142,6 +164,29 @@ class FromPython(unittest.TestCase):
         self.assertLess(times[0].median, times[1].median * 1.5)
         self.assertEqual(times[times[1].name].median, times[1].median)
 
+    def test_a_network_has_a_total_and_its_layers(self):
+        network = js.run("resnet18:batch=2", device="virtual:quiet", cache=["warm", "cold"], load="burst")
+        total = network.total
+        self.assertEqual((total.cache, network.totals[1].cache), ("warm", "cold"))
+        self.assertEqual((network.median, network.interval), (total.seconds, total.interval))
+        self.assertTrue(total.interval[0] < total.seconds < total.interval[1], total)
+        added = sum(time.median * time.record["results"][0]["count"] for time in network)
+        self.assertAlmostEqual(total.seconds / added, 1.0, 4)
+        shown = network._repr_html_()
+        self.assertIn(f"<td>all</td><td>{total.calls}</td><td>100 %</td>", shown)
+        self.assertIn("<th>layer</th><th>calls</th><th>share</th><th>warm, burst</th>", shown)
+        self.assertRegex(shown, r"<td>layer1\.\d[\w.]* and 3 alike</td><td>4</td><td>[\d.]+ %</td>")
+        self.assertRegex(shown, r"The 10 slowest of \d+ operations; the other \d+ take \d+ % of the total")
+        self.assertRegex(repr(network), "^<Times of resnet18:batch=2: [0-9]+ operations, [^>]*s in all>$")
+
+    def test_several_times_have_no_median_and_one_has_a_total(self):
+        times = js.run("add:count=1Ki,2Ki", device="virtual:quiet", cache="warm")
+        with self.assertRaises(js.UsageError) as caught:
+            times.median
+        self.assertIn("times[0].median", str(caught.exception))
+        time = js.run("add:count=1Ki", device="virtual:quiet", cache="warm")
+        self.assertEqual((time.total.seconds, time.total.calls), (time.median, 1))
+
     def test_what_the_command_refuses_is_raised(self):
         with self.assertRaises(js.UsageError) as caught:
             js.run("ad:count=1")
@@ -155,6 +200,7 @@ class FromPython(unittest.TestCase):
         explained = js.explain("add:count=1Mi", device="virtual:h200", quick=True)
         self.assertIn("add", str(explained))
         self.assertIn("study", explained.record)
+        self.assertIn("<Record of explain", repr(explained))
 
     def test_functions_are_compared_however_they_are_named(self):
         import bench
@@ -171,6 +217,8 @@ class FromPython(unittest.TestCase):
             self.assertLess(comparison.interval[0], comparison.ratio)
             self.assertIn("slower", str(comparison))
             self.assertNotIn("/tmp/", str(comparison))
+            self.assertRegex(repr(comparison), r"^<Comparison of .*: ratio [\d.]+ \([\d.]+ – [\d.]+\), slower>$")
+            self.assertRegex(comparison.record["environment"]["command_line"], "^js.compare of [^/]*, [^/]*$")
 
     def test_a_file_that_compares_as_it_is_loaded_starts_no_workers_without_end(self):
         with tempfile.TemporaryDirectory() as folder:

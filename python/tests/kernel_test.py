@@ -24,6 +24,13 @@ class Kernels(unittest.TestCase):
                                           "optimize=1,architecture=80,reference=g,n=3,file=1,kernel=2")
         self.assertIn(",min_blocks=2", js.Kernel("mine.cu", "f", grid=1, block=1, min_blocks=2).operation)
 
+    def test_a_launch_needs_a_grid_and_a_block(self):
+        for given, missing in (({}, "grid and block not given"), ({"block": 256}, "grid not given"),
+                               ({"grid": "n/block"}, "block not given")):
+            with self.assertRaises(js.UsageError) as caught:
+                js.Kernel("mine.cu", "scale", n=1 << 20, x="f32[n]", **given)
+            self.assertIn(f"Kernel scale: {missing}; block is the threads of each block", str(caught.exception))
+
     def test_what_no_kernel_takes_is_refused(self):
         for arguments in ({"a": float("nan")}, {"a": None}, {"a": [1]}):
             with self.assertRaises(js.UsageError) as caught:

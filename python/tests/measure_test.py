@@ -3,6 +3,8 @@
 import gc
 import os
 import pathlib
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +13,8 @@ import time as clock
 import unittest
 
 import jitterscope as js
+from jitterscope._options import options_json
+from jitterscope._words import page_in_python
 
 # Six rounds of a clock that has to be woken for each take a second; a quiet machine needs a fifth of it.
 QUICK = {"device": "cpu", "precision": 0.5, "time_limit": 2.0, "minimum_rounds": 6}
@@ -34,7 +38,7 @@ class Numbers(unittest.TestCase):
         self.assertTrue(all(value > 0 for value in time.launches))
         self.assertAlmostEqual(time.precision, (high - low) / 2 / time.median)
         self.assertGreater(time.first_call, 0)
-        self.assertGreater(time.launch_cost, 0)
+        self.assertIsNone(time.launch_cost)  # there is no launch apart from the work
         self.assertEqual((time.name, time.memory, time.kernels), ("work", None, []))
         self.assertEqual(time.device["id"], "cpu")
 
@@ -47,6 +51,12 @@ class Numbers(unittest.TestCase):
         self.assertIn("&lt;mine", measure(name="<mine>")._repr_html_())
         self.assertIn("mine", repr(time))
         self.assertGreater(len(time.text(details=True)), len(time.text()))
+
+    def test_too_few_rounds_have_a_dash_for_an_interval(self):
+        time = measure(minimum_rounds=1, time_limit=0.001)
+        self.assertLess(len(time.rounds), 6)
+        self.assertIn("<td>–</td>", time._repr_html_())
+        self.assertNotIn("nan", time._repr_html_())
 
     def test_each_cache_state_has_its_time(self):
         time = measure(cache=["warm", "cold"], load=["burst", "sustained"], sustained_time_limit=0.2)
@@ -86,13 +96,83 @@ class Numbers(unittest.TestCase):
         self.assertEqual(js.stream("cpu").__cuda_stream__(), (0, 0))
 
 
+class Words(unittest.TestCase):
+    # A flag stands with the command that has it.
+    flags = re.compile(r"(?<!`)--[a-z]+|`--[a-z-]+`(?! of\s+the\s+command\s+line)")
+
+    def test_no_text_speaks_of_flags(self):
+        time = measure(kernels=True, counters=True, precision=1e-6, time_limit=0.3)
+        network = js.run("resnet18:batch=2", device="virtual:hostile", cache=["warm", "cold"], time_limit=0.01)
+        for result in (time, network, js.explain("add:count=1Mi", device="virtual:hostile", quick=True)):
+            for text in (str(result), result.text(details=True), result.text(findings="all"), *map(str, result.findings)):
+                text = re.sub(r"`?jitterscope [a-z-]+( [^\s,;]+)*", "", " ".join(text.split()))
+                self.assertEqual(self.flags.findall(text), [], text)
+        self.assertIn("More: text(details=True)", str(time))
+        self.assertIn('Why: text(findings="all")', str(time))
+        self.assertNotIn("#1", str(time))
+        self.assertTrue(all(len(line) <= 80 for line in network.text(width=80).splitlines() if "text(" in line))
+
+    def test_flags_become_arguments(self):
+        for flags, arguments in [("a longer --time-limit.", "a longer time_limit."),
+                                 ("by groups (--instrument graph), or", 'by groups (instrument="graph"), or'),
+                                 ("both: --load burst,sustained.", 'both: load=["burst", "sustained"].'),
+                                 ("(--processes 8).", "(processes=8)."), ("one clock: --reference-clock 1410.",
+                                                                          "one clock: reference_clock (1410 MHz)."),
+                                 ("hold it by --lock-clocks.", "hold it by `--lock-clocks` of the command line."),
+                                 ("`jitterscope run X --json FILE` has it", "`jitterscope run X --json FILE` has it"),
+                                 ("| a --b |", "| a --b |")]:
+            self.assertEqual(page_in_python(flags, 80), arguments)
+
+    def test_what_was_asked_for_and_is_not_there_is_noted(self):
+        time = measure(name="mine", kernels=True, counters=True)
+        self.assertEqual(time.kernels, [])
+        self.assertIn("No kernels of mine: a CPU has no kernels to trace.", time.notes)
+        self.assertRegex("\n".join(time.notes), "No counters of mine: .* no hardware counters")
+        self.assertEqual(measure().notes, [])
+
+
+class Terminal(unittest.TestCase):
+    def said(self, script):
+        """What a script writes to its standard error, which is a terminal."""
+        terminal, its_end = pty.openpty()
+        with subprocess.Popen([sys.executable, "-c", "import time, jitterscope as js\n" + script], stderr=its_end) as process:
+            os.close(its_end)
+            said = b""
+            while True:
+                try:
+                    read = os.read(terminal, 4096)
+                except OSError:  # of a terminal whose other end is closed
+                    break
+                if not read:
+                    break
+                said += read
+        os.close(terminal)
+        self.assertEqual(process.returncode, 0, said)
+        return said.decode()
+
+    def test_what_takes_long_says_what_it_does(self):
+        said = self.said("js.measure(lambda: time.sleep(0.5), name='slow', device='cpu', time_limit=1.5)")
+        self.assertRegex(said, r"slow: called for \d+ s, no round is done yet")
+        self.assertRegex(said, r"slow: warm burst, \d rounds?, [.\d]+ ms.* s left at most")
+        self.assertTrue(said.endswith("\r\x1b[K"), repr(said))
+
+    def test_what_is_quick_says_nothing(self):
+        self.assertEqual(self.said("js.measure(lambda: 1, device='cpu', minimum_rounds=1, time_limit=0.01)"), "")
+
+
 class WhatIsAsked(unittest.TestCase):
     def test_words_and_numbers_that_are_none_are_sentences(self):
         for conditions, words in [({"cache": "wram"}, "did you mean 'warm'"), ({"cache": []}, "at least one"),
                                   ({"load": "brust"}, "burst"), ({"queue": "gated"}, "one of"), ({"precision": 0}, "from"),
                                   ({"precision": "1%"}, "a number"), ({"time_limit": True}, "a number"),
                                   ({"device": "gpo"}, "gpo"), ({"device": 3}, "a name"), ({"device": "virtual"}, "simulated"),
-                                  ({"cache": "produced"}, "produced")]:
+                                  ({"cache": "produced"}, "produced"), ({"cache": None}, "cache: at least one of"),
+                                  ({"load": 3}, "load: at least one of"), ({"idle": 5}, "idle: the shortest and the longest"),
+                                  ({"idle": (1,)}, "as (0.01, 0.07)"), ({"idle": ("a", "b")}, "idle: a number"),
+                                  ({"name": 3}, "name: what tables call the function"),
+                                  ({"progress": 3}, "progress: a function"), ({"kernels": "x"}, "kernels: True or False"),
+                                  ({"counters": 3}, "counters: True, or names"), ({"counters": [3]}, "counters: True"),
+                                  ({"counters": ""}, "counters: True"), ({"counters": []}, "counters: True")]:
             with self.assertRaises(js.UsageError, msg=conditions) as caught:
                 measure(**conditions)
             self.assertIsInstance(caught.exception, ValueError)
@@ -101,6 +181,11 @@ class WhatIsAsked(unittest.TestCase):
             measure(work())
         with self.assertRaises(TypeError):
             measure(cachee="warm")
+
+    def test_a_text_of_counters_is_their_names(self):
+        for given in ("dram, l2", ["dram", "l2"]):
+            self.assertEqual(options_json(counters=given)["counters"], ["dram", "l2"])
+        self.assertEqual(options_json(counters=True)["counters"], [])
 
     def test_a_gpu_that_is_not_there_is_missing(self):
         with self.assertRaises(js.MissingError) as caught:

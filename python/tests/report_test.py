@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -33,6 +34,8 @@ class Reports(unittest.TestCase):
             text = page.read_text(encoding="utf-8")
             self.assertIn("Distribution of times: &lt;b&gt;sum", text)
             self.assertNotIn("<b>sum", text)
+            named = "js.measure of &lt;b&gt;sum&lt;/b&gt;"
+            self.assertEqual(re.findall(r"<(?:title|h1)>(.*?)<", text), [named, named])
             self.time.plot(picture)
             self.assertEqual(picture.read_bytes()[:4], b"\x89PNG")
             self.time.plot(drawing)

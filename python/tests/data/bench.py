@@ -16,6 +16,11 @@ def plain():
     return lambda: sum(range(100))
 
 
+@js.benchmark(n=[1, 2], word=["a,b", "c"])
+def two(n, word):
+    return lambda: word * n
+
+
 @js.benchmark(n=[1, 2])
 def half_broken(n):
     if n == 2:

@@ -1,0 +1,93 @@
+"""Several times of one record: cases of a benchmark, a sweep, layers of a network."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Union
+
+from ._errors import UsageError
+from ._network import Total, network_rows, rest_sentence, totals_of
+from ._result import Record, Time, refusals
+from ._text import interval_text, time_text
+
+
+class Times(Record):
+    """Several times: what a benchmark measured, in the order of its parameters, a sweep, or the layers of a network."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        super().__init__(record)
+        # What failed has a place in the record and the table, and no time.
+        self._times = [Time({**record, "results": [each]}) for each in record["results"] if each.get("measurements")]
+
+    def __iter__(self) -> Iterator[Time]:
+        return iter(self._times)
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def __getitem__(self, key: Union[int, str]) -> Time:
+        """By place, or by name: `times["attention(n=256)"]`."""
+        if not isinstance(key, str):
+            return self._times[key]
+        for time in self._times:
+            if time.name == key:
+                return time
+        raise KeyError(key)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about how they were measured, and about what was asked for and is not there."""
+        return super().notes + refusals(self.record["results"])
+
+    @property
+    def totals(self) -> list[Total]:
+        """Seconds of all calls of a network, under each of the conditions; empty where it is no network."""
+        return totals_of(self.record)
+
+    @property
+    def total(self) -> Total:
+        """Seconds of all calls of a network, with their interval, under the first of the conditions."""
+        if self.totals:
+            return self.totals[0]
+        if len(self._times) == 1:
+            return self._times[0].total
+        failures = [each["failure"] for each in self.record["results"] if each.get("failure")]
+        if not self._times:
+            raise UsageError(f"there is no time: {failures[0] if failures else 'nothing was measured'}")
+        raise UsageError(f"these are {len(self._times)} times, and nothing that adds up: take one, as times[0].median or "
+                         f"times[{self._times[0].name!r}].median")
+
+    @property
+    def median(self) -> float:
+        """Seconds: of a network its total, of a single time its median. UsageError where there are several times."""
+        return self.total.seconds
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Seconds: 95 %, of `median`."""
+        return self.total.interval
+
+    def _rows(self) -> list[list[str]]:
+        if self.totals:
+            return network_rows(self.record)
+        rows = [["", "conditions", "time", "95 % interval"]]
+        for time in self._times:
+            for each in time.measurements:
+                rows.append([time.name, f"{each.cache}, {each.load}", time_text(each.median),
+                             interval_text(each.interval)])
+        return rows
+
+    def _left_out(self) -> str:
+        return rest_sentence(self.record) if self.totals else ""
+
+    def __repr__(self) -> str:
+        if self.totals:
+            return (f"<Times of {self.record.get('title', 'a network')}: {len(self._times)} operations, "
+                    f"{time_text(self.total.seconds)} in all>")
+        names = [time.name for time in self._times]
+        return f"<Times of {', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}>"
+
+
+def result_of(record: dict[str, Any]) -> Union[Time, Times]:
+    """The record of a run of one as a Time, of several as Times; of what failed, Times that are none."""
+    results = record["results"]
+    return Time(record) if len(results) == 1 and results[0].get("measurements") else Times(record)
