@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <string>
+
 #include "operation/kinds.hpp"
 #include "operation/limits.hpp"
 
@@ -11,7 +13,9 @@ Operation::Parameters read_copy(const ParameterReader& reader) {
   reader.require("bytes", copy.bytes);
   reader.read("kind", copy.kind);
   reader.read("memory", copy.memory);
-  reader.read("node", copy.node);
+  std::string node = "any";
+  reader.read("node", node);
+  if (node != "any") reader.read("node", copy.node);
   return copy;
 }
 
@@ -58,7 +62,7 @@ Kind copy() {
          "how the host side is allocated: pinned or pageable; registered (pageable, page-locked later, once), "
          "registered_anew (in each launch), mapped (a kernel copies, over the bus)",
          "pinned"},
-        {"node", "NUMA node of the host's memory; -1: where the system places it", "-1"}}},
+        {"node", "NUMA node of the host's memory, or any: where the system places it", "any"}}},
       read_copy};
 }
 

@@ -139,6 +139,13 @@ TEST(OperationText, CopyOnTheDeviceIgnoresHostMemory) {
   EXPECT_EQ(Operation::parse("copy:bytes=4,memory=pageable"), Operation::parse("copy:bytes=4,memory=pinned"));
 }
 
+TEST(OperationText, OfACopysHostSideTheNodeIsNamed) {
+  EXPECT_EQ(normal_text("copy:bytes=4Ki,kind=h2d,node=1"), "copy:bytes=4096,kind=h2d,node=1");
+  EXPECT_EQ(normal_text("copy:bytes=4Ki,kind=h2d,node=any"), "copy:bytes=4096,kind=h2d");
+  EXPECT_THAT(problem_of_text("copy:bytes=4Ki,node=1"), HasSubstr("on the device alone"));
+  EXPECT_THAT(problem_of_text("copy:bytes=4Ki,kind=h2d,node=5000"), HasSubstr("node"));
+}
+
 TEST(OperationText, UnknownWordsNameTheNearest) {
   EXPECT_THAT(problem_of_text("conv2:n=1"), AllOf(HasSubstr("'conv2'"), HasSubstr("did you mean 'conv2d'")));
   EXPECT_THAT(problem_of_text("xyzzy:n=1"), AllOf(HasSubstr("'xyzzy'"), HasSubstr("conv2d, matmul, linear")));
