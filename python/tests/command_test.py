@@ -101,7 +101,7 @@ class Subjects(unittest.TestCase):
                 ([f"{BENCH}:shrot"], 2, "has no function shrot; it has total"),
                 ([f"{BENCH}:not_a_function"], 2, "has no function not_a_function"),
                 ([f"python:{DATA}/absent.py"], 2, "no such file"), (["python:no_such_module:f"], 2, "neither a file"),
-                (["python:"], 2, "names nothing to time; write python:FILE"),
+                (["python:"], 2, "names no file: write python:bench.py"),
                 ([f"{BENCH}:broken"], 5, "ValueError: no such luck"), ([f"{BENCH}:short", "add:count=1"], 2, "add:count=1"),
                 ([f"{BENCH}:short", "--verify"], 2, "--verify"),
                 ([f"{BENCH}:short", "--device", "virtual"], 2, "simulated")]:
