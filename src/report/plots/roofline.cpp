@@ -93,7 +93,7 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
                 {"y", y},
                 {"size", quantity("total", "time of all calls, ms",
                                   parsed(R"({"legend": null, "scale": {"range": [25, 300]}})"))},
-                {"color", category("conditions", "", parsed(R"({"title": null, "sort": null})"))},
+                {"color", series_color("conditions", conditions.cells)},
                 {"tooltip", tooltip({{"operation", "operation"},
                                      {"conditions", "conditions"},
                                      {"shown", "rate"},
