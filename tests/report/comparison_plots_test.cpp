@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 ComparedSide side_of(const std::string& operation, double microseconds_, std::optional<Amount> amount = {}) {
   ComparedSide side;
@@ -65,6 +66,26 @@ TEST(ComparisonPlots, ANetworksTotalStandsAboveItsLayers) {
   record.totals = {total};
   EXPECT_THAT(order_of(plots_of(record).at(0)),
               ElementsAre("all together: f16, warm burst", "activation", "residual"));
+}
+
+std::string axis_of(const Plot& plot) {
+  for (const Json& layer : plot.spec.at("layer")) {
+    if (layer.value("name", "") == "intervals") return layer.at("encoding").at("x").at("title");
+  }
+  throw std::runtime_error("no intervals");
+}
+
+TEST(ComparisonPlots, AGateIsAgainstItsBaselineAndClaimsNoProcesses) {
+  ComparisonRecord record =
+      record_of({"main/1", "now"}, {compared(side_of("add:count=8", 10), side_of("add:count=8", 9))});
+  const Plot beside = plots_of(record).at(0);
+  EXPECT_EQ(axis_of(beside), "time against the first, %");
+  EXPECT_THAT(beside.caption, HasSubstr("what each process said"));
+  record.baseline = ComparedBaseline{"main", "main/1", "2026-11-23T20:11:05Z"};
+  record.comparisons[0].process_ratios.clear();
+  const Plot gate = plots_of(record).at(0);
+  EXPECT_EQ(axis_of(gate), "time against the baseline, %");
+  EXPECT_THAT(gate.caption, Not(HasSubstr("process")));
 }
 
 TEST(ComparisonPlots, SubjectsAreNamedByWhatSetsThemApart) {

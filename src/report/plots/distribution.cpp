@@ -82,10 +82,11 @@ Json rounds_of(const Measurement& measurement, const TimeUnit& unit) {
   return rows;
 }
 
+// The rounds that are drawn: an estimate may stand on fewer values, such as the blocks of a sustained load.
 std::string what_was_read(const Measurement& measurement, const Density& density) {
-  std::string text =
-      fmt::format("{}; {}, {}", estimate_text(measurement.time), counted(measurement.time.rounds, "round"),
-                  counted(density.values, "reading"));
+  const auto rounds = static_cast<std::int64_t>(measurement.rounds.size() - first_settled_round(measurement));
+  std::string text = fmt::format("{}; {}, {}", estimate_text(measurement.time), counted(rounds, "round"),
+                                 counted(density.values, "reading"));
   if (density.outside > 0) text += fmt::format(", {} of them beyond the edges", density.outside);
   if (measurement.modes.size() > 1) text += fmt::format("; {} modes, dashed", measurement.modes.size());
   return text;
