@@ -85,6 +85,10 @@ TEST(HtmlReport, WithoutPlotsNoScriptIsNeeded) {
   EXPECT_THAT(page, Not(HasSubstr("<script")));
 }
 
+TEST(HtmlReport, APageAddsLittleToItsLibrary) {
+  EXPECT_LT(page_of(test::sample_operation()).size(), 100'000u) << "of 1.5 MB the library has 0.9";
+}
+
 TEST(HtmlReport, TheProgramsFolderIsNoPartOfTheHeading) {
   RunRecord record = test::sample_operation();
   record.environment.command_line = "/opt/tools/jitterscope run a/b.json";

@@ -8,6 +8,8 @@
 namespace jitterscope {
 namespace {
 
+using test::plot_named;
+using test::rows_of;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
@@ -68,6 +70,28 @@ TEST(SweepPlots, AShareIsDrawnWhereTheTableHasOne) {
   RunRecord without = swept_at({0.5, 0.6, 0.7});
   without.ceilings = {};
   EXPECT_THAT(plots_of(without).at(0).caption, Not(HasSubstr("eiling")));
+}
+
+TEST(SweepPlots, WithoutAProductMemoryIsTheRoof) {
+  RunRecord record = swept_at({0.5, 0.6, 2.0});
+  record.ceilings.compute.clear();
+  const std::vector<Plot> plots = plots_of(record);
+  const Plot& plot = plot_named(plots, "roofline");
+  const Json& roof = rows_of(plot, "ceilings");
+  ASSERT_EQ(roof.size(), 2u) << "a slope";
+  const auto per_byte = [](const Json& row) {
+    return row.at("rate").get<double>() / row.at("intensity").get<double>();
+  };
+  EXPECT_EQ(roof[0].at("roof"), "ceiling of memory");
+  EXPECT_NEAR(per_byte(roof[0]) / per_byte(roof[1]), 1.0, 1e-4);
+  const Json& points = rows_of(plot, "operations");
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_NEAR(per_byte(points[0]) / per_byte(roof[0]), 0.5, 1e-3);
+  EXPECT_NEAR(per_byte(points[2]) / per_byte(roof[0]), 2.0, 1e-3) << "in a cache";
+  EXPECT_THAT(plot.caption, HasSubstr("no product was measured"));
+  for (RunEntry& entry : record.entries) entry.result.flops = 0.0;
+  for (const Plot& each : plots_of(record))
+    EXPECT_NE(each.id, "roofline") << "what counts no FLOP has no place in it";
 }
 
 TEST(SweepPlots, AnIntervalFromZeroHasAPlaceOnALogarithmicAxis) {

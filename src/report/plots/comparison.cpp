@@ -232,7 +232,7 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
 
 std::vector<Plot> comparison_plots(const ComparisonRecord& record) {
   std::vector<Plot> plots;
-  for (auto& plot : {effects_plot(record), rates_plot(record)}) {
+  for (auto& plot : {effects_plot(record), rates_plot(record), compared_distribution_plot(record)}) {
     if (plot) plots.push_back(*plot);
   }
   return plots;

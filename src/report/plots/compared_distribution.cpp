@@ -1,0 +1,149 @@
+// The rounds of both sides of a comparison, one above the other over one axis.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/quantity_text.hpp"
+#include "output/comparison_cells.hpp"
+#include "output/estimate_text.hpp"
+#include "report/plots/density.hpp"
+#include "report/plots/record_plots.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope::report {
+namespace {
+
+constexpr std::size_t kMostPairs = 4;    // more are scrolled past
+constexpr std::size_t kLeastRounds = 6;  // fewer have no interval either
+
+std::vector<double> sorted_times(const ComparedSide& side) {
+  std::vector<double> times;
+  for (const Nanoseconds round : side.rounds) times.push_back(round.value());
+  std::ranges::sort(times);
+  return times;
+}
+
+// Neither empty bins between so few values nor, where they are steps of a timer, between the steps.
+double narrowest_bin(const std::vector<double>& sorted) {
+  const double spread = sorted.back() - sorted.front();
+  double step = spread;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i] > sorted[i - 1]) step = std::min(step, sorted[i] - sorted[i - 1]);
+  }
+  return std::max(step, spread / (2.0 * std::sqrt(static_cast<double>(sorted.size()))));
+}
+
+DrawnTimes drawn_side(const ComparedSide& side, const std::string& name, const TimeRange& range) {
+  const std::vector<double> sorted = sorted_times(side);
+  DrawnTimes drawn{.title = name,
+                   .subtitle = {},
+                   .of_what = "rounds",
+                   .bins = "bins",
+                   .density = density_of(sorted, range, narrowest_bin(sorted)),
+                   .rounds = {},
+                   .time = side.time,
+                   .modes = {}};
+  for (std::size_t i = 0; i < side.rounds.size(); ++i) drawn.rounds.push_back({i + 1, side.rounds[i]});
+  const std::vector<statistics::ModeEstimate> modes = statistics::find_modes(sorted);
+  if (modes.size() > 1) {
+    for (const auto& mode : modes) drawn.modes.push_back({Nanoseconds(mode.location), mode.weight});
+  }
+  const std::int64_t kept = std::ssize(side.rounds);
+  drawn.subtitle = estimate_text(side.time) + "; " + counted(kept, "round");
+  if (side.time.rounds > kept) drawn.subtitle += fmt::format(" of {}", side.time.rounds);
+  if (drawn.modes.size() > 1) drawn.subtitle += fmt::format("; {} modes, dashed", drawn.modes.size());
+  return drawn;
+}
+
+bool has_distribution(const Comparison& comparison) {
+  return comparison.failure.empty() && comparison.first.rounds.size() >= kLeastRounds &&
+         comparison.second.rounds.size() >= kLeastRounds;
+}
+
+// One where both are seen in it; a side that takes several times as long would press the other together.
+std::pair<TimeRange, TimeRange> ranges_of(const Comparison& comparison) {
+  constexpr double kAlike = 1.5;
+  TimeRange first = range_of(sorted_times(comparison.first), {}),
+            second = range_of(sorted_times(comparison.second), {});
+  const auto [shorter, longer] = std::minmax(comparison.first.time.median, comparison.second.time.median);
+  if (longer <= kAlike * shorter) {
+    first.include(second);
+    second = first;
+  }
+  return {first, second};
+}
+
+class ComparedDistributions {
+ public:
+  explicit ComparedDistributions(const ComparisonRecord& record) : record_(record) {
+    for (const char* heading : {"least", "5 %", "25 %", "median", "75 %", "95 %", "most"}) {
+      columns_.push_back(number_column(heading));
+    }
+  }
+
+  void add(const Comparison& comparison, const std::string& subject) {
+    const auto [first, second] = ranges_of(comparison);
+    const TimeUnit unit = unit_for(std::max(comparison.first.time.median, comparison.second.time.median));
+    add_side(0, comparison.first, first, subject, unit);
+    add_side(comparison.alternative, comparison.second, second, subject, unit);
+  }
+
+  const Json& views() const { return views_; }
+  std::vector<TableColumn> table() const {
+    std::vector<TableColumn> table = {names_};
+    table.insert(table.end(), columns_.begin(), columns_.end());
+    table.push_back(counts_);
+    return table;
+  }
+
+ private:
+  void add_side(std::size_t alternative, const ComparedSide& side, const TimeRange& range,
+                const std::string& subject, const TimeUnit& unit) {
+    std::string name = record_.alternatives[alternative];
+    if (!subject.empty()) name = subject + ": " + name;
+    if (has_several_conditions(record_)) name += ", " + cache_and_load(side.conditions);
+    views_.push_back(distribution_view(drawn_side(side, name, range), unit));
+    names_.cells.push_back(name);
+    const std::vector<double> probabilities = {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0};
+    const std::vector<double> values = statistics::quantiles(sorted_times(side), probabilities);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      columns_[i].cells.push_back(time_text(Nanoseconds(values[i]), 1e-3));
+    }
+    counts_.cells.push_back(std::to_string(side.rounds.size()));
+  }
+
+  const ComparisonRecord& record_;
+  Json views_ = Json::array();
+  TableColumn names_ = text_column("of"), counts_ = number_column("rounds");
+  std::vector<TableColumn> columns_;
+};
+
+}  // namespace
+
+std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record) {
+  std::vector<const Comparison*> pairs;
+  for (const Comparison& comparison : record.comparisons) {
+    if (has_distribution(comparison)) pairs.push_back(&comparison);
+  }
+  if (pairs.empty()) return std::nullopt;
+  const std::vector<std::string> subjects = row_labels(pairs);
+  const bool several =
+      std::ranges::any_of(subjects, [&](const std::string& each) { return each != subjects.front(); });
+  ComparedDistributions drawn(record);
+  for (std::size_t i = 0; i < std::min(pairs.size(), kMostPairs); ++i) {
+    drawn.add(*pairs[i], several ? subjects[i] : "");
+  }
+  std::string caption =
+      "Orange: rounds of all processes, the medians of launches in a row; blue: how many lie where. Green: the time "
+      "that is compared, with its 95 % interval.";
+  if (pairs.size() > kMostPairs)
+    caption += fmt::format(" The first {} of {} pairs.", kMostPairs, pairs.size());
+  return Plot{.id = "distribution",
+              .title = "Distribution of times",
+              .caption = std::move(caption),
+              .spec = stacked_plots(drawn.views()),
+              .table = drawn.table()};
+}
+
+}  // namespace jitterscope::report
