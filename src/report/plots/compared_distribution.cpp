@@ -57,8 +57,8 @@ DrawnTimes drawn_side(const ComparedSide& side, const std::string& name, const T
 }
 
 bool has_distribution(const Comparison& comparison) {
-  return comparison.failure.empty() && comparison.first.rounds.size() >= kLeastRounds &&
-         comparison.second.rounds.size() >= kLeastRounds;
+  return comparison.failure.empty() && !is_wrong(comparison) &&
+         comparison.first.rounds.size() >= kLeastRounds && comparison.second.rounds.size() >= kLeastRounds;
 }
 
 // One where both are seen in it; a side that takes several times as long would press the other together.
