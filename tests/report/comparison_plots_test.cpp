@@ -118,6 +118,23 @@ TEST(ComparisonPlots, BothSidesAreDistributedOverOneAxis) {
   EXPECT_GT(rows_of(apart, "bins_2").front().at("from"), rows_of(apart, "bins_1").back().at("to"));
 }
 
+TEST(ComparisonPlots, WhatSeveralAreComparedWithIsDistributedOnce) {
+  const ComparedSide first = with_rounds(side_of("add:count=8", 10), 20);
+  std::vector<std::string> names = {"first"};
+  std::vector<Comparison> comparisons;
+  for (std::size_t i = 1; i <= 10; ++i) {
+    names.push_back("other " + std::to_string(i));
+    comparisons.push_back(
+        compared(first, with_rounds(side_of("add:count=8", 10 + static_cast<double>(i)), 20), i));
+  }
+  const Plot plot = plots_of(record_of(names, comparisons)).at(1);
+  const std::vector<std::string>& drawn = plot.table.front().cells;
+  ASSERT_THAT(drawn, testing::SizeIs(9));
+  EXPECT_EQ(drawn[0], "first");
+  EXPECT_EQ(drawn[8], "other 8");
+  EXPECT_THAT(plot.caption, HasSubstr("8 of 10 pairs"));
+}
+
 TEST(ComparisonPlots, ModesOfRoundsAreMarked) {
   ComparedSide two = side_of("add:count=8", 10);
   for (int i = 0; i < 200; ++i) two.rounds.push_back(microseconds((i % 2 == 0 ? 9.0 : 11.0) + 0.0001 * i));

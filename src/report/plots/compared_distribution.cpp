@@ -1,4 +1,4 @@
-// The rounds of both sides of a comparison, one above the other over one axis.
+// The rounds of the sides of comparisons, one above the other over one axis.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace jitterscope::report {
 namespace {
 
-constexpr std::size_t kMostPairs = 4;    // more are scrolled past
+constexpr std::size_t kMostViews = 9;    // more are scrolled past
 constexpr std::size_t kLeastRounds = 6;  // fewer have no interval either
 
 std::vector<double> sorted_times(const ComparedSide& side) {
@@ -61,17 +61,48 @@ bool has_distribution(const Comparison& comparison) {
          comparison.first.rounds.size() >= kLeastRounds && comparison.second.rounds.size() >= kLeastRounds;
 }
 
-// One where both are seen in it; a side that takes several times as long would press the other together.
-std::pair<TimeRange, TimeRange> ranges_of(const Comparison& comparison) {
-  constexpr double kAlike = 1.5;
-  TimeRange first = range_of(sorted_times(comparison.first), {}),
-            second = range_of(sorted_times(comparison.second), {});
-  const auto [shorter, longer] = std::minmax(comparison.first.time.median, comparison.second.time.median);
-  if (longer <= kAlike * shorter) {
-    first.include(second);
-    second = first;
+struct NamedSide {
+  std::size_t alternative;
+  const ComparedSide* side;
+};
+
+// Alternatives with what they are compared with, which is drawn once.
+struct SidesTogether {
+  std::string subject;
+  std::vector<NamedSide> sides;  // the first is what the others are compared with
+  std::size_t pairs() const { return sides.size() - 1; }
+};
+
+std::vector<SidesTogether> sides_to_draw(const std::vector<const Comparison*>& pairs,
+                                         const std::vector<std::string>& subjects) {
+  std::vector<SidesTogether> all;
+  std::size_t views = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Comparison& pair = *pairs[i];
+    auto known = std::ranges::find_if(all, [&](const SidesTogether& each) {
+      return each.subject == subjects[i] && each.sides.front().side->rounds == pair.first.rounds;
+    });
+    const std::size_t more = known == all.end() ? 2 : 1;
+    if (views + more > kMostViews) continue;
+    views += more;
+    if (known == all.end()) known = all.insert(all.end(), SidesTogether{subjects[i], {{0, &pair.first}}});
+    known->sides.push_back({pair.alternative, &pair.second});
   }
-  return {first, second};
+  return all;
+}
+
+// With the interval, which would widen one axis beyond the other.
+TimeRange range_of_side(const ComparedSide& side) {
+  TimeRange range = range_of(sorted_times(side), {});
+  if (has_interval(side.time)) range.include({side.time.low.value(), side.time.high.value()});
+  return range;
+}
+
+// In one, a side that takes several times as long would press the other together.
+bool share_an_axis(const ComparedSide& one, const ComparedSide& other) {
+  constexpr double kAlike = 1.5;
+  return std::max(one.time.median, other.time.median) <=
+         kAlike * std::min(one.time.median, other.time.median);
 }
 
 class ComparedDistributions {
@@ -82,11 +113,20 @@ class ComparedDistributions {
     }
   }
 
-  void add(const Comparison& comparison, const std::string& subject) {
-    const auto [first, second] = ranges_of(comparison);
-    const TimeUnit unit = unit_for(std::max(comparison.first.time.median, comparison.second.time.median));
-    add_side(0, comparison.first, first, subject, unit);
-    add_side(comparison.alternative, comparison.second, second, subject, unit);
+  void add(const SidesTogether& together, bool name_subject) {
+    const ComparedSide& first = *together.sides.front().side;
+    TimeRange shared = range_of_side(first);
+    for (const NamedSide& each : together.sides) {
+      if (share_an_axis(first, *each.side)) shared.include(range_of_side(*each.side));
+    }
+    for (const NamedSide& each : together.sides) {
+      std::string name = record_.alternatives[each.alternative];
+      if (name_subject) name = together.subject + ": " + name;
+      if (has_several_conditions(record_)) name += ", " + cache_and_load(each.side->conditions);
+      const bool shares = share_an_axis(first, *each.side);
+      add_side(*each.side, name, shares ? shared : range_of_side(*each.side),
+               unit_for(shares ? first.time.median : each.side->time.median));
+    }
   }
 
   const Json& views() const { return views_; }
@@ -98,11 +138,8 @@ class ComparedDistributions {
   }
 
  private:
-  void add_side(std::size_t alternative, const ComparedSide& side, const TimeRange& range,
-                const std::string& subject, const TimeUnit& unit) {
-    std::string name = record_.alternatives[alternative];
-    if (!subject.empty()) name = subject + ": " + name;
-    if (has_several_conditions(record_)) name += ", " + cache_and_load(side.conditions);
+  void add_side(const ComparedSide& side, const std::string& name, const TimeRange& range,
+                const TimeUnit& unit) {
     views_.push_back(distribution_view(drawn_side(side, name, range), unit));
     names_.cells.push_back(name);
     const std::vector<double> probabilities = {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0};
@@ -131,14 +168,15 @@ std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record) {
   const bool several =
       std::ranges::any_of(subjects, [&](const std::string& each) { return each != subjects.front(); });
   ComparedDistributions drawn(record);
-  for (std::size_t i = 0; i < std::min(pairs.size(), kMostPairs); ++i) {
-    drawn.add(*pairs[i], several ? subjects[i] : "");
+  std::size_t drawn_pairs = 0;
+  for (const SidesTogether& together : sides_to_draw(pairs, subjects)) {
+    drawn.add(together, several);
+    drawn_pairs += together.pairs();
   }
   std::string caption =
       "Orange: rounds of all processes, the medians of launches in a row; blue: how many lie where. Green: the time "
       "that is compared, with its 95 % interval.";
-  if (pairs.size() > kMostPairs)
-    caption += fmt::format(" The first {} of {} pairs.", kMostPairs, pairs.size());
+  if (drawn_pairs < pairs.size()) caption += fmt::format(" {} of {} pairs.", drawn_pairs, pairs.size());
   return Plot{.id = "distribution",
               .title = "Distribution of times",
               .caption = std::move(caption),
