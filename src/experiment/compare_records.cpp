@@ -6,6 +6,7 @@
 
 #include "experiment/comparison.hpp"
 #include "experiment/judgement.hpp"
+#include "experiment/kept_rounds.hpp"
 #include "experiment/processes.hpp"
 #include "experiment/record_differences.hpp"
 #include "jitterscope/error.hpp"
@@ -121,6 +122,7 @@ class RecordComparer {
           contents(first), contents(second)));
     }
     judge(record_.comparisons, effects_, record_.margin, judging_);
+    keep_some_rounds(record_.comparisons);
     add_totals();
     note_what_is_left(first, second, pairs.size());
   }

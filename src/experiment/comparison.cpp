@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "experiment/judgement.hpp"
+#include "experiment/kept_rounds.hpp"
 #include "experiment/processes.hpp"
 #include "measure/estimate.hpp"
 #include "statistics/statistics.hpp"
@@ -67,7 +68,10 @@ ComparedSide side_over(const std::vector<ProcessPair>& pairs, const Result* Proc
   std::vector<std::optional<Hertz>> clocks;
   std::vector<std::optional<Cycles>> cycles;
   std::int64_t rounds = 0;
+  side.rounds.clear();
   for (const ProcessPair& pair : pairs) {
+    const std::vector<Nanoseconds> own = settled_times(*(pair.*measurement));
+    side.rounds.insert(side.rounds.end(), own.begin(), own.end());
     times.push_back(process_time(*(pair.*measurement)));
     clocks.push_back(times.back().clock);
     cycles.push_back(times.back().cycles);
@@ -101,6 +105,7 @@ class ProcessComparer {
         compare_item(item, alternative);
     }
     judge(record_.comparisons, effects_, record_.margin);
+    keep_some_rounds(record_.comparisons);
     if (items_.items.size() < 2 || !items_.have_total) return;
     for (std::size_t alternative = 1; alternative < items_.alternatives; ++alternative)
       add_totals(alternative);

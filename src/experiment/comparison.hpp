@@ -31,6 +31,7 @@ struct ComparedSide {
   Conditions conditions;
   Instrument instrument = Instrument::events;
   TimeEstimate time;
+  std::vector<Nanoseconds> rounds = {};  ///< times of them, of all processes; of many some, of layers none
   std::optional<Hertz> clock;
   std::optional<Cycles> cycles;
   std::optional<Verification> verification;  ///< the first process's, where it was asked for

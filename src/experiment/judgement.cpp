@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "experiment/kept_rounds.hpp"
 #include "experiment/processes.hpp"
 
 namespace jitterscope {
@@ -43,6 +44,7 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
           .conditions = measurement.conditions,
           .instrument = measurement.instrument,
           .time = measurement.time,
+          .rounds = settled_times(measurement),
           .clock = own.clock,
           .cycles = own.cycles,
           .verification = result.verification,

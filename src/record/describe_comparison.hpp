@@ -21,6 +21,7 @@ void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
   fields("conditions", side.conditions);
   fields("instrument", side.instrument);
   fields("time", side.time);
+  fields.where(!side.rounds.empty(), "round_seconds", side.rounds);
   fields("clock_hertz", side.clock);
   fields("cycles", side.cycles);
   fields("verification", side.verification);

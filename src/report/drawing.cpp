@@ -10,6 +10,11 @@
 #include "output/display_text.hpp"
 
 namespace jitterscope::report {
+namespace {
+
+constexpr int kLongestLegend = 400;  // pixels of one name in it
+
+}  // namespace
 
 double TimeUnit::of(Nanoseconds time) const { return rounded(time.value() / nanoseconds); }
 
@@ -57,6 +62,19 @@ Json category(std::string_view field, std::string_view title, const Json& more) 
   return channel("nominal", field, title, more);
 }
 
+Json series_color(std::string_view field, const std::vector<std::string>& names) {
+  constexpr int kLetter = 8, kSymbol = 32, kTenColours = 10;
+  const std::set<std::string> series(names.begin(), names.end());
+  std::size_t longest = 0;
+  for (const std::string& name : series) longest = std::max(longest, display_width(name));
+  const int column = std::min(kLongestLegend, kLetter * static_cast<int>(longest)) + kSymbol;
+  Json color = category(field, "", parsed(R"({"title": null, "sort": null})"));
+  if (column * std::ssize(series) > kAxesWidth)
+    color["legend"] = Json{{"columns", std::max(1, kAxesWidth / column)}};
+  if (std::ssize(series) > kTenColours) color["scale"] = Json{{"scheme", "tableau20"}};
+  return color;
+}
+
 Json not_from_zero() { return Json{{"scale", {{"zero", false}}}}; }
 
 Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>> fields_and_titles) {
@@ -72,13 +90,15 @@ namespace {
 constexpr const char* kSchema = "https://vega.github.io/schema/vega-lite/v5.json";
 
 Json frame() {
-  return Json{{"$schema", kSchema}, {"background", nullptr}, {"config", parsed(R"({
+  Json made{{"$schema", kSchema}, {"background", nullptr}, {"config", parsed(R"({
     "view": {"stroke": null},
     "axisX": {"labelFlush": false, "labelSeparation": 6},
     "axis": {"gridOpacity": 0.35, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "orient": "top", "labelLimit": 400, "symbolOpacity": 1},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "orient": "top", "symbolOpacity": 1},
     "title": {"anchor": "start", "frame": "group", "fontSize": 13, "subtitleFontSize": 12}
   })")}};
+  made["config"]["legend"]["labelLimit"] = kLongestLegend;
+  return made;
 }
 
 // Views of one name would be drawn from the same data.

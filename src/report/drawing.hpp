@@ -17,7 +17,8 @@ namespace jitterscope::report {
 inline constexpr int kPlotWidth = 820, kAxesWidth = 730;
 /// Both are seen on white and on black.
 inline constexpr std::string_view kBlue = "#3f83c9", kOrange = "#e08a2e", kGrey = "#8a8f98", kRed = "#d1495b",
-                                  kGreen = "#3a9d6b", kPurple = "#8e63c7";
+                                  kGreen = "#3a9d6b", kPurple = "#8e63c7", kTeal = "#23a3ad",
+                                  kPink = "#cf6fae";
 
 /// The unit that times are drawn in.
 struct TimeUnit {
@@ -50,6 +51,9 @@ Json data_of(Json rows);
 /// {"field": field, "type": "quantitative", "title": title, …}
 Json quantity(std::string_view field, std::string_view title, const Json& more = Json::object());
 Json category(std::string_view field, std::string_view title, const Json& more = Json::object());
+/// A colour for each of these series, in their order. Their legend has as many columns as a page has room
+/// for: a row of many would end beyond it.
+Json series_color(std::string_view field, const std::vector<std::string>& names);
 /// From the data, not from zero: what varies by a percent would be a line.
 Json not_from_zero();
 /// Tooltips show these fields under these titles.

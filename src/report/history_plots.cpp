@@ -163,7 +163,7 @@ Plot plot_of(const std::string& name, const HistorySeries& series, double margin
                               Json{{"title", "against the one before"},
                                    {"scale",
                                     {{"domain", {"faster", "slower", "same", "undecided", "first"}},
-                                     {"range", {kGreen, kRed, kBlue, kGrey, kBlue}}}}});
+                                     {"range", {kGreen, kRed, kBlue, kGrey, kPurple}}}}});
   Json line{{"data", data_of(rows)},
             {"mark", {{"type", "line"}, {"color", kGrey}, {"opacity", 0.6}}},
             {"encoding", {{"x", x}, {"y", y}}}};

@@ -7,6 +7,7 @@
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
 #include "output/record_text.hpp"
+#include "report/marked_text.hpp"
 #include "report/page_files.hpp"
 #include "report/plots.hpp"
 
@@ -139,7 +140,7 @@ std::string html_report(std::span<const ReportSection> sections, std::string_vie
   std::size_t plots = 0;
   for (const ReportSection& section : sections) {
     page += fmt::format("<section>\n<h1>{}</h1>\n<p>{}</p>\n<pre>{}</pre>\n", escaped(section.heading),
-                        escaped(section.where), escaped(section.text));
+                        escaped(section.where), report::marked_text(escaped(section.text)));
     for (const Plot& plot : section.plots) page += plot_html(plot, ++plots);
     page += "</section>\n";
   }

@@ -60,6 +60,46 @@ TEST(CompareProcesses, AKnownEffectIsFoundWithItsInterval) {
   EXPECT_NEAR(comparison.cycles->high, comparison.time.high * 1.02, 1e-6);
 }
 
+TEST(CompareProcesses, EachSideKeepsTheTimesOfItsRounds) {
+  const std::vector<RunRecord> processes = processes_of(8, {20.0, 20.6});
+  const Comparison comparison = only(compared(one_item(), processes));
+  std::vector<double> expected, kept;
+  for (const RunRecord& process : processes) {
+    for (const Round& round : process.entries[1].result.measurements[0].rounds) {
+      expected.push_back(round.time().value());
+    }
+  }
+  for (const Nanoseconds time : comparison.second.rounds) kept.push_back(time.value());
+  ASSERT_EQ(comparison.first.rounds.size(), expected.size());
+  EXPECT_THAT(kept, testing::Pointwise(testing::DoubleNear(0.06), expected));
+}
+
+TEST(CompareProcesses, OfManyRoundsEachSideKeepsSomeThatHaveTheirShape) {
+  std::vector<RunRecord> processes = processes_of(8, {20.0, 20.6});
+  for (RunRecord& process : processes) {
+    for (RunEntry& entry : process.entries) {
+      std::vector<Round>& rounds = entry.result.measurements[0].rounds;
+      const std::vector<Round> few = rounds;
+      for (int i = 0; i < 20; ++i) rounds.insert(rounds.end(), few.begin(), few.end());
+    }
+  }
+  const Comparison comparison = only(compared(one_item(), processes));
+  ASSERT_THAT(comparison.first.rounds, testing::SizeIs(400));
+  double least = 1e9, most = 0.0;
+  for (const RunRecord& process : processes) {
+    for (const Round& round : process.entries[0].result.measurements[0].rounds) {
+      least = std::min(least, round.time().value());
+      most = std::max(most, round.time().value());
+    }
+  }
+  EXPECT_NEAR(comparison.first.rounds.front().value(), least, 0.1);
+  EXPECT_NEAR(comparison.first.rounds.back().value(), most, 0.1);
+  RunEntry layer;
+  layer.layers = {"conv1"};
+  EXPECT_THAT(only(compared({{layer}, 2}, processes)).first.rounds, IsEmpty())
+      << "layers have too many sides";
+}
+
 TEST(CompareProcesses, AWrongResultHasNoVerdict) {
   std::vector<RunRecord> processes = processes_of(8, {20.0, 20.6, 10.0});
   const ComparisonRecord all = compared(one_item(3), processes);

@@ -81,6 +81,30 @@ TEST(RecordSchema, AbsentAndOddValuesAreValid) {
   EXPECT_EQ(validate_record(write_record(record)), 0);
 }
 
+ComparisonRecord compared_sides() {
+  ComparisonRecord record;
+  record.environment = test::sample_operation().environment;
+  record.device = test::sample_operation().device;
+  record.alternatives = {"a", "b"};
+  Comparison comparison;
+  comparison.first.subject = comparison.second.subject = Operation::parse("add:count=8");
+  comparison.first.time = comparison.second.time = {microseconds(20), microseconds(19), microseconds(21), 8};
+  comparison.first.rounds = {microseconds(20.1234), microseconds(19.5)};
+  record.comparisons = {comparison};
+  return record;
+}
+
+TEST(RecordSchema, SidesOfAComparisonKeepTimesOfRoundsOrNone) {
+  const std::string text = write_record(compared_sides());
+  EXPECT_EQ(validate_record(text), 0);
+  const auto sides = std::get<ComparisonRecord>(read_record(text, "r.json")).comparisons.at(0);
+  EXPECT_EQ(sides.first.rounds, compared_sides().comparisons[0].first.rounds);
+  EXPECT_TRUE(sides.second.rounds.empty());
+  const Json written = Json::parse(text).at("comparisons").at(0);
+  EXPECT_EQ(written.at("first").at("round_seconds").dump(), "[2.01234e-05,1.95e-05]");
+  EXPECT_FALSE(written.at("second").contains("round_seconds")) << "as files had none";
+}
+
 TEST(RecordSchema, DamagedRecordsAreRefused) {
   EXPECT_EQ(validate_record(damaged("/title", "other")), 0) << "the control: a change that does no harm";
   EXPECT_EQ(validate_record(damaged("/version", 1)), 1);

@@ -1,5 +1,5 @@
 """Reports in a real Chromium: no request but the file itself, nothing on the console, each plot as wide as the page and
-with as many marks as it has rows, values under the pointer. Screenshots of every page, light and dark, and of one on a
+with a mark for each thing in its record and that value in it, values under the pointer. Screenshots of every page, light and dark, and of one on a
 small screen stay in $JITTERSCOPE_SCREENSHOTS for a person to look at."""
 
 import json
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from statistics import median
 
 try:
     from playwright.sync_api import TimeoutError, sync_playwright
@@ -29,19 +30,19 @@ ON_CPU = "--device cpu --time-limit 0.1 --min-rounds 5 --processes 2"
 PAGES = [
     ("operation", f"run conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 {QUICK} --load burst,sustained --counters "
                   "--iterations 1,10,100,1000", "iterations distribution rounds clock counters"),
-    ("two", f"run add:count=1Mi relu:count=1Mi {QUICK} --load burst", "times distribution rounds"),
+    ("two", f"run add:count=1Mi relu:count=1Mi {QUICK} --load burst", "times roofline distribution rounds"),
     ("sweep", f"run matmul:m=256..4096*2,n=1024,k=1024,dtype=f16,bf16 {QUICK} --load burst", "sweep roofline"),
     ("network", f"run resnet18:batch=32 {QUICK} --load burst --in-sequence", "layers roofline"),
     ("trace", f"run {TRACE} {QUICK} --load burst --cache warm --in-sequence", "layers roofline"),
-    ("comparison", f"compare add:count=8Mi --vary cache=warm,cold {QUICK} --processes 3", "effects"),
+    ("comparison", f"compare add:count=8Mi --vary cache=warm,cold {QUICK} --processes 3", "effects distribution"),
     ("networks", f"compare resnet18:batch=4,direction=fprop --vary dtype=f32,f16 {QUICK} --processes 3", "effects"),
     ("causes", "explain matmul:m=2048,n=2048,k=2048,dtype=f16 --device virtual:h200 --quick", "best causes variation loops"),
     ("counted", "explain relu:count=8Mi --device virtual:h200 --quick --factors cache,traffic,data", "best causes variation loops"),
-    ("study", f"study precision linear:n=256,in=1024,out=1024 {QUICK} --processes 3", "effects"),
-    ("pinned", f"study pinned {QUICK} --processes 2", "effects"),
-    ("rates", f"study access {QUICK} --processes 2", "effects rates"),
-    ("unlike", f"study hierarchy {ON_CPU}", "rates"),
-    ("memory", f"study fragmentation {ON_CPU}", "effects"),
+    ("study", f"study precision linear:n=256,in=1024,out=1024 {QUICK} --processes 3", "effects distribution"),
+    ("pinned", f"study pinned {QUICK} --processes 2", "effects distribution"),
+    ("rates", f"study access {QUICK} --processes 2", "effects rates distribution"),
+    ("unlike", f"study hierarchy {ON_CPU}", "rates distribution"),
+    ("memory", f"study fragmentation {ON_CPU}", "effects distribution"),
     ("advice", f"advise relu:count=4Mi {QUICK}", "path remedies"),
     ("methods", "methods relu:count=4Mi --device virtual:h200 --repetitions 3", "methods"),
     ("findings", f"run conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 --device virtual:hostile --load burst,sustained",
@@ -50,6 +51,8 @@ PAGES = [
     ("proofs", "selftest --quick --only width", "proofs"),
 ]
 COMMANDS = {name: command for name, command, _ in PAGES}
+MOST_LAYERS, MOST_EFFECTS, MOST_SIDES, LEAST_ROUNDS = 40, 80, 9, 6
+SECONDS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 # Each row is a mark of its own there; a line or an area has one for each series.
 COUNTED_MARKS = {"bar", "point", "tick", "rule", "rect", "text"}
 
@@ -78,6 +81,63 @@ def is_shown(row, tips, shown):
         if text is None or (float(text) != value if isinstance(value, (int, float)) else text != value):
             return False
     return True
+
+
+def settled_times(measurement):
+    """Of its rounds in seconds, and how far a timer's steps may move the middle of a round's launches."""
+    rounds = measurement["rounds"][measurement.get("steadiness", {}).get("settled_round", 0):]
+    return [median(each["launch_seconds"]) for each in rounds], max((each.get("grain_seconds", 0) for each in rounds), default=0)
+
+
+def seconds_of_layer(result):
+    return result["count"] * result["measurements"][0]["time"]["median_seconds"]
+
+
+def record_views(document):
+    """What views must show by the record alone: kind of plot, which of its kind, view, field, values, give or take."""
+    results = [each for each in document.get("results", []) if each.get("measurements")]
+    medians = [each["time"]["median_seconds"] for result in results for each in result["measurements"]]
+    if 0 < len(document.get("results", [])) <= 4:
+        for number, result in enumerate(results):
+            for place, measurement in enumerate(result["measurements"], start=1):
+                one_view = len(result["measurements"]) == 1
+                yield "distribution", number, "rounds" if one_view else f"rounds_{place}", "time", *settled_times(measurement)
+    yield "sweep", 0, "times_1", "time", medians, 0
+    yield "times", 0, "times", "time", medians, 0
+    slowest = sorted(results, key=seconds_of_layer, reverse=True)[:MOST_LAYERS] if any(each["layers"] for each in results) else []
+    yield "layers", 0, "layers_1", "total", [result["count"] * each["time"]["median_seconds"] for result in slowest
+                                             for each in result["measurements"]], 0
+    sides = [each["time"]["median_seconds"] for engine in document.get("engines", []) for each in engine["result"]["measurements"]]
+    yield "engines", 0, "engines", "time", sides, 0
+    if "comparisons" in document:
+        right = [each for each in document["comparisons"] if not each.get("failure") and all(
+            each[side].get("verification", {}).get("passed", True) for side in ("first", "second"))]
+        changes = [(each["time_ratio"]["ratio"] - 1) * 100 for each in right]
+        totals = [(each["time_ratio"]["ratio"] - 1) * 100 for each in document["totals"]]
+        if totals:
+            changes.sort(key=abs, reverse=True)
+        yield "effects", 0, "effects", "change", totals + changes[:MOST_EFFECTS], 1e-4
+        together = {}  # what is compared with the same rounds, by these
+        for each in right:
+            first, second = (each[side].get("round_seconds", []) for side in ("first", "second"))
+            if min(len(first), len(second)) < LEAST_ROUNDS:
+                continue
+            views = sum(map(len, together.values()))
+            if views + (1 if str(first) in together else 2) <= MOST_SIDES:
+                together.setdefault(str(first), [first]).append(second)
+        for place, times in enumerate(sum(together.values(), []), start=1):
+            yield "distribution", 0, f"rounds_{place}", "time", times, 0
+
+
+def seconds_on_axis(spec, name):
+    """What one of an axis is in seconds, which another view in the same layers may name; 1 of what is no time."""
+    for group in spec.get("vconcat", [spec]):
+        views = [view for view, _ in views_of(group)]
+        if name in [view["name"] for view in views]:
+            titles = [str(view["encoding"].get(axis, {}).get("title")) for view in views for axis in "xy"]
+            units = [title.rsplit(", ", 1)[-1] for title in titles if title.startswith("time of ")]
+            return SECONDS[units[0]] if units else 1.0
+    raise AssertionError(f"no view {name}")
 
 
 @unittest.skipUnless(sync_playwright and CHROMIUM, "needs playwright and chromium: scripts/setup python")
@@ -135,11 +195,30 @@ class Reports(unittest.TestCase):
                     corners = len(re.findall("[ML]", drawn))
                     self.assertEqual(corners, len(rows) * (2 if mark == "area" else 1))
 
+    def check_record(self, plots, document):
+        """Marks stand for what the record holds, whatever the specification says of it."""
+        checked = 0
+        for kind, number, name, field, values, tolerance in record_views(document):
+            of_kind = [each for each in plots if re.sub(r"-\d+$", "", each[0].get_attribute("id")) == kind]
+            if number >= len(of_kind):
+                continue
+            plot, spec = of_kind[number]
+            with self.subTest(plot=kind, view=name):
+                (view, rows), = [each for each in views_of(spec) if each[0]["name"] == name]
+                self.assertEqual(self.marks_of(plot, view).count(), len(values))
+                unit = seconds_on_axis(spec, name)
+                for shown, value in zip(sorted(row[field] * unit for row in rows), sorted(values), strict=True):
+                    self.assertLessEqual(abs(shown - value), tolerance + 1e-5 * abs(value))
+                checked += 1
+        return checked
+
     def point_at(self, page, marks, has_area):
         """The tooltip of one that is no empty bin, in the middle of them: at its middle, or, where that is a gap of a
         dashed line, beside it."""
         sizes = marks.evaluate_all("marks => marks.map(mark => [mark.getBoundingClientRect()].map(box => [box.width, box.height])[0])")
         seen = [i for i, (width, height) in enumerate(sizes) if (min if has_area else max)(width, height) > 0.5]
+        if not seen and has_area:
+            return None  # an interval of less than a pixel
         mark = marks.nth(seen[len(seen) // 2])
         mark.scroll_into_view_if_needed()
         box = mark.bounding_box()
@@ -164,11 +243,14 @@ class Reports(unittest.TestCase):
                 continue
             with self.subTest(view=view["name"]):
                 tip = self.point_at(page, self.marks_of(plot, view), view["mark"]["type"] in ("bar", "rect"))
+                if tip is None:
+                    self.assertTrue(view["name"].startswith("interval"))
+                    continue
                 shown = dict(row.locator("td").all_inner_texts() for row in tip.locator("tr").all())
                 shown = {key.rstrip(":"): value for key, value in shown.items()}
                 self.assertTrue(any(is_shown(row, tips, shown) for tips, rows in read for row in rows), shown)
 
-    def check_page(self, name, file, expected):
+    def check_page(self, name, file, expected, document=None):
         page = self.open(file, viewport={"width": 960, "height": 900})
         plots = self.specifications(page)
         self.assertEqual({re.sub(r"-\d+$", "", plot.get_attribute("id")) for plot, _ in plots}, set(expected.split()))
@@ -178,6 +260,8 @@ class Reports(unittest.TestCase):
                 self.check_marks(plot, spec)
                 self.check_values(page, plot, spec)
                 self.assertLessEqual(*plot.evaluate("place => [place.scrollWidth, place.clientWidth]"), "it is cut at its right")
+        if document and set(expected.split()) & {"distribution", "sweep", "times", "layers", "engines", "effects"}:
+            self.assertGreater(self.check_record(plots, document), 0)
         page.mouse.move(1, 1)
         page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
         page.emulate_media(color_scheme="dark")
@@ -187,9 +271,14 @@ class Reports(unittest.TestCase):
     def test_every_page(self):
         for name, command, expected in PAGES:
             with self.subTest(page=name):
-                file = self.folder / f"{name}.html"
-                tool([*command.split(), "--html", str(file), "--json", str(self.folder / f"{name}.json")])
-                self.check_page(name, file, expected)
+                file, record = self.folder / f"{name}.html", self.folder / f"{name}.json"
+                tool([*command.split(), "--html", str(file), "--json", str(record)])
+                self.check_page(name, file, expected, json.loads(record.read_text()))
+
+    def test_a_page_of_little_is_small(self):
+        file = self.folder / "little.html"
+        tool(["run", "relu:count=1Mi", *QUICK.split(), "--load", "burst", "--cache", "warm", "--html", str(file)])
+        self.assertLess(file.stat().st_size, 1_500_000)
 
     def test_from_one_record_to_another(self):
         """Two records of unlike clocks, and a record beside the times of a trace."""
@@ -212,7 +301,7 @@ class Reports(unittest.TestCase):
         tool(["run", f"python:{BENCH}:total", *quick, "--json", str(cases)])
         tool(["compare", f"python:{BENCH}:short", f"python:{BENCH}:longer", *quick, "--json", str(compared)])
         tool(["report", str(cases), str(compared), "-o", str(file)])
-        self.check_page("python", file, "times distribution rounds effects")
+        self.check_page("python", file, "times distribution rounds effects", json.loads(cases.read_text()))
         page = self.open(file)
         self.assertEqual(page.locator("section").count(), 2)
         times, effects = page.locator(".plot[id^=times-]"), page.locator(".plot[id^=effects-]")
@@ -302,7 +391,7 @@ class Reports(unittest.TestCase):
         record.write_text(json.dumps({**{key: document[key] for key in kept}, "command": "engines", "imitations": 50,
                                       "operation": result["operation"], "heuristic": "eng1_k2=4", "engines": engines}))
         tool(["report", str(record), "-o", str(file)])
-        self.check_page("engines", file, "engines")
+        self.check_page("engines", file, "engines", json.loads(record.read_text()))
 
     def test_a_gate_and_its_history(self):
         """Five records, the last two by a GPU of another clock; then the gate that compares with the newest."""
@@ -315,7 +404,7 @@ class Reports(unittest.TestCase):
         gate, history = self.folder / "gate.html", self.folder / "history.html"
         tool(["history", "plot", "main", "-o", str(history), *at])
         tool(["gate", "main", "--device", "virtual:h200", "--html", str(gate), *at])
-        for name, file, expected in [("gate", gate, "effects"), ("history", history, "history")]:
+        for name, file, expected in [("gate", gate, "effects distribution"), ("history", history, "history")]:
             self.check_page(name, file, expected)
 
     def test_dark_and_small_screens(self):

@@ -1,13 +1,16 @@
 // Plots of comparisons and studies, and of what lies between two times.
 #include <gmock/gmock.h>
 
+#include "report/drawn.hpp"
 #include "report/plots.hpp"
 
 namespace jitterscope {
 namespace {
 
+using test::rows_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 ComparedSide side_of(const std::string& operation, double microseconds_, std::optional<Amount> amount = {}) {
   ComparedSide side;
@@ -65,6 +68,91 @@ TEST(ComparisonPlots, ANetworksTotalStandsAboveItsLayers) {
   record.totals = {total};
   EXPECT_THAT(order_of(plots_of(record).at(0)),
               ElementsAre("all together: f16, warm burst", "activation", "residual"));
+}
+
+std::string axis_of(const Plot& plot) {
+  for (const Json& layer : plot.spec.at("layer")) {
+    if (layer.value("name", "") == "intervals") return layer.at("encoding").at("x").at("title");
+  }
+  throw std::runtime_error("no intervals");
+}
+
+TEST(ComparisonPlots, AGateIsAgainstItsBaselineAndClaimsNoProcesses) {
+  ComparisonRecord record =
+      record_of({"main/1", "now"}, {compared(side_of("add:count=8", 10), side_of("add:count=8", 9))});
+  const Plot beside = plots_of(record).at(0);
+  EXPECT_EQ(axis_of(beside), "time against the first, %");
+  EXPECT_THAT(beside.caption, HasSubstr("what each process said"));
+  record.baseline = ComparedBaseline{"main", "main/1", "2026-11-23T20:11:05Z"};
+  record.comparisons[0].process_ratios.clear();
+  const Plot gate = plots_of(record).at(0);
+  EXPECT_EQ(axis_of(gate), "time against the baseline, %");
+  EXPECT_THAT(gate.caption, Not(HasSubstr("process")));
+}
+
+ComparedSide with_rounds(ComparedSide side, int rounds) {
+  for (int i = 0; i < rounds; ++i) side.rounds.push_back(side.time.median * (0.99 + 0.0002 * (i * 37 % 100)));
+  side.time.rounds = 2 * rounds;
+  return side;
+}
+
+TEST(ComparisonPlots, BothSidesAreDistributedOverOneAxis) {
+  ComparisonRecord record = record_of(
+      {"warm", "cold"},
+      {compared(with_rounds(side_of("add:count=8", 10), 80), with_rounds(side_of("add:count=8", 10.5), 80))});
+  const std::vector<Plot> plots = plots_of(record);
+  ASSERT_THAT(plots_in(plots), ElementsAre("effects", "distribution"));
+  const Json& views = plots[1].spec.at("vconcat");
+  ASSERT_EQ(views.size(), 2u);
+  EXPECT_EQ(rows_of(plots[1], "rounds_1").size(), 80u);
+  EXPECT_EQ(rows_of(plots[1], "rounds_2").size(), 80u);
+  const Json &first = rows_of(plots[1], "bins_1"), &second = rows_of(plots[1], "bins_2");
+  EXPECT_EQ(first.front().at("from"), second.front().at("from"));
+  EXPECT_EQ(first.back().at("to"), second.back().at("to"));
+  EXPECT_THAT(views[0].at("title").at("subtitle").get<std::string>(), HasSubstr("80 rounds of 160"));
+  EXPECT_EQ(views[1].at("title").at("text"), "cold");
+  EXPECT_THAT(plots[1].table.front().cells, ElementsAre("warm", "cold"));
+  // Ten times as long: each has an axis of its own.
+  record.comparisons[0].second = with_rounds(side_of("add:count=8", 100), 80);
+  const Plot apart = plots_of(record).at(1);
+  EXPECT_GT(rows_of(apart, "bins_2").front().at("from"), rows_of(apart, "bins_1").back().at("to"));
+}
+
+TEST(ComparisonPlots, WhatSeveralAreComparedWithIsDistributedOnce) {
+  const ComparedSide first = with_rounds(side_of("add:count=8", 10), 20);
+  std::vector<std::string> names = {"first"};
+  std::vector<Comparison> comparisons;
+  for (std::size_t i = 1; i <= 10; ++i) {
+    names.push_back("other " + std::to_string(i));
+    comparisons.push_back(
+        compared(first, with_rounds(side_of("add:count=8", 10 + static_cast<double>(i)), 20), i));
+  }
+  const Plot plot = plots_of(record_of(names, comparisons)).at(1);
+  const std::vector<std::string>& drawn = plot.table.front().cells;
+  ASSERT_THAT(drawn, testing::SizeIs(9));
+  EXPECT_EQ(drawn[0], "first");
+  EXPECT_EQ(drawn[8], "other 8");
+  EXPECT_THAT(plot.caption, HasSubstr("8 of 10 pairs"));
+}
+
+TEST(ComparisonPlots, ModesOfRoundsAreMarked) {
+  ComparedSide two = side_of("add:count=8", 10);
+  for (int i = 0; i < 200; ++i) two.rounds.push_back(microseconds((i % 2 == 0 ? 9.0 : 11.0) + 0.0001 * i));
+  const Plot plot = plots_of(record_of({"a", "b"}, {compared(two, with_rounds(two, 0))})).at(1);
+  EXPECT_EQ(rows_of(plot, "modes_1").size(), 2u);
+}
+
+TEST(ComparisonPlots, OddTimesOfARecordAreDrawnSomehow) {
+  ComparedSide odd = side_of("add:count=8", 10);
+  odd.rounds.assign(8, Nanoseconds(0));
+  EXPECT_THAT(plots_in(plots_of(record_of({"a", "b"}, {compared(odd, odd)}))),
+              ElementsAre("effects", "distribution"));
+  odd.rounds = {Nanoseconds(1e300), Nanoseconds(-1e300), Nanoseconds(0),
+                Nanoseconds(1),     Nanoseconds(2),      Nanoseconds(3)};
+  EXPECT_THAT(plots_in(plots_of(record_of({"a", "b"}, {compared(odd, odd)}))),
+              ElementsAre("effects", "distribution"));
+  odd.rounds.resize(5);
+  EXPECT_THAT(plots_in(plots_of(record_of({"a", "b"}, {compared(odd, odd)}))), ElementsAre("effects"));
 }
 
 TEST(ComparisonPlots, SubjectsAreNamedByWhatSetsThemApart) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "output/sample_record.hpp"
 
 namespace jitterscope {
@@ -48,6 +50,15 @@ TEST(HistoryPlots, EachRecordIsJudgedBesideTheOneBefore) {
   EXPECT_EQ(plots[0].id, "history");
   EXPECT_THAT(verdicts_of(plots[0]), ElementsAre("first", "same", "slower", "same", "faster"));
   EXPECT_THAT(plots[0].table.front().cells, SizeIs(5));
+}
+
+TEST(HistoryPlots, EachVerdictHasAColourOfItsOwn) {
+  const Plot plot = history_plots("main", std::vector{dated(1, 1.0)}, 0.02)[0];
+  for (const Json& layer : plot.spec.at("layer")) {
+    if (layer.value("name", "") != "records") continue;
+    const auto range = layer.at("encoding").at("color").at("scale").at("range").get<std::set<std::string>>();
+    EXPECT_THAT(range, SizeIs(5)) << "the first is not the same as anything";
+  }
 }
 
 TEST(HistoryPlots, WhatElseChangedIsMarked) {

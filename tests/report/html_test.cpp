@@ -42,6 +42,36 @@ TEST(HtmlReport, NothingOfARecordIsCode) {
   EXPECT_THAT(page, HasSubstr("&lt;/script&gt;"));
 }
 
+std::string box_of(const std::string& text) {
+  const ReportSection section{"doctor", "here", text, {}};
+  const std::string page = html_report({&section, 1}, "");
+  const std::size_t begin = page.find("<pre>") + 5;
+  return page.substr(begin, page.find("</pre>") - begin);
+}
+
+TEST(HtmlReport, TheBoxShowsMarkdownAsItIsMeant) {
+  EXPECT_EQ(box_of("**a <b>**: c\n"), "<strong>a &lt;b&gt;</strong>: c\n");
+  EXPECT_EQ(box_of("**a long\nname** is\n\nb\n"), "<strong>a long\nname</strong> is\n\nb\n")
+      << "over the end of a line";
+  EXPECT_EQ(box_of("f(float**) alone\n"), "f(float**) alone\n") << "a name's own";
+  EXPECT_EQ(box_of("| a \\| b | c |\n"), "| a | b  | c |\n") << "as wide as the other rows";
+  EXPECT_EQ(box_of("|   a \\\\ b |\n"), "|    a \\ b |\n") << "to the right";
+  EXPECT_EQ(box_of("| **missed** | f(int**, int**) |\n"),
+            "| <strong>missed</strong>     | f(int**, int**) |\n");
+  EXPECT_EQ(box_of("a \\| b"), "a \\| b") << "only tables escape bars";
+  EXPECT_EQ(box_of("|"), "|");
+  EXPECT_EQ(box_of("| \\"), "| \\");
+  EXPECT_EQ(box_of(""), "");
+}
+
+TEST(HtmlReport, BoldOfARecordIsNoCode) {
+  const std::string evil = "**<img src=x>** \\|<script>alert(1)</script>**";
+  for (const std::string& text : {evil, "| " + evil + " |", "| **" + evil + "** |"}) {
+    EXPECT_THAT(box_of(text), Not(HasSubstr("<img")));
+    EXPECT_THAT(box_of(text), Not(HasSubstr("<script")));
+  }
+}
+
 TEST(HtmlReport, TextThatIsNoUtf8DoesNotSpoilIt) {
   RunRecord record = test::sample_operation();
   record.entries[0].result.subject = Callable{"a\xff\xfe"};
@@ -53,6 +83,10 @@ TEST(HtmlReport, WithoutPlotsNoScriptIsNeeded) {
   const std::string page = html_report({&section, 1}, "");
   EXPECT_THAT(page, HasSubstr("all is well"));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
+}
+
+TEST(HtmlReport, APageAddsLittleToItsLibrary) {
+  EXPECT_LT(page_of(test::sample_operation()).size(), 100'000u) << "of 1.5 MB the library has 0.9";
 }
 
 TEST(HtmlReport, TheProgramsFolderIsNoPartOfTheHeading) {

@@ -7,10 +7,14 @@
 
 #include "jitterscope/error.hpp"
 #include "output/sample_record.hpp"
+#include "report/drawn.hpp"
 
 namespace jitterscope {
 namespace {
 
+using test::plot_named;
+using test::rows_of;
+using test::views_of;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -19,45 +23,6 @@ std::vector<std::string> ids_of(const std::vector<Plot>& plots) {
   std::vector<std::string> ids;
   for (const Plot& plot : plots) ids.push_back(plot.id);
   return ids;
-}
-
-const Plot& plot_named(const std::vector<Plot>& plots, std::string_view id) {
-  const auto found = std::ranges::find(plots, id, &Plot::id);
-  if (found == plots.end()) throw std::runtime_error("no such plot");
-  return *found;
-}
-
-// Every view below, that itself and its layers have a name.
-void find_views(const Json& view, std::vector<const Json*>& found) {
-  if (view.contains("name")) found.push_back(&view);
-  for (const char* parts : {"layer", "vconcat"}) {
-    if (!view.contains(parts)) continue;
-    for (const Json& part : view.at(parts)) find_views(part, found);
-  }
-}
-std::vector<const Json*> views_of(const Plot& plot) {
-  std::vector<const Json*> views;
-  find_views(plot.spec, views);
-  return views;
-}
-const Json& rows_of(const Plot& plot, std::string_view view) {
-  for (const Json* each : views_of(plot)) {
-    if (each->at("name") == view) return each->at("data").at("values");
-  }
-  throw std::runtime_error("no such view");
-}
-
-RunRecord swept(const std::vector<std::string>& operations) {
-  const RunRecord sample = test::sample_operation();
-  RunRecord record = sample;
-  record.entries.clear();
-  for (const std::string& operation : operations) {
-    RunEntry entry = sample.entries[0];
-    entry.result.subject = Operation::parse(operation);
-    entry.result.measurements.resize(1);
-    record.entries.push_back(entry);
-  }
-  return record;
 }
 
 TEST(Plots, OfOneOperationAreItsRounds) {
@@ -74,6 +39,10 @@ TEST(Plots, OfOneOperationAreItsRounds) {
     double share = 0.0;
     for (const Json& bin : rows_of(plots[0], "launches" + number)) share += bin.at("share").get<double>();
     EXPECT_NEAR(share, 1.0, 1e-4) << "no launch lies beyond the edges here";
+    const std::string said = plots[0].spec.at("vconcat").at(i).at("title").at("subtitle").get<std::string>();
+    const std::size_t drawn = measurement.rounds.size() - settled;
+    EXPECT_THAT(said, HasSubstr(" " + std::to_string(drawn) + " rounds,"))
+        << "as many as are drawn, though the estimate stands on " << measurement.time.rounds;
   }
   EXPECT_EQ(rows_of(plots[0], "modes_1").size(), 2u);
 }
@@ -162,24 +131,70 @@ TEST(Plots, OfAModelAreItsLayersSlowestFirst) {
   EXPECT_THAT(bars[0].at("layer").get<std::string>(), HasSubstr("layer1.0.conv1"));
   EXPECT_EQ(bars[0].at("calls"), 2);
   EXPECT_DOUBLE_EQ(bars[0].at("share").get<double>(), 0.571429) << "2 x 20 of 70 us";
+  const Json& shares = rows_of(plots[0], "shares_1");
+  ASSERT_EQ(shares.size(), bars.size()) << "beside each bar";
+  EXPECT_EQ(shares[0].at("share_shown"), "57 %");
 }
 
-TEST(Plots, ASweepIsDrawnAgainstWhatVaries) {
-  const std::vector<Plot> plots =
-      plots_of(swept({"matmul:m=256,n=512,k=512,dtype=f16", "matmul:m=512,n=512,k=512,dtype=f16",
-                      "matmul:m=1024,n=512,k=512,dtype=f16", "matmul:m=256,n=512,k=512,dtype=bf16",
-                      "matmul:m=512,n=512,k=512,dtype=bf16", "matmul:m=1024,n=512,k=512,dtype=bf16"}));
-  ASSERT_EQ(plots[0].id, "sweep");
-  const Json& times = plots[0].spec.at("vconcat")[0].at("data").at("values");
-  ASSERT_EQ(times.size(), 6u);
-  EXPECT_EQ(times[0].at("at"), 256);
-  EXPECT_THAT(times[0].at("series").get<std::string>(), HasSubstr("dtype=f16"));
-  EXPECT_THAT(times[5].at("series").get<std::string>(), HasSubstr("dtype=bf16"));
+TEST(Plots, WhatIsNotDrawnOfALargeModelIsSaid) {
+  // Layers of 1 to 50 us: the ten fastest are 55 of 1275.
+  const std::vector<Plot> plots = plots_of(test::model_of(50));
+  ASSERT_EQ(plots[0].id, "layers");
+  EXPECT_EQ(rows_of(plots[0], "layers_1").size(), 40u);
+  EXPECT_THAT(plots[0].caption,
+              HasSubstr("40 of 50 layers are drawn, the slowest; the other 10 take 4.3 % of the time"));
 }
 
-TEST(Plots, OperationsWithoutANumberThatVariesStandBelowEachOther) {
-  EXPECT_EQ(plots_of(swept({"add:count=1Mi", "relu:count=1Mi", "gelu:count=1Mi"}))[0].id, "times");
-  EXPECT_EQ(plots_of(swept({"add:count=1Mi", "add:count=2Mi"}))[0].id, "times") << "two points are no line";
+const Json& encoding_of(const Plot& plot, std::string_view view) {
+  for (const Json* each : views_of(plot)) {
+    if (each->at("name") == view) return each->at("encoding");
+  }
+  throw std::runtime_error("no such view");
+}
+
+TEST(Plots, AFindingHasOneColourAndNothingElseHasIt) {
+  RunRecord record = test::sample_operation();
+  const auto finding = [](const std::string& id, std::vector<FindingPlace> places) {
+    return Finding{.id = id, .sentence = "", .remedy = "", .evidence = {}, .places = std::move(places)};
+  };
+  record.entries[0].result.findings = {finding("drift", {{0, {{0, 1}}}}),
+                                       finding("power_cap", {{0, {{2, 3}}}, {2, {{0, 1}}}}),
+                                       finding("thermal", {{2, {{2, 3}}}})};
+  const std::vector<Plot> plots = plots_of(record);
+  const Plot& rounds = plot_named(plots, "rounds");
+  const Json &first = encoding_of(rounds, "findings_1").at("color"),
+             &last = encoding_of(rounds, "findings_9").at("color");
+  EXPECT_EQ(first.at("scale"), last.at("scale"));
+  EXPECT_TRUE(last.at("legend").is_null()) << "one legend stands for all";
+  const auto colors = first.at("scale").at("range").get<std::vector<std::string>>();
+  EXPECT_EQ(std::set(colors.begin(), colors.end()).size(), 3u);
+  const Json held = encoding_of(rounds, "rounds_1").at("color").at("scale");
+  const auto reasons = held.at("domain").get<std::vector<std::string>>();
+  const auto by_reason = held.at("range").get<std::vector<std::string>>();
+  EXPECT_EQ(std::set(by_reason.begin(), by_reason.end()).size(), reasons.size())
+      << "heat is not the hardware";
+  EXPECT_EQ(colors[1], by_reason[1]) << "the power cap, as a finding and as a reason";
+}
+
+LaunchCounters moved(CacheState cache, double read, std::optional<double> written) {
+  return {cache,
+          {1,
+           {{.name = "read", .quantity = CounterQuantity::dram_bytes_read, .value = read},
+            {.name = "written", .quantity = CounterQuantity::dram_bytes_written, .value = written}}}};
+}
+
+TEST(Plots, AStateThatMovesNothingIsDrawnAndUnitsAreTheTables) {
+  RunRecord record = test::sample_operation();
+  record.entries[0].result.counters = {moved(CacheState::warm, 0.0, 0.0),
+                                       moved(CacheState::cold, 3.0 * (1 << 20), std::nullopt)};
+  const std::vector<Plot> plots = plots_of(record);
+  const Plot& plot = plot_named(plots, "counters");
+  const Json& rows = rows_of(plot, "bytes");
+  ASSERT_EQ(rows.size(), 4u) << "what was not counted is not drawn";
+  EXPECT_EQ(rows[0].at("moved"), 0.0);
+  EXPECT_EQ(rows[2].at("moved"), 3.0);
+  EXPECT_THAT(encoding_of(plot, "bytes").at("x").at("title").get<std::string>(), HasSubstr("MiB"));
+  EXPECT_THAT(plot.table.back().cells, ElementsAre("0 B", "0 B", "3 MiB", "19.1 MiB"));
 }
 
 TEST(Plots, AMillionLaunchesAreADensity) {
@@ -212,27 +227,6 @@ TEST(Plots, ARecordOfWordsHasNone) {
   EXPECT_TRUE(plots_of(DoctorReport()).empty());
   EXPECT_TRUE(plots_of(RunRecord()).empty());
   EXPECT_THROW(main_plot({}), UsageError);
-}
-
-TEST(Plots, ABenchmarksCasesAreASweepWithoutARate) {
-  RunRecord record = swept({"add:count=8", "add:count=16", "add:count=32"});
-  int n = 256;
-  for (RunEntry& entry : record.entries) {
-    entry.result.subject =
-        Callable{"total(n=" + std::to_string(n) + ")", {{"benchmark", "total"}, {"n", std::to_string(n)}}};
-    entry.result.flops = 0.0;
-    entry.result.bytes = Bytes(0);
-    n *= 2;
-  }
-  const std::vector<Plot> plots = plots_of(record);
-  ASSERT_EQ(plots[0].id, "sweep");
-  ASSERT_FALSE(plots[0].spec.contains("vconcat")) << "no rate, and so one view";
-  const Json& rows = plots[0].spec.at("data").at("values");
-  ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[2].at("at"), 1024.0);
-  EXPECT_FALSE(rows[0].contains("rate"));
-  record.entries[1].result.subject = Callable{"a function alone"};
-  EXPECT_EQ(plots_of(record)[0].id, "times");
 }
 
 }  // namespace

@@ -210,9 +210,10 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
              {{"y", y},
               {"x", {{"field", "change"}, {"type", "quantitative"}}},
               {"tooltip", tooltip({{"process", "process"}, {"change", "change, %"}})}}}};
-  const std::vector<Json> drawn = effect_layers(
-      effects, y, quantity("low", "time against the first, %", parsed(R"({"scale": {"padding": 16}})")),
-      color, tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}}));
+  const char* axis = record.baseline ? "time against the baseline, %" : "time against the first, %";
+  const std::vector<Json> drawn =
+      effect_layers(effects, y, quantity("low", axis, parsed(R"({"scale": {"padding": 16}})")), color,
+                    tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}}));
   const std::string first = record.alternatives.empty() ? record.title : record.alternatives.front();
   Json layers = Json::array({band});
   if (!processes.empty()) layers.push_back(dots);
@@ -221,8 +222,8 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
               .title = "Against " + first,
               .caption = fmt::format(
                   "Points and bars: the change in time with its 95 % interval; right of zero is slower. "
-                  "Grey: the margin of {:g} % within which two are the same, and what each process said.",
-                  margin),
+                  "Grey: the margin of {:g} % within which two are the same{}.",
+                  margin, processes.empty() ? "" : ", and what each process said"),
               .spec = single_plot(Json{{"height", height_of(names.cells, 26)}, {"layer", layers}}),
               .table = {names, changes, low, high, verdicts}};
 }
@@ -231,7 +232,7 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
 
 std::vector<Plot> comparison_plots(const ComparisonRecord& record) {
   std::vector<Plot> plots;
-  for (auto& plot : {effects_plot(record), rates_plot(record)}) {
+  for (auto& plot : {effects_plot(record), rates_plot(record), compared_distribution_plot(record)}) {
     if (plot) plots.push_back(*plot);
   }
   return plots;

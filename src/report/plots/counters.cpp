@@ -8,46 +8,62 @@
 namespace jitterscope::report {
 namespace {
 
-double value_of(const CounterReading& reading, CounterQuantity quantity) {
+std::optional<double> value_of(const CounterReading& reading, CounterQuantity quantity) {
   const auto found = std::ranges::find(reading.values, quantity, &CounterValue::quantity);
-  return found == reading.values.end() ? 0.0 : found->value.value_or(0.0);
+  return found == reading.values.end() ? std::nullopt : found->value;
+}
+
+// Binary, as the table's.
+struct BytesUnit {
+  const char* name;
+  double bytes;
+};
+BytesUnit bytes_unit_for(double largest) {
+  for (const BytesUnit unit :
+       {BytesUnit{"GiB", 0x1p30}, BytesUnit{"MiB", 0x1p20}, BytesUnit{"KiB", 0x1p10}}) {
+    if (largest >= unit.bytes) return unit;
+  }
+  return {"B", 1.0};
 }
 
 }  // namespace
 
 std::optional<Plot> counters_plot(const PlottedResult& result) {
   Json rows = Json::array();
-  TableColumn of_what = text_column("bytes"), kinds = text_column("kind"), counts = number_column("MB");
-  const auto add = [&](const std::string& what, const char* kind, double bytes) {
-    rows.push_back(Json{{"what", what}, {"kind", kind}, {"megabytes", rounded(bytes / 1e6)}});
+  TableColumn of_what = text_column("bytes"), kinds = text_column("kind"), counts = number_column("moved");
+  double largest = 0.0;
+  const auto add = [&](const std::string& what, const char* kind, std::optional<double> bytes) {
+    if (!bytes) return;
+    largest = std::max(largest, *bytes);
+    const std::string shown = bytes_text(Bytes(static_cast<std::int64_t>(*bytes)));
+    rows.push_back(Json{{"what", what}, {"kind", kind}, {"moved", *bytes}, {"shown", shown}});
     of_what.cells.push_back(what);
     kinds.cells.push_back(kind);
-    counts.cells.push_back(cell(bytes / 1e6));
+    counts.cells.push_back(shown);
   };
   for (const LaunchCounters& counters : result.entry.result.counters) {
-    const double read = value_of(counters.reading, CounterQuantity::dram_bytes_read),
-                 written = value_of(counters.reading, CounterQuantity::dram_bytes_written);
-    if (!(read + written > 0.0)) continue;
     const std::string what = std::string(to_string(counters.cache)) + ": moved";
-    add(what, "read", read);
-    add(what, "written", written);
+    add(what, "read", value_of(counters.reading, CounterQuantity::dram_bytes_read));
+    add(what, "written", value_of(counters.reading, CounterQuantity::dram_bytes_written));
   }
   const auto must = static_cast<double>(result.entry.result.bytes.value());
   if (rows.empty() || !(must > 0.0)) return std::nullopt;
   add("must move", "operands, each once", must);
+  const BytesUnit unit = bytes_unit_for(largest);
+  for (Json& row : rows) row["moved"] = rounded(row["moved"].get<double>() / unit.bytes);
   Json spec{{"height", height_of(of_what.cells, 34)},
             {"data", data_of(rows)},
             {"name", "bytes"},
             {"mark", {{"type", "bar"}}},
             {"encoding",
              {{"y", category("what", "", parsed(R"({"sort": null, "title": null})"))},
-              {"x", quantity("megabytes", "memory traffic of one launch, MB")},
+              {"x", quantity("moved", std::string("memory traffic of one launch, ") + unit.name)},
               {"color", category("kind", "",
                                  Json{{"title", nullptr},
                                       {"scale",
                                        {{"domain", {"read", "written", "operands, each once"}},
                                         {"range", {kBlue, kOrange, kGrey}}}}})},
-              {"tooltip", tooltip({{"what", "of"}, {"kind", "kind"}, {"megabytes", "MB"}})}}}};
+              {"tooltip", tooltip({{"what", "of"}, {"kind", "kind"}, {"shown", "bytes"}})}}}};
   return Plot{
       .id = "counters",
       .title = "Bytes moved: " + result.name,

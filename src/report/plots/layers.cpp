@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "base/quantity_text.hpp"
 #include "finding/sequence_reason.hpp"
@@ -64,17 +65,37 @@ std::map<std::string, Nanoseconds> totals_of(const std::vector<PlottedResult>& r
   return totals;
 }
 
+// "40 of 65 layers are drawn, the slowest; the other 25 take 8.1 % of the time."
+std::string what_is_left_out(const std::vector<const PlottedResult*>& sorted,
+                             const std::map<std::string, Nanoseconds>& totals) {
+  std::map<std::string, Nanoseconds> left;
+  for (const PlottedResult* result : std::span(sorted).subspan(kMostLayers)) {
+    for (const PlottedMeasurement& plotted : measurements_of(*result)) {
+      left[plotted.label] += plotted.measurement.time.median * static_cast<double>(result->entry.count);
+    }
+  }
+  std::string shares;
+  for (const auto& [label, time] : left) {
+    shares += (shares.empty() ? "" : ", ") + percent_text(time / totals.at(label));
+    if (left.size() > 1) shares += " (" + label + ")";
+  }
+  return fmt::format("{} of {} layers are drawn, the slowest; the other {} take {} of the time.", kMostLayers,
+                     sorted.size(), sorted.size() - kMostLayers, shares);
+}
+
 void add_layer(const PlottedResult& result, const std::map<std::string, Nanoseconds>& totals,
                const TimeUnit& unit, LayerRows& rows) {
   const double count = static_cast<double>(result.entry.count);
   rows.order.push_back(result.name);
   for (const PlottedMeasurement& plotted : measurements_of(result)) {
     const TimeEstimate& time = plotted.measurement.time;
+    const double share = time.median * count / totals.at(plotted.label);
     rows.bars.push_back(Json{{"layer", result.name},
                              {"operation", to_string(result.entry.result.subject)},
                              {"conditions", plotted.label},
                              {"total", unit.of(time.median * count)},
-                             {"share", rounded(time.median * count / totals.at(plotted.label))},
+                             {"share", rounded(share)},
+                             {"share_shown", percent_text(share)},
                              {"calls", result.entry.count},
                              {"call", time_text(time.median, time.precision())}});
     const TimeUnit of_one = unit_for(time.median);
@@ -91,10 +112,22 @@ void add_layer(const PlottedResult& result, const std::map<std::string, Nanoseco
   }
 }
 
+// A share stands to the right of its layer's bars and ticks.
+void place_shares(LayerRows& rows) {
+  std::map<std::string, double> edges;
+  for (const Json* drawn : {&rows.bars, &rows.recorded, &rows.in_place}) {
+    for (const Json& row : *drawn) {
+      double& edge = edges[row["layer"].get<std::string>()];
+      edge = std::max(edge, row["total"].get<double>());
+    }
+  }
+  for (Json& bar : rows.bars) bar["edge"] = edges.at(bar["layer"].get<std::string>());
+}
+
 // Fixed, since the ticks of the record have no offset as the bars have.
 int rows_height(const LayerRows& rows) {
   const auto layers = static_cast<int>(rows.order.size()), bars = static_cast<int>(rows.bars.size());
-  return std::max(60, std::max(18 * layers, 8 * bars));
+  return std::max(60, std::max(18 * layers, 11 * bars));
 }
 
 Json bars_view(const LayerRows& rows, const TimeUnit& unit) {
@@ -119,8 +152,17 @@ Json bars_view(const LayerRows& rows, const TimeUnit& unit) {
                                    {"call", "one call"},
                                    {"calls", "calls"},
                                    {"total", "all calls, " + unit.name},
-                                   {"share", "share of the total"}})}}}};
-  Json layers = Json::array({bars});
+                                   {"share_shown", "share of the total"}})}}}};
+  Json shares{{"name", "shares"},
+              {"data", data_of(rows.bars)},
+              {"mark", parsed(R"({"type": "text", "align": "left", "dx": 4, "fontSize": 9})")},
+              {"encoding",
+               {{"y", y},
+                {"x", {{"field", "edge"}, {"type", "quantitative"}}},
+                {"yOffset", {{"field", "conditions"}, {"sort", nullptr}}},
+                {"color", {{"value", kGrey}}},
+                {"text", {{"field", "share_shown"}, {"type", "nominal"}}}}}};
+  Json layers = Json::array({bars, shares});
   const auto mark = [&](const char* name, const Json& data, std::string_view color, const char* what) {
     if (data.empty()) return;
     layers.push_back(Json{
@@ -169,6 +211,7 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
     rows.in_place.push_back(
         Json{{"layer", name}, {"total", unit.of(layer.in_place.median * static_cast<double>(layer.calls))}});
   }
+  place_shares(rows);
   Json bars = bars_view(rows, unit);
   // Before anybody clicks, the slowest layer is chosen.
   bars["layer"][0]["params"][0]["value"] = Json::array({Json{{"layer", rows.order.front()}}});
@@ -185,11 +228,12 @@ std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<Plott
     total.cells.push_back(cell(row["total"].get<double>()));
     shares.cells.push_back(percent_text(row["share"].get<double>()));
   }
-  std::string caption = "Bars: the time of one call alone, times the calls. Click one for its rounds.";
+  std::string caption =
+      "Bars: the time of one call alone, times the calls, with its share of the total. Click one for its rounds.";
   if (!rows.recorded.empty()) caption += " Red: in the record that was read.";
   if (!rows.in_place.empty()) caption += " Purple: where it runs, in the network.";
   if (sorted.size() > kMostLayers) {
-    caption += fmt::format(" {} of {} layers are drawn, the slowest.", kMostLayers, sorted.size());
+    caption += " " + what_is_left_out(sorted, totals);
   }
   Json view = bars;
   view["title"] = record.title;

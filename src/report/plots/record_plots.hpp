@@ -1,6 +1,7 @@
 // The plots of the other commands' records.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "experiment/comparison.hpp"
@@ -14,6 +15,8 @@ namespace jitterscope::report {
 
 std::vector<Plot> run_plots(const RunRecord& record);
 std::vector<Plot> comparison_plots(const ComparisonRecord& record);
+/// Nothing where its sides keep no rounds.
+std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record);
 std::vector<Plot> advice_plots(const study::AdviceRecord& record);
 std::vector<Plot> explain_plots(const ExplainRecord& record);
 std::vector<Plot> engines_plots(const EnginesRecord& record);

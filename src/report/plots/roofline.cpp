@@ -23,28 +23,45 @@ std::vector<Roof> roofs_of(const Ceilings& ceilings) {
   return roofs;
 }
 
-// Memory's slope up to the ridge, then the ceiling.
+// Memory's slope up to the ridge, then the ceiling; without one, the slope alone.
 Json roof_rows(const std::vector<Roof>& roofs, double bytes_per_second, double from, double to,
                const RateUnit& unit) {
   Json rows = Json::array();
+  const auto add = [&](const std::string& roof, double intensity, double rate) {
+    rows.push_back(Json{{"roof", roof}, {"intensity", rounded(intensity)}, {"rate", unit.of(rate)}});
+  };
+  if (roofs.empty()) {
+    for (const double intensity : {from, to})
+      add("ceiling of memory", intensity, intensity * bytes_per_second);
+  }
   for (const Roof& roof : roofs) {
     const double ridge = roof.flops_per_second / bytes_per_second;
     for (const double intensity : {std::min(from, ridge), ridge, std::max(to, ridge)}) {
       const double rate = std::min(intensity * bytes_per_second, roof.flops_per_second);
-      rows.push_back(Json{{"roof", roof.name}, {"intensity", rounded(intensity)}, {"rate", unit.of(rate)}});
+      add(roof.name, intensity, rate);
     }
   }
   return rows;
+}
+
+double highest_rate(const std::vector<Roof>& roofs, const std::vector<PlottedResult>& results) {
+  double highest = 0.0;
+  for (const Roof& roof : roofs) highest = std::max(highest, roof.flops_per_second);
+  if (!roofs.empty()) return highest;
+  for (const PlottedResult& result : results) {
+    for (const PlottedMeasurement& plotted : measurements_of(result)) {
+      highest = std::max(highest, result.entry.result.flops / to_seconds(plotted.measurement.time.median));
+    }
+  }
+  return highest;
 }
 
 }  // namespace
 
 std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<PlottedResult>& results) {
   const std::vector<Roof> roofs = roofs_of(record.ceilings);
-  if (roofs.empty() || !record.ceilings.bytes_per_second) return std::nullopt;
-  double highest = 0.0;
-  for (const Roof& roof : roofs) highest = std::max(highest, roof.flops_per_second);
-  const RateUnit unit = rate_unit_for(highest, "FLOP/s");
+  if (!(record.ceilings.bytes_per_second.value_or(0.0) > 0.0)) return std::nullopt;
+  const RateUnit unit = rate_unit_for(highest_rate(roofs, results), "FLOP/s");
   Json rows = Json::array();
   TableColumn names = text_column("operation"), conditions = text_column("conditions"),
               intensities = number_column("FLOP per byte"), rates = number_column("rate");
@@ -93,7 +110,7 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
                 {"y", y},
                 {"size", quantity("total", "time of all calls, ms",
                                   parsed(R"({"legend": null, "scale": {"range": [25, 300]}})"))},
-                {"color", category("conditions", "", parsed(R"({"title": null, "sort": null})"))},
+                {"color", series_color("conditions", conditions.cells)},
                 {"tooltip", tooltip({{"operation", "operation"},
                                      {"conditions", "conditions"},
                                      {"shown", "rate"},
@@ -103,8 +120,12 @@ std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<Plo
       .id = "roofline",
       .title = "Roofline" + (record.title.empty() ? std::string() : ": " + record.title),
       .caption =
-          "Grey: the best rates measured on this device, of a copy through memory and of large products. A point "
-          "above them has its operands in a cache. Larger points take more of the time.",
+          std::string(roofs.empty()
+                          ? "Grey: the best rate of a copy through memory that was measured on this device; "
+                            "no product was measured."
+                          : "Grey: the best rates measured on this device, of a copy through memory and of "
+                            "large products.") +
+          " A point above has its operands in a cache. Larger points take more of the time.",
       .spec = single_plot(Json{{"height", 320}, {"layer", {lines, points}}}),
       .table = {names, conditions, intensities, rates}};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/drawing.hpp"
+#include "report/plots/marked_rounds.hpp"
 #include "report/plots/run_plots.hpp"
 
 namespace jitterscope::report {
@@ -12,11 +13,13 @@ namespace {
 // More are drawn as the least and the most of rounds in a row: a page cannot show them apart.
 constexpr std::size_t kMostRounds = 4000;
 
+constexpr std::string_view kHardware = "hardware";
+
 // What holds the clock down, as a colour: an idle GPU's and an application's own settings do not.
 std::string held_by(const Round& round) {
   if (!round.sensors) return "free";
   for (const std::string& reason : round.sensors->clock_reasons) {
-    if (reason == "power_cap" || reason == "thermal" || reason == "hardware") return reason;
+    if (reason == kPowerCap || reason == kThermal || reason == kHardware) return reason;
   }
   return "free";
 }
@@ -79,93 +82,8 @@ Json color_of(const Json& rows) {
   if (!is_held(rows)) return Json{{"value", kBlue}};
   return category("held_by", "clock held down by",
                   Json{{"scale",
-                        {{"domain", {"free", "power_cap", "thermal", "hardware"}},
-                         {"range", {kBlue, kOrange, kRed, kRed}}}}});
-}
-
-// A finding where it happened in one measurement.
-struct MarkedRounds {
-  const Finding* finding;
-  std::vector<RoundRange> rounds;
-};
-
-std::vector<MarkedRounds> findings_in(const Result& result, const Measurement& measurement) {
-  const auto number = static_cast<std::size_t>(&measurement - result.measurements.data());
-  std::vector<MarkedRounds> marked;
-  for (const Finding& finding : result.findings) {
-    MarkedRounds here{&finding, {}};
-    for (const FindingPlace& place : finding.places) {
-      if (place.measurement != number) continue;
-      for (const RoundRange& range : place.rounds) {
-        if (range.first <= range.last && range.last < measurement.rounds.size()) here.rounds.push_back(range);
-      }
-    }
-    if (!here.rounds.empty()) marked.push_back(std::move(here));
-  }
-  return marked;
-}
-
-// Half way to the rounds beside it, of the same process.
-double begin_of(const std::vector<Round>& rounds, std::size_t round) {
-  const bool is_first = round == 0 || rounds[round - 1].process != rounds[round].process;
-  const Nanoseconds before = is_first ? rounds[round].started : rounds[round - 1].started;
-  return rounded(to_seconds(before + rounds[round].started) / 2.0);
-}
-double end_of(const std::vector<Round>& rounds, std::size_t round) {
-  const bool is_last = round + 1 == rounds.size() || rounds[round + 1].process != rounds[round].process;
-  const Nanoseconds after =
-      is_last ? rounds[round].started + rounds[round].time() : rounds[round + 1].started;
-  return rounded(to_seconds(after + rounds[round].started) / 2.0);
-}
-
-// Each finding has a lane of its own behind the points.
-std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<MarkedRounds>& marked) {
-  std::vector<Json> rows;
-  const auto lanes = static_cast<double>(marked.size());
-  for (std::size_t lane = 0; lane < marked.size(); ++lane) {
-    for (const RoundRange& range : marked[lane].rounds) {
-      // One range may reach from one process into the next: their rounds began at the same times.
-      for (std::size_t first = range.first; first <= range.last;) {
-        std::size_t last = first;
-        while (last < range.last &&
-               measurement.rounds[last + 1].process == measurement.rounds[first].process) {
-          ++last;
-        }
-        rows.push_back(Json{{"finding", marked[lane].finding->id},
-                            {"headline", marked[lane].finding->headline},
-                            {"from", begin_of(measurement.rounds, first)},
-                            {"to", end_of(measurement.rounds, last)},
-                            {"first", first + 1},
-                            {"last", last + 1},
-                            {"top", rounded(1.0 - static_cast<double>(lane) / lanes)},
-                            {"bottom", rounded(1.0 - static_cast<double>(lane + 1) / lanes)}});
-        first = last + 1;
-      }
-    }
-  }
-  return rows;
-}
-
-Json marks_layer(const std::vector<Json>& rows, bool is_last) {
-  Json x = seconds_axis(is_last);
-  x["field"] = "from";
-  const Json lane =
-      parsed(R"({"field": "bottom", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": null})");
-  return Json{{"data", data_of(rows)},
-              {"name", "findings"},
-              {"mark", {{"type", "rect"}, {"opacity", 0.28}}},
-              {"encoding",
-               {{"x", x},
-                {"x2", {{"field", "to"}}},
-                {"y", lane},
-                {"y2", {{"field", "top"}}},
-                {"color", category("finding", "finding",
-                                   Json{{"sort", nullptr},
-                                        {"scale", {{"range", {kPurple, kGreen, kBlue, kRed, kGrey}}}}})},
-                {"tooltip", tooltip({{"finding", "finding"},
-                                     {"headline", "what"},
-                                     {"first", "from round"},
-                                     {"last", "to round"}})}}}};
+                        {{"domain", {"free", kPowerCap, kThermal, kHardware}},
+                         {"range", {kBlue, kOrange, kRed, kPink}}}}});
 }
 
 struct Panel {
@@ -192,8 +110,8 @@ Json panel_view(const Json& rows, const Panel& panel, bool is_last) {
         {"tooltip", tooltip({{"second", "s"}, {panel.field, panel.title}})}}}};
 }
 
-void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks, const Json& rows,
-               const TimeUnit& unit, Json& views) {
+void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks, const Json& mark_color,
+               const Json& rows, const TimeUnit& unit, Json& views) {
   std::vector<Panel> panels;
   if (any_has(rows, "clock")) panels.push_back({"clock", "clock, MHz", kGrey});
   if (any_has(rows, "power")) panels.push_back({"power", "power, W", kOrange});
@@ -211,7 +129,7 @@ void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks
                                      {"process", "process"},
                                      {"held_by", "clock held down by"}})}}}};
   Json layers = Json::array();
-  if (!marks.empty()) layers.push_back(marks_layer(marks, panels.empty()));
+  if (!marks.empty()) layers.push_back(marks_layer(marks, mark_color, seconds_axis(panels.empty())));
   layers.push_back(points);
   const Measurement& measurement = plotted.measurement;
   if (measurement.steadiness && has_settled(measurement)) {
@@ -233,22 +151,18 @@ void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks
   }
 }
 
-// "drift, bimodal": of one round.
-std::string findings_of(std::size_t round, const std::vector<MarkedRounds>& marked) {
-  std::string text;
-  for (const MarkedRounds& each : marked) {
-    const bool holds = std::ranges::any_of(each.rounds, [round](const RoundRange& range) {
-      return range.first <= round && round <= range.last;
-    });
-    if (holds) text += (text.empty() ? "" : ", ") + each.finding->id;
-  }
-  return text;
-}
-
 }  // namespace
 
 std::optional<Plot> rounds_plot(const PlottedResult& result) {
   Json views = Json::array();
+  std::vector<std::string> found_anywhere;
+  for (const PlottedMeasurement& plotted : measurements_of(result)) {
+    for (const MarkedRounds& marked : findings_in(result.entry.result, plotted.measurement)) {
+      const std::string& id = marked.finding->id;
+      if (std::ranges::find(found_anywhere, id) == found_anywhere.end()) found_anywhere.push_back(id);
+    }
+  }
+  Json mark_color = finding_color(found_anywhere);
   TableColumn conditions = text_column("conditions"), number = number_column("round"),
               second = number_column("started, s"), time = number_column("time"),
               clock = number_column("clock, MHz"), power = number_column("power, W"),
@@ -262,7 +176,8 @@ std::optional<Plot> rounds_plot(const PlottedResult& result) {
     is_thinned = is_thinned || rows.size() < plotted.measurement.rounds.size();
     const std::vector<MarkedRounds> marked = findings_in(result.entry.result, plotted.measurement);
     is_marked = is_marked || !marked.empty();
-    add_views(plotted, marked_rows(plotted.measurement, marked), rows, unit, views);
+    add_views(plotted, marked_rows(plotted.measurement, marked), mark_color, rows, unit, views);
+    if (!marked.empty()) mark_color["legend"] = nullptr;  // the first stands for all
     for (const Json& row : rows) {
       const auto shown = [&](const char* field) {
         return row.contains(field) ? cell(row[field].get<double>()) : std::string();

@@ -47,6 +47,16 @@ std::vector<PlottedMeasurement> measurements_of(const PlottedResult& result) {
   return measurements;
 }
 
+Nanoseconds slowest_of(const std::vector<PlottedResult>& results) {
+  Nanoseconds slowest(0);
+  for (const PlottedResult& result : results) {
+    for (const PlottedMeasurement& plotted : measurements_of(result)) {
+      slowest = std::max(slowest, plotted.measurement.time.median);
+    }
+  }
+  return slowest;
+}
+
 std::size_t first_settled_round(const Measurement& measurement) {
   if (!measurement.steadiness) return 0;
   return std::min(measurement.steadiness->settled_round, measurement.rounds.size());

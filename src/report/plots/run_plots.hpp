@@ -23,6 +23,8 @@ struct PlottedMeasurement {
   std::string label;
 };
 std::vector<PlottedMeasurement> measurements_of(const PlottedResult& result);
+/// Of all their medians, for the unit of an axis.
+Nanoseconds slowest_of(const std::vector<PlottedResult>& results);
 
 /// The part of a record that a time is of: all rounds, or those of a sustained load that had settled.
 std::size_t first_settled_round(const Measurement& measurement);

@@ -1,4 +1,4 @@
-// Several operations beside each other: against the parameter in which they differ, or one below the other.
+// Operations that differ in a number, against it.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -8,6 +8,7 @@
 #include "measure/achieved_rate.hpp"
 #include "operation/parse.hpp"
 #include "output/estimate_text.hpp"
+#include "output/rate_text.hpp"
 #include "report/drawing.hpp"
 #include "report/plots/run_plots.hpp"
 
@@ -85,6 +86,29 @@ std::optional<SweptParameter> swept_parameter(const std::vector<PlottedResult>& 
   return swept;
 }
 
+Json rows_with(const Json& rows, const std::string& field) {
+  Json with = Json::array();
+  for (const Json& row : rows) {
+    if (row.contains(field)) with.push_back(row);
+  }
+  return with;
+}
+
+// A logarithm has no zero: an interval that reaches it goes on below all else. False where a time is none.
+bool make_room_for_logarithms(Json& rows) {
+  double least = rows.front()["high"].get<double>();
+  for (const Json& row : rows) {
+    if (!(row["time"].get<double>() > 0.0)) return false;
+    for (const char* field : {"low", "time"}) {
+      if (row[field].get<double>() > 0.0) least = std::min(least, row[field].get<double>());
+    }
+  }
+  for (Json& row : rows) {
+    if (!(row["low"].get<double>() > 0.0)) row["low"] = rounded(least / 2.0);
+  }
+  return true;
+}
+
 Json line_view(const Json& rows, const Json& x, const Json& y, const Json& series, const Json& read,
                bool has_band) {
   Json layers = Json::array();
@@ -99,9 +123,13 @@ Json line_view(const Json& rows, const Json& x, const Json& y, const Json& serie
   }
   layers.push_back(
       Json{{"mark", {{"type", "line"}, {"size", 2}}}, {"encoding", {{"x", x}, {"y", y}, {"color", series}}}});
-  layers.push_back(Json{{"name", has_band ? "times" : "points"},
-                        {"mark", {{"type", "point"}, {"filled", true}, {"size", 40}}},
-                        {"encoding", {{"x", x}, {"y", y}, {"color", series}, {"tooltip", read}}}});
+  Json points{{"name", has_band ? "times" : "points"},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 40}}},
+              {"encoding", {{"x", x}, {"y", y}, {"color", series}, {"tooltip", read}}}};
+  // Where a row has no value its line has a gap.
+  const Json with_value = rows_with(rows, y["field"].get<std::string>());
+  if (with_value.size() < rows.size()) points["data"] = data_of(with_value);
+  layers.push_back(points);
   return Json{{"height", 190}, {"data", data_of(rows)}, {"layer", layers}};
 }
 
@@ -109,16 +137,6 @@ Json line_view(const Json& rows, const Json& x, const Json& y, const Json& serie
 bool is_geometric(std::vector<double> at) {
   std::ranges::sort(at);
   return at.front() > 0.0 && at.back() / at.front() >= 8.0;
-}
-
-Nanoseconds slowest_of(const std::vector<PlottedResult>& results) {
-  Nanoseconds slowest(0);
-  for (const PlottedResult& result : results) {
-    for (const PlottedMeasurement& plotted : measurements_of(result)) {
-      slowest = std::max(slowest, plotted.measurement.time.median);
-    }
-  }
-  return slowest;
 }
 
 }  // namespace
@@ -130,7 +148,6 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
   Json rows = Json::array();
   const bool has_flops = std::ranges::all_of(
       results, [](const PlottedResult& result) { return result.entry.result.flops > 0.0; });
-  bool has_shares = false;
   TableColumn at = number_column(swept->name), series_names = text_column("series"),
               times = number_column("time"), rates = number_column("rate"),
               shares = number_column("share of ceiling");
@@ -153,99 +170,59 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
       row["rate"] = work / to_seconds(time.median);
       rates.cells.push_back(rate_text(work / to_seconds(time.median), has_flops ? "FLOP/s" : "B/s"));
       const std::optional<AchievedRate> rate = achieved_rate(result, time.median, record.ceilings);
-      if (rate && rate->ceiling_share) row["share"] = rounded(*rate->ceiling_share);
-      has_shares = has_shares || (rate && rate->ceiling_share);
-      shares.cells.push_back(rate && rate->ceiling_share ? percent_text(*rate->ceiling_share) : "");
+      shares.cells.push_back(rate ? share_text(*rate) : "");
+      row["share_shown"] = shares.cells.back();
+      if (rate && rate->ceiling_share && !rate->is_above_ceiling()) {
+        row["share"] = rounded(std::min(*rate->ceiling_share, 1.0));
+      }
       rows.push_back(std::move(row));
     }
   }
   if (rows.empty()) return std::nullopt;
   double largest = 0.0;
   for (const Json& row : rows) largest = std::max(largest, row["rate"].get<double>());
+  const bool has_rates = largest > 0.0;  // nobody knows what a callable's work is
+  const bool has_ceilings =
+      std::ranges::any_of(shares.cells, [](const std::string& each) { return !each.empty(); });
   const RateUnit rate_unit = rate_unit_for(largest, has_flops ? "FLOP/s" : "B/s");
   for (Json& row : rows) {
-    if (largest > 0.0) {
+    if (has_rates) {
       row["rate"] = rate_unit.of(row["rate"].get<double>());
     } else {
-      row.erase("rate");  // nobody knows what a callable's work is
+      row.erase("rate");
     }
+    if (!has_ceilings) row.erase("share_shown");
   }
   Json x = quantity("at", swept->name, not_from_zero());
   if (is_geometric(swept->at)) x["scale"] = parsed(R"({"type": "log", "base": 2, "nice": false})");
-  const Json series = category("series", "", parsed(R"({"title": null, "sort": null})"));
-  const Json read = tooltip({{"at", swept->name},
-                             {"series", "of"},
-                             {"shown", "time"},
-                             {"rate", rate_unit.name},
-                             {"share", "share of the ceiling"}});
+  const Json series = series_color("series", series_names.cells);
+  Json read = tooltip({{"at", swept->name}, {"series", "of"}, {"shown", "time"}});
+  if (has_rates) read.push_back(Json{{"field", "rate"}, {"title", rate_unit.name}});
+  if (has_ceilings) read.push_back(Json{{"field", "share_shown"}, {"title", "share of the ceiling"}});
   Json time_axis = quantity("time", unit.axis("time of one launch"));
-  if (is_geometric(swept->at)) time_axis["scale"] = parsed(R"({"type": "log", "nice": false})");
-  Json views = Json::array({line_view(rows, x, time_axis, series, read, true)});
-  if (largest > 0.0) {
-    views.push_back(line_view(rows, x, quantity("rate", rate_unit.name), series, read, false));
+  if (is_geometric(swept->at) && make_room_for_logarithms(rows)) {
+    time_axis["scale"] = parsed(R"({"type": "log", "nice": false})");
   }
-  if (has_shares) {
+  Json views = Json::array({line_view(rows, x, time_axis, series, read, true)});
+  if (has_rates) views.push_back(line_view(rows, x, quantity("rate", rate_unit.name), series, read, false));
+  if (!rows_with(rows, "share").empty()) {
     Json share = quantity("share", "share of ceiling", parsed(R"({"axis": {"format": "~%"}})"));
     views.push_back(line_view(rows, x, share, series, read, false));
   }
+  std::string caption = "Bands: intervals that hold the median in 95 of 100 runs.";
+  if (has_ceilings) caption += " Ceilings are the best rates measured on this device.";
+  const std::string above = ceiling_words_explained(shares.cells);
+  if (!above.empty())
+    caption += " No share is drawn of what was faster than its ceiling; in the table, " + above;
+  std::vector<TableColumn> table = {at, series_names, times};
+  if (has_rates) table.push_back(rates);
+  if (has_ceilings) table.push_back(shares);
   return Plot{
       .id = "sweep",
       .title = "Against " + swept->name + (record.title.empty() ? std::string() : ": " + record.title),
-      .caption =
-          "Bands: intervals that hold the median in 95 of 100 runs. Ceilings are the best rates measured on this device.",
+      .caption = std::move(caption),
       .spec = stacked_plots(views),
-      .table = {at, series_names, times, rates, shares}};
-}
-
-std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
-  const TimeUnit unit = unit_for(slowest_of(results));
-  Json rows = Json::array();
-  TableColumn names = text_column("operation"), conditions = text_column("conditions"),
-              times = number_column("time");
-  for (const PlottedResult& result : results) {
-    for (const PlottedMeasurement& plotted : measurements_of(result)) {
-      const TimeEstimate& time = plotted.measurement.time;
-      rows.push_back(Json{{"operation", result.name},
-                          {"conditions", plotted.label},
-                          {"time", unit.of(time.median)},
-                          {"low", unit.of(has_interval(time) ? time.low : time.median)},
-                          {"high", unit.of(has_interval(time) ? time.high : time.median)},
-                          {"shown", estimate_text(time)}});
-      names.cells.push_back(result.name);
-      conditions.cells.push_back(plotted.label);
-      times.cells.push_back(estimate_text(time));
-    }
-  }
-  if (rows.empty()) return std::nullopt;
-  const std::set<std::string> kinds(conditions.cells.begin(), conditions.cells.end());
-  const auto conditions_drawn = static_cast<int>(kinds.size());
-  const Json y =
-      category("operation", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 300}})"));
-  const Json offset = parsed(R"({"field": "conditions", "sort": null})");
-  const Json color = category("conditions", "", parsed(R"({"title": null, "sort": null})"));
-  Json intervals{{"mark", {{"type", "rule"}, {"size", 3}, {"opacity", 0.5}}},
-                 {"encoding",
-                  {{"y", y},
-                   {"yOffset", offset},
-                   {"x", {{"field", "low"}, {"type", "quantitative"}}},
-                   {"x2", {{"field", "high"}}},
-                   {"color", color}}}};
-  Json points{{"name", "times"},
-              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
-              {"encoding",
-               {{"y", y},
-                {"yOffset", offset},
-                {"x", quantity("time", unit.axis("time of one launch"))},
-                {"color", color},
-                {"tooltip",
-                 tooltip({{"operation", "operation"}, {"conditions", "conditions"}, {"shown", "time"}})}}}};
-  return Plot{.id = "times",
-              .title = "Times",
-              .caption = "Points: medians. Bars: the intervals that hold them in 95 of 100 runs.",
-              .spec = single_plot(Json{{"height", height_of(names.cells, 24 * conditions_drawn)},
-                                       {"data", data_of(rows)},
-                                       {"layer", {intervals, points}}}),
-              .table = {names, conditions, times}};
+      .table = std::move(table)};
 }
 
 }  // namespace jitterscope::report
