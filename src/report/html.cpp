@@ -85,6 +85,22 @@ std::string plot_html(const Plot& plot, std::size_t number) {
 }
 
 // Where the program lies says nothing about what it found.
+// Where files went says nothing of what is on the page.
+std::string without_files(std::string command_line) {
+  for (const char* flag :
+       {" --html", " --json", " --plot", " --csv", " --csv-launches", " --markdown", " --junit"}) {
+    const std::string start = flag + std::string(" ");
+    const std::size_t begin = command_line.find(start);
+    if (begin == std::string::npos) continue;
+    const std::size_t value = begin + start.size();
+    const bool is_quoted = value < command_line.size() && command_line[value] == '\'';
+    const std::size_t end = is_quoted ? command_line.find('\'', value + 1) : command_line.find(' ', value);
+    const std::size_t length = end == std::string::npos ? end : end - begin + (is_quoted ? 1 : 0);
+    command_line.erase(begin, length);
+  }
+  return command_line;
+}
+
 std::string heading_of(const std::string& command_line) {
   if (command_line.empty()) return "jitterscope";
   const std::size_t end = std::min(command_line.find(' '), command_line.size());
@@ -109,7 +125,7 @@ ReportSection report_section(const AnyRecord& record) {
   const std::string& device =
       std::visit([](const auto& each) -> const std::string& { return each.device.name; }, record);
   ReportSection section;
-  section.heading = heading_of(environment.command_line);
+  section.heading = without_files(heading_of(environment.command_line));
   for (const std::string& part : {device, environment.time, "jitterscope " + environment.tool_version}) {
     if (!part.empty()) section.where += (section.where.empty() ? "" : ", ") + part;
   }

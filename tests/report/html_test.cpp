@@ -95,6 +95,9 @@ TEST(HtmlReport, TheProgramsFolderIsNoPartOfTheHeading) {
   EXPECT_EQ(report_section(record).heading, "jitterscope run a/b.json");
   record.environment.command_line = "jitterscope run /a/b.json";
   EXPECT_EQ(report_section(record).heading, "jitterscope run /a/b.json");
+  record.environment.command_line = "jitterscope run x --html 'a b.html' --cache warm --json j.json";
+  EXPECT_EQ(report_section(record).heading, "jitterscope run x --cache warm")
+      << "files are not what was asked";
 }
 
 TEST(HtmlReport, LongTablesAreCut) {
