@@ -38,7 +38,7 @@ std::optional<Plot> counters_plot(const PlottedResult& result) {
     const std::string shown = bytes_text(Bytes(static_cast<std::int64_t>(*bytes)));
     rows.push_back(Json{{"what", what}, {"kind", kind}, {"moved", *bytes}, {"shown", shown}});
     of_what.cells.push_back(what);
-    kinds.cells.push_back(kind);
+    kinds.cells.emplace_back(kind);
     counts.cells.push_back(shown);
   };
   for (const LaunchCounters& counters : result.entry.result.counters) {
