@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "finding/series.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -28,10 +30,7 @@ void keep_some(std::vector<Nanoseconds>& times, std::size_t most) {
 
 std::vector<Nanoseconds> settled_times(const Measurement& measurement) {
   std::vector<Nanoseconds> times;
-  const std::size_t settled = measurement.steadiness ? measurement.steadiness->settled_round : 0;
-  for (std::size_t i = settled; i < measurement.rounds.size(); ++i) {
-    times.push_back(with_six_digits(measurement.rounds[i].time()));
-  }
+  for (const Round& round : settled_rounds(measurement)) times.push_back(with_six_digits(round.time()));
   return times;
 }
 

@@ -75,6 +75,14 @@ Json series_color(std::string_view field, const std::vector<std::string>& names)
   return color;
 }
 
+Json intervals_in_rows(const Json& y, const Json& offset, const Json& color) {
+  return Json{{"y", y},
+              {"yOffset", offset},
+              {"x", {{"field", "low"}, {"type", "quantitative"}}},
+              {"x2", {{"field", "high"}}},
+              {"color", color}};
+}
+
 Json not_from_zero() { return Json{{"scale", {{"zero", false}}}}; }
 
 Json tooltip(std::initializer_list<std::pair<std::string_view, std::string_view>> fields_and_titles) {

@@ -54,6 +54,8 @@ Json category(std::string_view field, std::string_view title, const Json& more =
 /// A colour for each of these series, in their order. Their legend has as many columns as a page has room
 /// for: a row of many would end beyond it.
 Json series_color(std::string_view field, const std::vector<std::string>& names);
+/// Channels of rules from `low` to `high`, in the rows of `y`, those of one row beside each other.
+Json intervals_in_rows(const Json& y, const Json& offset, const Json& color);
 /// From the data, not from zero: what varies by a percent would be a line.
 Json not_from_zero();
 /// Tooltips show these fields under these titles.

@@ -84,12 +84,11 @@ std::string plot_html(const Plot& plot, std::size_t number) {
       script_json(plot.spec), html_table(plot.table));
 }
 
-// Where the program lies says nothing about what it found.
 // Where files went says nothing of what is on the page.
 std::string without_files(std::string command_line) {
   for (const char* flag :
        {" --html", " --json", " --plot", " --csv", " --csv-launches", " --markdown", " --junit"}) {
-    const std::string start = flag + std::string(" ");
+    const std::string start = fmt::format("{} ", flag);
     const std::size_t begin = command_line.find(start);
     if (begin == std::string::npos) continue;
     const std::size_t value = begin + start.size();
@@ -101,6 +100,7 @@ std::string without_files(std::string command_line) {
   return command_line;
 }
 
+// Where the program lies says nothing about what it found.
 std::string heading_of(const std::string& command_line) {
   if (command_line.empty()) return "jitterscope";
   const std::size_t end = std::min(command_line.find(' '), command_line.size());

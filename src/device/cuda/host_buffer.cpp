@@ -14,7 +14,6 @@ namespace {
 // Whole pages of its own: locking them locks nothing of others.
 constexpr std::int64_t kPage = 4096;
 
-// Written to, since the system takes a page when it is touched first.
 void* allocate_pages(Bytes size) {
   const std::int64_t whole = (size.value() + kPage - 1) / kPage * kPage;
   void* pages = std::aligned_alloc(kPage, static_cast<std::size_t>(whole));
@@ -22,7 +21,6 @@ void* allocate_pages(Bytes size) {
     throw FailedError(
         fmt::format("the system refused {} of host memory: free some, or copy less", bytes_text(size)));
   }
-  std::memset(pages, 0, static_cast<std::size_t>(whole));
   return pages;
 }
 
@@ -40,6 +38,8 @@ HostBuffer::HostBuffer(Bytes size, HostMemory memory, std::optional<int> node) :
       registration_ = std::make_unique<Registration>(pageable_.get(), size);
       break;
   }
+  // The system takes a page from its node when it is touched first.
+  if (node && pageable_) std::memset(pageable_.get(), 0, static_cast<std::size_t>(size.value()));
 }
 
 }  // namespace jitterscope::cuda

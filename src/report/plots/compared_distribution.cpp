@@ -107,11 +107,7 @@ bool share_an_axis(const ComparedSide& one, const ComparedSide& other) {
 
 class ComparedDistributions {
  public:
-  explicit ComparedDistributions(const ComparisonRecord& record) : record_(record) {
-    for (const char* heading : {"least", "5 %", "25 %", "median", "75 %", "95 %", "most"}) {
-      columns_.push_back(number_column(heading));
-    }
-  }
+  explicit ComparedDistributions(const ComparisonRecord& record) : record_(record) {}
 
   void add(const SidesTogether& together, bool name_subject) {
     const ComparedSide& first = *together.sides.front().side;
@@ -153,7 +149,7 @@ class ComparedDistributions {
   const ComparisonRecord& record_;
   Json views_ = Json::array();
   TableColumn names_ = text_column("of"), counts_ = number_column("rounds");
-  std::vector<TableColumn> columns_;
+  std::vector<TableColumn> columns_ = quantile_columns();
 };
 
 }  // namespace

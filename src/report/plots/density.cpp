@@ -64,6 +64,14 @@ Density density_of(std::span<const double> sorted_times, const TimeRange& range,
   return density;
 }
 
+std::vector<TableColumn> quantile_columns() {
+  std::vector<TableColumn> columns;
+  for (const char* heading : {"least", "5 %", "25 %", "median", "75 %", "95 %", "most"}) {
+    columns.push_back(number_column(heading));
+  }
+  return columns;
+}
+
 Json distribution_view(const DrawnTimes& drawn, const TimeUnit& unit) {
   Json from = quantity("from", unit.axis("time of one launch"),
                        parsed(R"({"bin": "binned", "scale": {"zero": false}})"));

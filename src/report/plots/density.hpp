@@ -52,6 +52,9 @@ struct DrawnTimes {
   std::vector<Mode> modes;
 };
 
+/// For the table behind: the least, 5, 25, 50, 75 and 95 % and the most, one column each.
+std::vector<TableColumn> quantile_columns();
+
 /// Views of the bins, rounds, interval, median and modes.
 Json distribution_view(const DrawnTimes& drawn, const TimeUnit& unit);
 

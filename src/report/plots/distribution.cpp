@@ -61,10 +61,7 @@ DrawnTimes drawn_times(const PlottedMeasurement& plotted, SettledTimes part) {
 std::optional<Plot> distribution_plot(const PlottedResult& result) {
   Json views = Json::array();
   TableColumn conditions = text_column("conditions");
-  std::vector<TableColumn> columns;
-  for (const char* heading : {"least", "5 %", "25 %", "median", "75 %", "95 %", "most"}) {
-    columns.push_back(number_column(heading));
-  }
+  std::vector<TableColumn> columns = quantile_columns();
   TableColumn values = number_column("readings");
   for (const PlottedMeasurement& plotted : measurements_of(result)) {
     SettledTimes part = settled_part(plotted.measurement);

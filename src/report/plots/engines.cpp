@@ -51,12 +51,7 @@ std::vector<Plot> engines_plots(const EnginesRecord& record) {
       category("cache", "",
                Json{{"title", nullptr}, {"sort", nullptr}, {"scale", {{"range", {kBlue, kOrange, kGreen}}}}});
   Json intervals{{"mark", {{"type", "rule"}, {"size", 2}}},
-                 {"encoding",
-                  {{"y", y},
-                   {"yOffset", offset},
-                   {"x", {{"field", "low"}, {"type", "quantitative"}}},
-                   {"x2", {{"field", "high"}}},
-                   {"color", color}}}};
+                 {"encoding", intervals_in_rows(y, offset, color)}};
   Json points{
       {"name", "engines"},
       {"mark", {{"type", "point"}, {"filled", true}}},

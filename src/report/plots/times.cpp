@@ -35,12 +35,7 @@ std::optional<Plot> times_plot(const std::vector<PlottedResult>& results) {
   const Json offset = parsed(R"({"field": "conditions", "sort": null})");
   const Json color = series_color("conditions", conditions.cells);
   Json intervals{{"mark", {{"type", "rule"}, {"size", 3}, {"opacity", 0.5}}},
-                 {"encoding",
-                  {{"y", y},
-                   {"yOffset", offset},
-                   {"x", {{"field", "low"}, {"type", "quantitative"}}},
-                   {"x2", {{"field", "high"}}},
-                   {"color", color}}}};
+                 {"encoding", intervals_in_rows(y, offset, color)}};
   Json points{{"name", "times"},
               {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}}},
               {"encoding",
