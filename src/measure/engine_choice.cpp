@@ -93,8 +93,7 @@ Operation resolve_engine(Session& session, const Operation& operation, const Mea
   MeasureOptions quick = options;
   quick.loads = {Load::burst};
   quick.caches = {CacheState::warm};
-  const EngineRanking ranking = rank_engines(session, operation, quick, 0, {});
-  return with_engine(operation, ranking.engines.front().engine.tag);
+  return with_engine(operation, fastest_engine(session, operation, quick));
 }
 
 Operation as_measured(const Operation& operation, const Result& result) {

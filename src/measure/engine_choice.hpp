@@ -64,8 +64,12 @@ using EngineListener = std::function<void(const std::string& stage, std::size_t 
 EngineRanking rank_engines(Session& session, const Operation& operation, const MeasureOptions& options,
                            std::int64_t imitations, const EngineListener& listener);
 
+/// The tag of the fastest engine: a few launches of each, and those within a fifth of the best one, eight at
+/// most, are measured. Throws UsageError where there are none, and InterruptedError.
+std::string fastest_engine(Session& session, const Operation& operation, const MeasureOptions& options);
+
 /// An operation with engine=autotune or engine=best names the one that is chosen, by one imitation or by
-/// measuring all warm; others stay as they are. Another time another one may be chosen.
+/// fastest_engine(), warm; others stay as they are. Another time another one may be chosen.
 Operation resolve_engine(Session& session, const Operation& operation, const MeasureOptions& options);
 
 /// The operation with the engine that ran, where it asked for a choice; others stay as they are.

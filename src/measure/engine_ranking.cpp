@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
+#include "measure/gate_guard.hpp"
 #include "measure/measure_operation.hpp"
 
 namespace jitterscope {
@@ -32,15 +33,75 @@ class Ranker {
     find_heuristic_choice();
     imitate(imitations);
     measure_all();
+    sort();
+    return std::move(ranking_);
+  }
+
+  // Most engines are slower by more than a few launches can be wrong: those that are left are measured.
+  std::string fastest() {
+    ranking_ = list_ranking(session_.device(), operation_);
+    keep_near_the_fastest();
+    measure_all();
+    sort();
+    return ranking_.engines.front().engine.tag;
+  }
+
+ private:
+  void sort() {
     std::stable_sort(ranking_.engines.begin(), ranking_.engines.end(),
                      [](const RankedEngine& a, const RankedEngine& b) {
                        if (!has_time(a) || !has_time(b)) return has_time(a) && !has_time(b);
                        return median_of(a) < median_of(b);
                      });
-    return std::move(ranking_);
   }
 
- private:
+  void keep_near_the_fastest() {
+    constexpr double kNear = 1.2;
+    constexpr std::size_t kMost = 8;
+    std::vector<std::pair<Nanoseconds, RankedEngine>> looked_at;
+    InputData data{.kind = options_.data, .seed = options_.seed};
+    std::unique_ptr<PreparedOperation> first;  // all run on its operands
+    for (RankedEngine& engine : ranking_.engines) {
+      if (interrupted()) throw InterruptedError();
+      try {
+        auto prepared = session_.device().prepare(with_engine(operation_, engine.engine.tag), data);
+        looked_at.emplace_back(time_of_a_few(*prepared), std::move(engine));
+        if (first != nullptr) continue;
+        first = std::move(prepared);
+        for (std::size_t i = 0; i < operation_.operands().size(); ++i)
+          data.shared.push_back({i, first.get(), i});
+      } catch (const FailedError&) {
+        continue;  // it is not the fastest
+      }
+    }
+    if (looked_at.empty()) return;  // measuring says why
+    std::ranges::stable_sort(looked_at, {}, [](const auto& each) { return each.first; });
+    const Nanoseconds slowest = looked_at.front().first * kNear;
+    ranking_.engines.clear();
+    for (auto& [time, engine] : looked_at) {
+      if (ranking_.engines.size() == kMost || time > slowest) break;
+      ranking_.engines.push_back(std::move(engine));
+    }
+  }
+
+  // Of one launch of several in a row, behind as many that wake the clock.
+  Nanoseconds time_of_a_few(PreparedOperation& prepared) {
+    constexpr int kLaunches = 5;
+    Queue& queue = session_.queue();
+    queue.launch(prepared);  // what is loaded lazily waits for the device, and must not do so behind a gate
+    queue.wait();
+    GateGuard gate(queue);
+    gate.close();
+    const auto launch_a_few = [&] {
+      for (int i = 0; i < kLaunches; ++i) queue.launch(prepared);
+      return queue.mark();
+    };
+    const Mark start = launch_a_few(), end = launch_a_few();
+    gate.open();
+    queue.wait();
+    return queue.elapsed(start, end) / static_cast<double>(kLaunches);
+  }
+
   bool interrupted() {
     ranking_.interrupted = ranking_.interrupted || (options_.interrupted && options_.interrupted());
     return ranking_.interrupted;
@@ -128,6 +189,11 @@ EngineRanking list_ranking(Device& device, const Operation& operation) {
     ranking.engines.push_back(std::move(ranked));
   }
   return ranking;
+}
+
+std::string fastest_engine(Session& session, const Operation& operation, const MeasureOptions& options) {
+  const EngineListener nobody;
+  return Ranker(session, operation, options, nobody).fastest();
 }
 
 EngineRanking rank_engines(Session& session, const Operation& operation, const MeasureOptions& options,

@@ -56,6 +56,25 @@ TEST(EngineChoice, EnginesAreRankedByTime) {
   EXPECT_NEAR(expected_loss(ranking)->value, 0.0, 0.001);
 }
 
+TEST(EngineChoice, OfEnginesThatAreFarFromTheFastestAFewLaunchesSuffice) {
+  Engines engines({{"a", 90}, {"b", 61}, {"c", 60}, {"d", 75}});
+  std::map<std::string, int> launches;
+  engines.laboratory.device.script().launch_time = [&](const LaunchContext& context) {
+    const std::string engine = context.operation == nullptr ? "" : engine_of(*context.operation);
+    ++launches[engine];
+    const auto found = engines.times.find(engine);
+    return microseconds(found == engines.times.end() ? 100 : found->second);
+  };
+  const Operation chosen =
+      resolve_engine(engines.laboratory.session, Operation::parse(std::string(kConvolution) + ",engine=best"),
+                     one_condition(CacheState::warm, Load::burst));
+  EXPECT_EQ(engine_of(chosen), "c");
+  EXPECT_GT(launches["b"], 100);
+  EXPECT_GT(launches["c"], 100);
+  EXPECT_LT(launches["a"], 20);
+  EXPECT_LT(launches["d"], 20);
+}
+
 TEST(EngineChoice, TheImitationTimesOneLaunchAfterOneThatWarmsUp) {
   Engines engines({{"a", 90}, {"b", 60}});
   // Every second launch of b is slow: the timed one, since the first one warms up.
