@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import Any, Iterator, Optional
 
+from . import _jax_work
 from ._errors import MissingError, UsageError
 from ._library import check, library, text_of
 
@@ -89,7 +90,7 @@ def _torch_with_gpu() -> Any:
 
 
 def default_device() -> str:
-    """The GPU that PyTorch uses now, else CuPy's, else the CPU."""
+    """The GPU that PyTorch uses now, else CuPy's, else JAX's, else the CPU."""
     # What works on the CPU alone has not begun with CUDA, though it could.
     torch = _torch_with_gpu()
     if torch is not None and torch.cuda.is_initialized():
@@ -97,7 +98,8 @@ def default_device() -> str:
     cupy = module("cupy")
     if hasattr(cupy, "cuda") and cupy.cuda.is_available():
         return f"cuda:{cupy.cuda.runtime.getDevice()}"
-    return "cpu"
+    gpu = _jax_work.gpu()
+    return "cpu" if gpu is None else f"cuda:{gpu}"
 
 
 def open_device(name: Optional[str] = None) -> Device:

@@ -22,11 +22,16 @@ from ._targets import only_case, target_of
 
 QUICK, FULL = 30.0, 180.0  # seconds
 _MOST_OF_THE_TIME = 1 / 3  # for the fresh processes
+_FEWEST_PROCESSES, _RUN_SECONDS = 3, 1.0  # a run takes 0.6 to 2 s beside its imports
 
 
-def _in_fresh_processes(target: str, device: str, time_limit: float, stop: Stop) -> list[dict[str, Any]]:
-    """Records of a run each."""
-    count = max(3, min(8, round(time_limit / 18)))
+def _in_fresh_processes(target: str, device: str, time_limit: float, imports: float, stop: Stop) -> list[dict[str, Any]]:
+    """Records of a run each; `imports` are the seconds that each takes before it measures, at least."""
+    count = max(_FEWEST_PROCESSES, min(8, round(time_limit / 18)))
+    needed = _FEWEST_PROCESSES * (imports + _RUN_SECONDS)
+    if needed > time_limit * _MOST_OF_THE_TIME:
+        raise Error(f"{_FEWEST_PROCESSES} fresh processes would take {needed:.0f} of the {time_limit:.0f} seconds; "
+                    f"a max_time of {needed / _MOST_OF_THE_TIME:.0f} seconds is enough for them")
     records: list[dict[str, Any]] = []
     began = time.monotonic()
     while len(records) < count and time.monotonic() - began < time_limit * _MOST_OF_THE_TIME and not stop():
@@ -35,7 +40,8 @@ def _in_fresh_processes(target: str, device: str, time_limit: float, stop: Stop)
 
 
 def _record_of_study(function: Callable[[], Any], device: Device, name: str, target: Any, factors: list[str],
-                     time_limit: float, seed: int, progress: Optional[Progress], stop: Stop) -> dict[str, Any]:
+                     time_limit: float, seed: int, progress: Optional[Progress], stop: Stop,
+                     imports: float = 0.0) -> dict[str, Any]:
     """`target` is what fresh processes are given: text, or the function."""
     began = time.monotonic()
     request: dict[str, Any] = {"seed": seed, "command_line": f"js.explain of {name}", "factors": factors,
@@ -47,7 +53,7 @@ def _record_of_study(function: Callable[[], Any], device: Device, name: str, tar
         try:
             with tempfile.TemporaryDirectory(prefix="jitterscope-") as folder:
                 named = "python:" + target_of(target, pathlib.Path(folder), set())
-                request["processes"] = _in_fresh_processes(named, device.name, time_limit, stop)
+                request["processes"] = _in_fresh_processes(named, device.name, time_limit, imports, stop)
         except Error as error:
             notes.append(f"How much processes differ was not asked: {error}.")
     request["time_limit_seconds"] = max(1.0, time_limit - (time.monotonic() - began))
@@ -71,6 +77,7 @@ def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: stopped.append(number))
     case = only_case(asked["callable"])
+    imports = time.monotonic() - began
     device = open_device(asked["device"])
     limit = asked["time_limit_seconds"]
     time_limit = max(limit / 2, limit - (time.monotonic() - began))
@@ -80,7 +87,7 @@ def explain_asked(text: str, tell: Callable[[str], None]) -> dict[str, Any]:
         tell(f"{now['stage']}: {now['share']:.0%}, {left:.0f} s left")
 
     return _record_of_study(case.make(), device, case.name, asked["callable"], asked["factors"],
-                            time_limit, asked["seed"], show, lambda: bool(stopped))
+                            time_limit, asked["seed"], show, lambda: bool(stopped), imports)
 
 
 def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = None,
@@ -97,7 +104,7 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
     which shows how far they differ; of a lambda they cannot be had, and the record's notes say so. What a function reads
     and allocates is its own, so that input values, alignment, placement and the allocator are not tried.
 
-    device     "cuda:0", "cpu"; without it the GPU that PyTorch (or CuPy) uses now, else the CPU.
+    device     "cuda:0", "cpu"; without it the GPU that PyTorch, CuPy or JAX uses now, else the CPU.
     factors    only these: "idle,cache" or a list of them; `jitterscope explain --help` names all.
     max_time   seconds of the whole; 180, or 30 with `quick`.
     seed       of orders and idles.

@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional, Union
 
+from . import _jax_work
 from ._device import Device, current_stream, open_device
 from ._errors import UsageError
 from ._library import LAUNCH, PROGRESS, REASON_SIZE, RECORD, CallableStruct, check, library, text_of
@@ -76,6 +77,8 @@ class _Calls:
         self.error: Optional[BaseException] = None  # the latest
         self.stopped = False  # by what is no Exception: KeyboardInterrupt, SystemExit
         self.graphs: list[Any] = []  # PyTorch's, alive as long as ours that hold them
+        self.is_first = True
+        self.wait: Optional[Callable[[Any], object]] = None  # for the arrays of JAX that it returns
 
     def _attempt(self, work: Callable[[], Any], reason: int) -> int:
         if self.stopped or self.interruption.pending:
@@ -95,7 +98,14 @@ class _Calls:
             return 1
 
     def launch(self, _stream: int, reason: int, _context: int) -> int:
-        return self._attempt(self.function, reason)
+        return self._attempt(self._call, reason)
+
+    def _call(self) -> None:
+        returned = self.function()
+        if self.is_first:
+            self.wait, self.is_first = _jax_work.wait_for(returned), False
+        if self.wait is not None:
+            self.wait(returned)
 
     def record(self, _stream: int, graph: Any, reason: int, _context: int) -> int:
         return self._attempt(lambda: self._capture(graph), reason)
@@ -193,6 +203,9 @@ def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: 
             library().jitterscope_free(out)
             _raise_what_happened(status, interruption, all_calls, listener_errors)
             found: dict[str, Any] = json.loads(text)
+            found.setdefault("notes", []).extend(
+                f"{name} returns arrays of JAX, which are waited for: its time holds the host's work."
+                for (name, _), calls in zip(functions, all_calls) if calls.wait is not None)
             return found
         finally:
             if collects:
@@ -230,7 +243,7 @@ def measure(function: Callable[[], Any], *, device: Optional[str] = None, name: 
     is loaded lazily, three times or more to learn how long it takes, and then in rounds: five times at least, whatever
     the time limit, so that a call of ten seconds takes 50. Each further cache state or load adds two calls or more.
 
-    device       "cuda:0", "cpu"; without it the GPU that PyTorch (or CuPy) uses now, else the CPU.
+    device       "cuda:0", "cpu"; without it the GPU that PyTorch, CuPy or JAX uses now, else the CPU.
     name         what tables call it; without it the function's own name.
     cache        "warm", "cold", "dirty", or several: what the caches hold when a call begins.
     load         "burst" (short rounds with pauses), "sustained" (without pause until time and clock settle), or both.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any, Optional
 
 from ._text import time_text
@@ -61,9 +62,9 @@ class Measurement:
 
     @property
     def precision(self) -> float:
-        """Half the interval over the median: 0.005 is ±0.5 %."""
+        """Half the interval over the median: 0.005 is ±0.5 %. Not a number where the median is zero."""
         low, high = self.interval
-        return (high - low) / 2 / self.median
+        return (high - low) / 2 / self.median if self.median > 0 else math.nan
 
     @property
     def clock(self) -> Optional[float]:

@@ -1,5 +1,6 @@
 """js.explain of functions on the CPU, and `jitterscope explain python:FILE:FUNCTION`."""
 
+import json
 import os
 import pathlib
 import signal
@@ -47,6 +48,14 @@ class Functions(unittest.TestCase):
     def test_of_a_lambda_processes_are_not_asked_and_it_says_so(self):
         explained = js.explain(lambda: None, device="cpu", max_time=2)
         self.assertIn("How much processes differ was not asked", explained.notes[0])
+
+    def test_processes_that_take_too_long_to_begin_are_not_started_and_it_says_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "slow.py"
+            path.write_text("import time\ntime.sleep(1.5)\ndef step():\n    return sum(range(1000))\n")
+            done = subprocess.run([PROGRAM, "explain", f"python:{path}:step", "--device", "cpu", "--max-time", "6",
+                                   "--json", "-"], capture_output=True, text=True, check=True)
+        self.assertIn("3 fresh processes would take", " ".join(json.loads(done.stdout)["notes"]))
 
     def test_what_it_raises_arrives(self):
         calls = []

@@ -1,13 +1,35 @@
 """Callables that do what nobody measures on purpose: a time comes or a sentence, and the next measurement is as any other."""
 
+import contextlib
 import os
+import sys
 import threading
 import time as clock
+import types
 import unittest
+import unittest.mock
 
 import jitterscope as js
 
 QUICK = {"device": "cpu", "precision": 0.5, "time_limit": 0.2}
+
+
+class FutureArray:
+    """Is there `seconds` after it was asked for."""
+
+    def __init__(self, seconds):
+        self.ready = threading.Timer(seconds, lambda: None)
+        self.ready.start()
+
+
+@contextlib.contextmanager
+def stand_in_for_jax():
+    jax = types.ModuleType("jax")
+    jax.Array = FutureArray
+    jax.tree_util = types.SimpleNamespace(tree_leaves=lambda tree: list(tree.values()))
+    jax.block_until_ready = lambda tree: [leaf.ready.join() for leaf in tree.values()]
+    with unittest.mock.patch.dict(sys.modules, {"jax": jax}):
+        yield FutureArray
 
 
 class Unruly(unittest.TestCase):
@@ -103,6 +125,12 @@ class Unruly(unittest.TestCase):
 
         self.assertGreater(js.measure(forks, **QUICK).median, 0)
         self.assertEqual([os.waitpid(child, 0)[1] for child in children], [0, 0, 0])
+
+    def test_one_whose_arrays_are_computed_behind_it(self):
+        with stand_in_for_jax() as array:
+            time = js.measure(lambda: {"out": array(0.02)}, name="step", **QUICK)
+        self.assertGreater(time.median, 0.02)
+        self.assertEqual(time.notes, ["step returns arrays of JAX, which are waited for: its time holds the host's work."])
 
     def test_one_whose_name_is_markup(self):
         time = js.measure(lambda: None, name="<script>alert(1)</script>", **QUICK)

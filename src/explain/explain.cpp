@@ -21,6 +21,9 @@ namespace {
 constexpr double kObserving = 0.1, kPlacing = 0.1, kScreening = 0.25;
 // Kept for blocks in which several causes are taken away at once.
 constexpr double kTogether = 0.03;
+// What then held the clock is asked, and counted: 4 s for a product of matrices with three causes (H100).
+constexpr Nanoseconds kAfterPairs = seconds(3);
+constexpr double kMostAfterPairs = 0.1;
 
 class Study {
  public:
@@ -34,8 +37,9 @@ class Study {
     found_.operation = subject.text();
     found_.provider = bench_.prepared_plain().provider;
     found_.algorithm = bench_.prepared_plain().algorithm;
-    if (const CallableWork* callable = bench_.subject().callable(); callable && callable->waits_for_all) {
-      found_.notes.push_back(sentence_of_work_elsewhere(callable->name));
+    if (const CallableWork* callable = bench_.subject().callable();
+        callable && callable->place != WorkPlace::queue) {
+      found_.notes.push_back(sentence_of_place(*callable));
     }
     for (const Factor& factor : factors_) {
       (!factor.not_available.empty() ? not_available_
@@ -54,9 +58,9 @@ class Study {
     screen_factors();
     const double first = block_time(bench_, tried_, true) / milliseconds(1),
                  last = tried_last_.empty() ? 0.0 : block_time(bench_, tried_last_, true) / milliseconds(1);
-    const double share = 1.0 - share_spent() - kTogether;
+    const double share = 1.0 - share_spent() - share_kept();
     confirm_factors(tried_, share * first / (first + last));
-    confirm_factors(tried_last_, 1.0 - share_spent() - kTogether);
+    confirm_factors(tried_last_, 1.0 - share_spent() - share_kept());
     judge();
     name_what_was_not_tried();
     found_.interrupted = is_interrupted();
@@ -96,12 +100,13 @@ class Study {
     }
   }
 
-  // From the end of the list, until the fewest blocks have time.
+  // From the end of the list, until more than the fewest blocks have time: six leave most undecided.
   void leave_out() {
+    constexpr double kBlocks = 8.0;
     if (!options_.factors.empty()) return;
     const auto time_needed = [&] {
       const Nanoseconds last = tried_last_.empty() ? Nanoseconds(0) : block_time(bench_, tried_last_, true);
-      return (block_time(bench_, tried_, true) + last) * static_cast<double>(kFewestBlocks);
+      return (block_time(bench_, tried_, true) + last) * kBlocks;
     };
     const auto drop_from = [&](std::vector<const Factor*>& factors) {
       const auto last = std::find_if(factors.rbegin(), factors.rend(), [](const Factor* factor) {
@@ -113,13 +118,16 @@ class Study {
       return true;
     };
     constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
-    while (time_needed() * kMargin > options_.time_limit * (1.0 - share_spent())) {
+    while (time_needed() * kMargin > options_.time_limit * (1.0 - share_spent() - share_kept())) {
       if (!drop_from(tried_last_) && !drop_from(tried_)) return;
     }
   }
 
   Nanoseconds now() { return bench_.session().device().host_time(); }
   double share_spent() { return std::min((now() - start_) / options_.time_limit, 1.0); }
+  double share_kept() const {
+    return kTogether + std::min(kAfterPairs / options_.time_limit, kMostAfterPairs);
+  }
   bool is_interrupted() const { return options_.interrupted && options_.interrupted(); }
   // Asked between rounds. A neighbour of ours is none of the others.
   bool stops() {
@@ -262,6 +270,10 @@ class Study {
       if (!judged_[i]->shows_in_counters || found_.factors[i].verdict != FactorVerdict::cause) continue;
       Treatment treatment;
       judged_[i]->doses[doses[i]].apply(treatment);
+      if (now() - start_ > options_.time_limit) {  // opening the profiler alone takes seconds
+        found_.without_counters = "the time was over before they were read; --max-time gives more";
+        return;
+      }
       try {
         if (!counting) counting.emplace(bench_);
         found_.factors[i].counters = counting->compare(treatment);

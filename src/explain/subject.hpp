@@ -27,8 +27,8 @@ class Subject {
   explicit Subject(Model pass) : what_(std::move(pass)) {}
   explicit Subject(CallableWork callable) : what_(std::move(callable)) {}
 
-  /// Of a function: each launch then ends with a wait for the whole device.
-  void wait_for_all_after_launch() { std::get<CallableWork>(what_).waits_for_all = true; }
+  /// Of a function: where its work goes, as CallableWork says.
+  void set_place(WorkPlace place) { std::get<CallableWork>(what_).place = place; }
 
   /// An operation's text, a network's name and how many calls there are, or a function's name.
   std::string text() const;

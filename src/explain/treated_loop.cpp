@@ -54,8 +54,14 @@ TreatedLoop::TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
 // A function's own streams are found out by launching it.
 void TreatedLoop::wait_for_work_elsewhere() {
   if (subject_.callable() == nullptr || !description_.capabilities.launches_return_early) return;
-  if (!leaves_work_elsewhere(session_, plain())) return;
-  subject_.wait_for_all_after_launch();
+  constexpr Nanoseconds kFewKernels = microseconds(200);  // five launches fit behind a gate
+  if (leaves_work_elsewhere(session_, plain())) {
+    subject_.set_place(WorkPlace::elsewhere);
+  } else if (!waits_ && launch_time_ < kFewKernels && launches_nothing(session_, plain())) {
+    subject_.set_place(WorkPlace::nowhere);
+  } else {
+    return;
+  }
   prepared_plain() = subject_.prepare(session_.device(), {}, "");
   launch_time_ =
       make_first_call(session_.device(), session_.queue(), plain(), session_.calibration().events.value)

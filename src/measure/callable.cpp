@@ -6,33 +6,10 @@
 #include <deque>
 
 #include "jitterscope/error.hpp"
-#include "measure/gate_guard.hpp"
 #include "measure/launch_details.hpp"
 
 namespace jitterscope {
 namespace {
-
-// Whether two marks lie no farther apart with a launch between them than without one.
-bool launches_nothing(Session& session, Workload& workload) {
-  constexpr Nanoseconds kShorterThanAnyKernel = Nanoseconds(400);  // an empty one takes 0.6 us (H200)
-  constexpr int kLaunches = 5;
-  Queue& queue = session.queue();
-  std::vector<Mark> marks;
-  GateGuard gate(queue);
-  gate.close();
-  marks.push_back(queue.mark());
-  for (int i = 0; i < kLaunches; ++i) {
-    queue.launch(workload);
-    marks.push_back(queue.mark());
-  }
-  gate.open();
-  queue.wait();
-  Nanoseconds least = seconds(1);
-  for (std::size_t i = 1; i < marks.size(); ++i) {
-    least = std::min(least, queue.elapsed(marks[i - 1], marks[i]));
-  }
-  return least - session.calibration().events.value < kShorterThanAnyKernel;
-}
 
 class CallableMeasurer {
  public:
@@ -46,13 +23,13 @@ class CallableMeasurer {
 
   std::vector<CallableOutcome> measure() {
     std::vector<Result> results = measure_all();
-    if (launches_early_ && find_work_elsewhere()) results = measure_all();
+    if (launches_early_ && find_work_elsewhere(results)) results = measure_all();
     std::vector<CallableOutcome> outcomes;
     for (std::size_t i = 0; i < workloads_.size(); ++i) {
       Result& result = results[i];
       for (Measurement& measurement : result.measurements) measurement.conditions.data.reset();
       if (!is_interrupted()) add_launch_details(session_, workloads_[i], options_, result);
-      std::vector<std::string> notes = notes_on(workloads_[i], result);
+      std::vector<std::string> notes = notes_on(workloads_[i]);
       outcomes.push_back({std::move(result), std::move(notes)});
     }
     return outcomes;
@@ -81,41 +58,36 @@ class CallableMeasurer {
     return trials;
   }
 
-  bool find_work_elsewhere() {
+  bool find_work_elsewhere(const std::vector<Result>& results) {
     bool any = false;
-    for (CallableWorkload& workload : workloads_) {
-      if (is_interrupted() || !leaves_work_elsewhere(session_, workload)) continue;
-      workload.wait_for_all_after_launch();
-      any = true;
+    for (std::size_t i = 0; i < workloads_.size() && !is_interrupted(); ++i) {
+      CallableWorkload& workload = workloads_[i];
+      if (leaves_work_elsewhere(session_, workload)) {
+        workload.set_place(WorkPlace::elsewhere);
+      } else if (may_have_launched_nothing(results[i]) && launches_nothing(session_, workload)) {
+        workload.set_place(WorkPlace::nowhere);
+      }
+      any = any || workload.place() != WorkPlace::queue;
     }
     return any;
   }
 
   // A recording holds something for each launch, and be it empty: that may take a microsecond.
-  bool may_have_launched_nothing(const Result& result) const {
+  static bool may_have_launched_nothing(const Result& result) {
     const auto is_short = [](const Measurement& measurement) {
       return measurement.time.median < microseconds(2);
     };
-    return launches_early_ && !is_interrupted() && !result.waits_for_device &&
-           std::ranges::any_of(result.measurements, is_short);
+    return !result.waits_for_device && std::ranges::any_of(result.measurements, is_short);
   }
 
-  std::vector<std::string> notes_on(CallableWorkload& workload, const Result& result) {
+  std::vector<std::string> notes_on(const CallableWorkload& workload) {
     std::vector<std::string> notes;
     if (!workload.why_not_recorded().empty()) {
       notes.push_back(
           fmt::format("{} was launched in each round and not replayed, since it cannot be recorded: {}.",
                       workload.name(), workload.why_not_recorded()));
     }
-    if (workload.waits_for_all()) {
-      notes.push_back(sentence_of_work_elsewhere(workload.name()));
-    }
-    if (may_have_launched_nothing(result) && launches_nothing(session_, workload)) {
-      notes.push_back(fmt::format(
-          "{} launched nothing that this stream waits for: its time is what is left between two marks. "
-          "Check that it runs on this device, and on the current stream.",
-          workload.name()));
-    }
+    if (workload.place() != WorkPlace::queue) notes.push_back(sentence_of_place(workload.work()));
     return notes;
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jitterscope/error.hpp"
+#include "measure/gate_guard.hpp"
 
 namespace jitterscope {
 
@@ -14,7 +15,7 @@ CallableWorkload::CallableWorkload(Device& device, CallableWork work)
 
 void CallableWorkload::run(NativeQueue queue) {
   work_.launch(queue);
-  if (work_.waits_for_all) device_.wait_for_all();
+  if (waits_for_queue()) device_.wait_for_all();
 }
 
 void CallableWorkload::prepare_recording(NativeQueue queue) {
@@ -53,12 +54,40 @@ bool leaves_work_elsewhere(Session& session, Workload& workload) {
   return least > idle * 2.0 + kLonger;
 }
 
-std::string sentence_of_work_elsewhere(const std::string& name) {
+bool launches_nothing(Session& session, Workload& workload) {
+  constexpr Nanoseconds kShorterThanAnyKernel = Nanoseconds(400);  // an empty one takes 0.6 us (H200)
+  constexpr int kLaunches = 5;
+  Queue& queue = session.queue();
+  std::vector<Mark> marks;
+  GateGuard gate(queue);
+  gate.close();
+  marks.push_back(queue.mark());
+  for (int i = 0; i < kLaunches; ++i) {
+    queue.launch(workload);
+    marks.push_back(queue.mark());
+  }
+  gate.open();
+  queue.wait();
+  Nanoseconds least = seconds(1);
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    least = std::min(least, queue.elapsed(marks[i - 1], marks[i]));
+  }
+  return least - session.calibration().events.value < kShorterThanAnyKernel;
+}
+
+std::string sentence_of_place(const CallableWork& work) {
+  if (work.place == WorkPlace::nowhere) {
+    return fmt::format(
+        "{} launched nothing that this stream waits for, so its time is the host's, with a wait for the whole "
+        "device behind each call; check that it runs on this device and on the current stream, or read the "
+        "kernels of other streams by --instrument cupti.",
+        work.name);
+  }
   return fmt::format(
       "{} puts work on another stream than the one that it is called with, so each launch is timed with a "
       "wait for the whole device and holds the host's work; launch on the current stream for the device's "
-      "own time.",
-      name);
+      "own time, or read its kernels by --instrument cupti.",
+      work.name);
 }
 
 DeviceCapabilities real_capabilities(Device& device) {

@@ -9,6 +9,8 @@
 
 namespace jitterscope {
 
+enum class WorkPlace { queue, elsewhere, nowhere };  ///< nowhere: no work is seen at all
+
 struct CallableWork {
   std::string name;
   Launch launch;
@@ -16,21 +18,22 @@ struct CallableWork {
   /// (PyTorch's allocator). It stays while it is measured. Throws where that cannot be recorded. Empty: a
   /// recording is made of `launch`.
   std::function<NativeGraph(NativeQueue)> record = {};
-  /// Each launch ends with a wait for the whole device: it leaves work on other streams.
-  bool waits_for_all = false;
+  /// Where its work goes; other than to the queue, each launch ends with a wait for the whole device.
+  WorkPlace place = WorkPlace::queue;
 };
 
 class CallableWorkload final : public Workload {
  public:
   CallableWorkload(Device& device, CallableWork work);
 
+  const CallableWork& work() const { return work_; }
   const std::string& name() const { return work_.name; }
   const std::string& why_not_recorded() const { return why_not_recorded_; }
-  void wait_for_all_after_launch() { work_.waits_for_all = true; }
-  bool waits_for_all() const { return work_.waits_for_all; }
+  void set_place(WorkPlace place) { work_.place = place; }
+  WorkPlace place() const { return work_.place; }
 
   void run(NativeQueue queue) override;
-  bool waits_for_queue() const override { return work_.waits_for_all; }
+  bool waits_for_queue() const override { return work_.place != WorkPlace::queue; }
   void prepare_recording(NativeQueue queue) override;
   NativeGraph graph() const override { return graph_; }
   void not_recorded(std::string_view reason) override;
@@ -45,8 +48,11 @@ class CallableWorkload final : public Workload {
 /// Whether a launch puts work on other streams than the session's, which then says nothing of its end. Asked
 /// of devices whose launches return early.
 bool leaves_work_elsewhere(Session& session, Workload& workload);
-/// A sentence of what is done about that.
-std::string sentence_of_work_elsewhere(const std::string& name);
+/// Whether a launch puts nothing on the session's queue: two marks lie no farther apart with it between them.
+/// Not for what waits for the queue.
+bool launches_nothing(Session& session, Workload& workload);
+/// What is done about that: a sentence of work whose place is not the queue.
+std::string sentence_of_place(const CallableWork& work);
 
 /// Throws UsageError where the device is simulated: a function would take no time there.
 DeviceCapabilities real_capabilities(Device& device);

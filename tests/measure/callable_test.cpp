@@ -89,11 +89,13 @@ TEST(Callable, WorkOnAnotherStreamIsWaitedForAndNamed) {
   EXPECT_EQ(outcome.result.measurements.front().conditions.queue, QueueMode::eager);
 }
 
-TEST(Callable, OneThatLaunchesNothingIsNamed) {
+TEST(Callable, OneThatLaunchesNothingIsNamedAndHasTheTimeOfTheHost) {
   Laboratory laboratory;
-  const CallableOutcome outcome =
-      measure_one(laboratory, {.name = "mine", .launch = [](NativeQueue) {}}, kWarm);
+  const auto works_by_itself = [&](NativeQueue) { laboratory.device.state().advance(microseconds(130)); };
+  const CallableOutcome outcome = measure_one(laboratory, {.name = "mine", .launch = works_by_itself}, kWarm);
   EXPECT_THAT(outcome.notes, ElementsAre(HasSubstr("launched nothing")));
+  EXPECT_TRUE(outcome.result.waits_for_device);
+  EXPECT_NEAR(outcome.result.measurements.front().time.median.value(), 130'000, 3'000);
 }
 
 TEST(Callable, OneOfTenSecondsIsLaunchedAFewTimesAndHasATime) {
