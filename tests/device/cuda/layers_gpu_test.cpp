@@ -84,6 +84,15 @@ TEST_F(CudaLayersTest, BatchNorm) {
   }
 }
 
+// In bf16 it is no kernel of cuDNN's, and yet the same gradients are to come out.
+TEST_F(CudaLayersTest, GradientsOfBatchNormAreThoseOfAnotherType) {
+  const std::string text = "batch_norm:n=8,c=64,hw=28,pass=backward,dtype=";
+  const auto in_f32 = device().prepare(Operation::parse(text + "f32"), {});
+  const auto in_bf16 = device().prepare(Operation::parse(text + "bf16"), {});
+  const Verification verification = verify(queue(), *in_bf16, *in_f32);
+  EXPECT_TRUE(verification.passed) << verification.relative_error;
+}
+
 TEST_F(CudaLayersTest, BiasAndEmbedding) {
   for (const char* shape : {"n=8,c=64,hw=56", "n=3,c=5,h=3,w=7"}) {
     expect_right_in_each_layout(fmt::format("bias_add:{}", shape));

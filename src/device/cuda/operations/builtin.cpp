@@ -33,6 +33,7 @@ class BuiltinOperation : public CudaOperation {
       : CudaOperation(shared, requested, data), plan_(shared, addresses()) {
     std::visit(Planner{plan_}, operation().parameters());
     if (const auto* pool = std::get_if<Pool2d>(&operation().parameters())) fill_indices(*pool, data);
+    if (const auto* norm = std::get_if<BatchNorm>(&operation().parameters())) fill_statistics(*norm);
     check(driver().cuCtxSynchronize(), "preparing " + operation().text());
   }
 
@@ -67,6 +68,20 @@ class BuiltinOperation : public CudaOperation {
     plan_pool(plan, pool);
     plan.run(context().stream());
     check(driver().cuCtxSynchronize(), "choosing the indices of " + operation().text());
+  }
+
+  // The backward pass reads what a forward pass kept, as beside cuDNN: other statistics than those of x give
+  // another result than cuDNN's.
+  void fill_statistics(BatchNorm norm) {
+    if (norm.pass != Pass::backward) return;
+    norm.pass = Pass::forward;
+    const std::vector<Operand> operands = Operation(norm).operands();
+    require_device_memory(context(), operation(), operands[2].bytes() + operands[3].bytes());
+    const DeviceMemory bias(operands[2].bytes()), y(operands[3].bytes());
+    GpuPlan plan(context(), {operand(0), operand(2), bias.address(), y.address(), operand(3), operand(4)});
+    plan_batch_norm(plan, norm);
+    plan.run(context().stream());
+    check(driver().cuCtxSynchronize(), "the forward pass before " + operation().text());
   }
 
   GpuPlan plan_;
