@@ -3,10 +3,11 @@
 
 usage: measure_callables.py [--processes 6] [--only NAME,NAME] [--json FILE]
 
-For a convolution and a product of PyTorch, a kernel of Triton, a compiled network, a sum of CuPy and a bare launch: the
-median over fresh processes of js.measure's time, the range over them, the same work by the command line, the kernels'
-times as PyTorch's profiler (CUPTI) adds them up, and how long one js.measure takes. Launches in a row have gaps that the
-sum of kernels has not: about 1 us between kernels of one callable. Run it where the wheel is installed beside PyTorch.
+For a convolution and a product of PyTorch, a kernel of Triton, a compiled network, sums of CuPy, Numba and JAX and a
+bare launch: the median over fresh processes of js.measure's time, the range over them, the same work by the command
+line, the kernels' times as PyTorch's profiler (CUPTI) adds them up, one call more in a graph of PyTorch's and in
+js.measure's, and how long one js.measure takes. Launches in a row have gaps that the sum of kernels has not, about 1 us
+between kernels of one callable; those of a graph are shorter. Run it where the wheel is installed beside PyTorch.
 """
 
 import argparse
@@ -31,9 +32,7 @@ def in_fresh_process(name):
 
 
 def by_command_line(operation):
-    """Seconds, or None: the median over as many processes would be another experiment."""
-    if operation is None:
-        return None
+    """Seconds: the median over as many processes would be another experiment."""
     return js.run(operation, device="cuda", cache="warm", no_ceilings=True).median
 
 
@@ -48,10 +47,14 @@ def against(time, other):
 def row(name, found, command_line):
     medians = [each["median"] for each in found]
     middle = statistics.median(medians)
-    profiler = [each["profiler"] for each in found if each["profiler"]]
+
+    def others(what):
+        known = [each[what] for each in found if each[what]]
+        return statistics.median(known) if known else None
+
     return (f"| {name} | {text(middle)} | {(max(medians) - min(medians)) / middle:.2%} "
             f"| ±{statistics.median(each['precision'] for each in found):.2%} | {found[0]['instrument']} "
-            f"| {against(middle, statistics.median(profiler) if profiler else None)} | {found[0]['kernels']} "
+            f"| {against(middle, others('profiler'))} | {against(middle, others('graph'))} | {text(others('by_graph'))} | {found[0]['kernels']} "
             f"| {against(middle, command_line)} | {statistics.median(each['took'] for each in found):.2f} s |")
 
 
@@ -65,12 +68,12 @@ def main():
     if not set(names) <= set(callables.OPERATIONS) or arguments.processes < 1:
         parser.error(f"--only: of {', '.join(callables.OPERATIONS)}; --processes: 1 at least")
     everything = {}
-    print("| callable | js.measure | range | interval | instrument | profiler's kernels | kernels | command line | took |\n"
-          "|---|--:|--:|--:|---|--:|--:|--:|--:|")
+    print("| callable | js.measure | range | interval | instrument | profiler's kernels | in a graph of PyTorch's | js.measure's graph | kernels | command line | took |\n"
+          "|---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|")
     for name in names:
         found = [each for each in (in_fresh_process(name) for _ in range(arguments.processes)) if each]
         if not found:
-            print(f"| {name} | failed | | | | | | | |")
+            print(f"| {name} | failed | | | | | | | | | |")
             continue
         print(row(name, found, by_command_line(callables.OPERATIONS[name])), flush=True)
         everything[name] = found
