@@ -45,6 +45,22 @@ std::string cause_sentence(const FactorResult& factor) {
                      factor.remedy);
 }
 
+// No more blocks are asked for, and the interval lies beyond what matters: only the order of the doses is
+// wrong.
+bool moves_without_growing(const FactorResult& factor) {
+  if (factor.verdict != FactorVerdict::unresolved || factor.blocks_to_decide || factor.doses.empty())
+    return false;
+  const RatioEstimate& time = factor.doses[factor.strongest].time;
+  return time.low > 1.0 + kMaterial || time.high < 1.0 - kMaterial;
+}
+
+std::string sentence_without_growth(const FactorResult& factor) {
+  const DoseEffect& dose = factor.doses[factor.strongest];
+  return fmt::format(
+      "{}: {} ({}, in place of {}), but not more with more of it, so that it is not called a cause.",
+      capitalised(factor.cause), change_words(dose.time.ratio), dose.dose, factor.usual);
+}
+
 std::string_view variation_words(Variation variation) {
   switch (variation) {
     case Variation::position: return "the launch's place in the loop";
@@ -95,6 +111,9 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
     sentences.push_back(
         fmt::format("Nothing that was switched here is shown to move the time by more than {}.",
                     percent_text(kMaterial)));
+  }
+  for (const FactorResult& factor : explanation.factors) {
+    if (moves_without_growing(factor)) sentences.push_back(sentence_without_growth(factor));
   }
   sentences.push_back(sentence_of(explanation.others, explanation.observation));
   for (const RandomFactor& factor : explanation.random_factors) sentences.push_back(spread_sentence(factor));

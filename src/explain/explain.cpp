@@ -50,16 +50,18 @@ class Study {
   }
 
   Explanation run() {
-    found_.observation = observe(bench_, options_.time_limit * kObserving, random_, [&] { return stops(); });
+    bench_.stop_when([this] { return stops(); });
+    found_.observation =
+        observe(bench_, options_.time_limit * kObserving, random_, listeners(0.0, kObserving));
     vary_at_random();
     leave_out();
     for (const Factor* factor : tried_) found_.factors.push_back(result_of(*factor));
     for (const Factor* factor : tried_last_) found_.factors.push_back(result_of(*factor));
     screen_factors();
-    const double first = block_time(bench_, tried_, true) / milliseconds(1),
+    const double first = tried_.empty() ? 0.0 : block_time(bench_, tried_, true) / milliseconds(1),
                  last = tried_last_.empty() ? 0.0 : block_time(bench_, tried_last_, true) / milliseconds(1);
     const double share = 1.0 - share_spent() - share_kept();
-    confirm_factors(tried_, share * first / (first + last));
+    if (!tried_.empty()) confirm_factors(tried_, share * first / (first + last));
     confirm_factors(tried_last_, 1.0 - share_spent() - share_kept());
     judge();
     name_what_was_not_tried();
@@ -80,6 +82,7 @@ class Study {
     context.lies_in_pages = bench_.prepared_plain().lies_in_pages;
     context.starts_processes = static_cast<bool>(options_.start_neighbour);
     context.launch_time = bench_.launch_time();
+    context.timer_grain = session.calibration().events.grain;
     if (const Operation* operation = bench_.subject().operation()) add_choices(session, *operation, context);
     return chosen_factors(context, options_.factors);
   }
@@ -100,25 +103,36 @@ class Study {
     }
   }
 
-  // From the end of the list, until more than the fewest blocks have time: six leave most undecided.
+  // First those that can be spared, until more than the fewest blocks have time, since six leave most
+  // undecided; then any, until six have. What was asked for by name may take longer than it has.
   void leave_out() {
-    constexpr double kBlocks = 8.0;
-    if (!options_.factors.empty()) return;
+    constexpr double kBlocks = 8.0, kAsked = 2.0;
+    const bool is_asked = !options_.factors.empty();
+    if (!is_asked) leave_out_until(kBlocks, 1.0, WhenShort::leave_out);
+    leave_out_until(static_cast<double>(kFewestBlocks), is_asked ? kAsked : 1.0, WhenShort::keep);
+  }
+
+  // From the end of the lists; `keep` stands for any.
+  void leave_out_until(double blocks, double stretch, WhenShort spared) {
     const auto time_needed = [&] {
-      const Nanoseconds last = tried_last_.empty() ? Nanoseconds(0) : block_time(bench_, tried_last_, true);
-      return (block_time(bench_, tried_, true) + last) * kBlocks;
+      constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
+      Nanoseconds time;
+      for (const std::vector<const Factor*>* factors : {&tried_, &tried_last_}) {
+        if (!factors->empty()) time += block_time(bench_, *factors, true);
+      }
+      return time * blocks * kMargin;
     };
     const auto drop_from = [&](std::vector<const Factor*>& factors) {
-      const auto last = std::find_if(factors.rbegin(), factors.rend(), [](const Factor* factor) {
-        return factor->when_time_is_short == WhenShort::leave_out;
+      const auto last = std::find_if(factors.rbegin(), factors.rend(), [&](const Factor* factor) {
+        return spared == WhenShort::keep || factor->when_time_is_short == spared;
       });
       if (last == factors.rend()) return false;
       left_out_.push_back(*last);
       factors.erase(std::next(last).base());
       return true;
     };
-    constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
-    while (time_needed() * kMargin > options_.time_limit * (1.0 - share_spent() - share_kept())) {
+    const double share = std::max(1.0 - share_spent() - share_kept(), 0.0);
+    while (time_needed() > options_.time_limit * share * stretch) {
       if (!drop_from(tried_last_) && !drop_from(tried_)) return;
     }
   }
@@ -158,13 +172,15 @@ class Study {
     if (!options_.factors.empty() || is_interrupted()) return;
     const Nanoseconds round = bench_.duration(Treatment()) + conditioning_time(bench_);
     const double most = options_.time_limit * kPlacing / (round * 2.0);
-    constexpr double kFewest = 6, kMost = 30;
-    found_.random_factors.push_back(vary_placement(bench_,
-                                                   static_cast<std::size_t>(std::clamp(most, kFewest, kMost)),
+    constexpr double kMost = 30;
+    found_.random_factors.push_back(vary_placement(bench_, static_cast<std::size_t>(std::min(most, kMost)),
                                                    random_, [&] { return stops(); }));
-    if (options_.measure_in_processes && !is_interrupted()) {
-      if (options_.progress) options_.progress("the same in fresh processes", kObserving);
-      const std::vector<ProcessTime> times = options_.measure_in_processes(processes_in(options_.time_limit));
+    const std::int64_t processes = processes_in(options_.time_limit, bench_.launch_time());
+    if (options_.measure_in_processes && processes == 0) {
+      found_.random_factors.push_back(process_without_time());
+    } else if (options_.measure_in_processes && !is_interrupted()) {
+      if (options_.progress) options_.progress("the same in fresh processes", share_spent());
+      const std::vector<ProcessTime> times = options_.measure_in_processes(processes);
       found_.random_factors.push_back(vary_process(times));
       for (const ProcessTime& time : times) {
         found_.observation.first_work.launch_in_processes.push_back(time.first_call);
@@ -270,7 +286,9 @@ class Study {
       if (!judged_[i]->shows_in_counters || found_.factors[i].verdict != FactorVerdict::cause) continue;
       Treatment treatment;
       judged_[i]->doses[doses[i]].apply(treatment);
-      if (now() - start_ > options_.time_limit) {  // opening the profiler alone takes seconds
+      const bool is_host =
+          bench_.session().device().describe().capabilities.is_host;  // says at once that it has none
+      if (!is_host && now() - start_ > options_.time_limit) {  // opening the profiler alone takes seconds
         found_.without_counters = "the time was over before they were read; --max-time gives more";
         return;
       }

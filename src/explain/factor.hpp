@@ -19,6 +19,7 @@ struct FactorContext {
   bool launches_wait = false;  ///< for the device
   bool fits_queue = true;      ///< a loop's launches, behind a gate
   Nanoseconds launch_time = {};
+  Nanoseconds timer_grain = {};           ///< of the marks around a launch
   std::optional<Bytes> alignment = {};    ///< PreparedOperation::operand_alignment
   bool has_row_strides = true;            ///< PreparedOperation::has_row_strides
   bool lies_in_pages = true;              ///< PreparedOperation::lies_in_pages

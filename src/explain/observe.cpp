@@ -10,12 +10,15 @@
 namespace jitterscope::explain {
 namespace {
 
-constexpr std::size_t kFewestLoops = 4;
+constexpr std::size_t kFewestLoops = 4, kFewestOfLongOnes = 2;
 constexpr Nanoseconds kShortestIdle = milliseconds(1), kLongestIdle = milliseconds(300);
 
-std::int64_t launches_of_loop(const TreatedLoop& bench) {
+// 16 at least; of long ones what has time, three at least.
+std::int64_t launches_of_loop(const TreatedLoop& bench, Nanoseconds time_limit) {
   constexpr double kMost = 1000;
-  return std::llround(std::clamp(milliseconds(100) / bench.launch_time(), 16.0, kMost));
+  const double fewest =
+      std::clamp(time_limit / (bench.launch_time() * static_cast<double>(kFewestLoops)), 3.0, 16.0);
+  return std::llround(std::clamp(milliseconds(100) / bench.launch_time(), fewest, kMost));
 }
 
 Nanoseconds any_idle(Random& random) {
@@ -25,7 +28,8 @@ Nanoseconds any_idle(Random& random) {
 
 class PlainLoop {
  public:
-  PlainLoop(TreatedLoop& bench, Random& random) : bench_(bench), idle_(any_idle(random)) {}
+  PlainLoop(TreatedLoop& bench, std::int64_t launches, Random& random)
+      : bench_(bench), launches_(launches), idle_(any_idle(random)) {}
 
   ObservedLoop run() {
     bench_.place_anew();
@@ -50,16 +54,17 @@ class PlainLoop {
   void launch_all() {
     Queue& queue = bench_.session().queue();
     Workload& workload = bench_.plain();
-    const std::int64_t count = launches_of_loop(bench_);
     stamps_.push_back(queue.stamp_clock());
-    for (std::int64_t launch = 1; launch <= count; ++launch) {
+    for (std::int64_t launch = 1; launch <= launches_; ++launch) {
       Pair pair;
       pair.from = queue.mark();
       queue.launch(workload);
       pair.to = queue.mark();
       pairs_.push_back(pair);
-      const bool ends_stretch = (launch & (launch + 1)) == 0 || launch == count;
+      const bool stops = bench_.stops_within();
+      const bool ends_stretch = (launch & (launch + 1)) == 0 || launch == launches_ || stops;
       if (ends_stretch) stamps_.push_back(queue.stamp_clock());
+      if (stops) break;
     }
     queue.wait();
   }
@@ -86,6 +91,7 @@ class PlainLoop {
   }
 
   TreatedLoop& bench_;
+  std::int64_t launches_;
   Nanoseconds idle_;
   std::vector<Pair> pairs_;
   std::vector<ClockStamp> stamps_;
@@ -174,18 +180,21 @@ std::string_view to_string(Variation variation) {
 }
 
 Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
-                    const std::function<bool()>& stop) {
+                    const ExperimentListeners& listeners) {
   Observation observation;
   observation.first_work = bench.find_first_work();
   std::vector<double> all, medians, within;
+  const std::int64_t launches = launches_of_loop(bench, time_limit);
   const Nanoseconds start = bench.session().device().host_time();
   const auto goes_on = [&] {
-    if (stop()) return false;
-    return observation.loops.size() < kFewestLoops ||
-           bench.session().device().host_time() - start < time_limit;
+    if (listeners.stop()) return false;
+    const Nanoseconds spent = bench.session().device().host_time() - start;
+    listeners.progress("plain loops", spent / time_limit);
+    const std::size_t fewest = spent < time_limit * 2.0 ? kFewestLoops : kFewestOfLongOnes;
+    return observation.loops.size() < fewest || spent < time_limit;
   };
   while (goes_on()) {
-    PlainLoop loop(bench, random);
+    PlainLoop loop(bench, launches, random);
     observation.loops.push_back(loop.run());
     all.insert(all.end(), loop.times().begin(), loop.times().end());
     medians.push_back(observation.loops.back().median.value());

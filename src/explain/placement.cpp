@@ -51,6 +51,11 @@ RandomFactor vary_placement(TreatedLoop& bench, std::size_t placements, Random& 
                                : "the operands cannot be moved on this device";
     return factor;
   }
+  constexpr std::size_t kFewest = 4;
+  if (placements < kFewest) {
+    factor.not_available = "the loops are too long for the time";
+    return factor;
+  }
   const auto read = [&] {
     condition(bench);
     return std::log(std::max(bench.run(Treatment()).time.value(), 1e-3));
@@ -69,7 +74,6 @@ RandomFactor vary_placement(TreatedLoop& bench, std::size_t placements, Random& 
     (moves[i] ? moved : stayed).push_back(now - before);
     before = now;
   }
-  constexpr std::size_t kFewest = 4;
   if (moved.size() < kFewest || stayed.size() < kFewest) {
     factor.not_available = "the time was over";
   } else {

@@ -45,14 +45,28 @@ std::vector<ProcessTime> times_of(const RunRecord& record) {
   return times;
 }
 
-std::int64_t processes_in(Nanoseconds time_limit) {
+std::int64_t processes_in(Nanoseconds time_limit, Nanoseconds launch_time) {
   constexpr std::int64_t kMost = 8;
+  constexpr double kLaunches = 12.0, kMostOfTheTime = 0.4;
+  const Nanoseconds fewest = (seconds(2) + launch_time * kLaunches) * static_cast<double>(kFewestProcesses);
+  if (fewest > time_limit * kMostOfTheTime) return 0;
   return std::clamp<std::int64_t>(std::llround(time_limit / 3.0 / seconds(6)), kFewestProcesses, kMost);
 }
 
+namespace {
+
+RandomFactor the_process() { return {.id = "process", .cause = "the process"}; }
+
+}  // namespace
+
+RandomFactor process_without_time() {
+  RandomFactor factor = the_process();
+  factor.not_available = "three fresh processes take longer than the time allows";
+  return factor;
+}
+
 RandomFactor vary_process(const std::vector<ProcessTime>& times) {
-  return spread_of(times, kFewestProcesses, {.id = "process", .cause = "the process"},
-                   "too few fresh processes gave a time");
+  return spread_of(times, kFewestProcesses, the_process(), "too few fresh processes gave a time");
 }
 
 RandomFactor vary_gpu(const std::vector<ProcessTime>& times) {

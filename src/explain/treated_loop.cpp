@@ -32,6 +32,12 @@ Nanoseconds median_between(Queue& queue, const std::vector<MarkPair>& pairs, Nan
 
 }  // namespace
 
+std::int64_t usual_launches(Nanoseconds launch_time) {
+  constexpr double kMost = 50;
+  const double fewest = std::clamp(milliseconds(200) / launch_time, 3.0, 10.0);
+  return std::llround(std::clamp(milliseconds(5) / launch_time, fewest, kMost));
+}
+
 TreatedLoop::TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
                          StartNeighbour start_neighbour)
     : session_(session),
@@ -69,21 +75,23 @@ void TreatedLoop::wait_for_work_elsewhere() {
   waits_ = true;
 }
 
-TreatedLoop::Variant TreatedLoop::variant_of(const Treatment& treatment) {
-  return {treatment.data, treatment.engine, treatment.offset, treatment.rows, treatment.heap_piece};
+// A pause of some microseconds is nothing beside such a launch.
+bool TreatedLoop::stops_within() {
+  if (!is_long() || !stop_) return false;
+  session_.queue().wait();
+  return stop_();
 }
 
-std::int64_t TreatedLoop::usual_launches() const {
-  constexpr double kMost = 50;
-  const double fewest = std::clamp(milliseconds(200) / launch_time_, 3.0, 10.0);
-  return std::llround(std::clamp(milliseconds(5) / launch_time_, fewest, kMost));
+TreatedLoop::Variant TreatedLoop::variant_of(const Treatment& treatment) {
+  return {treatment.data, treatment.engine, treatment.offset, treatment.rows, treatment.heap_piece};
 }
 
 Nanoseconds TreatedLoop::duration(const Treatment& treatment) const {
   const auto launches = static_cast<double>(treatment.launches > 0 ? treatment.launches : usual_launches());
   const Nanoseconds between =
       treatment.host_delay + microseconds(treatment.wait == WaitBehindEach::none ? 5 : 10);
-  return treatment.idle + treatment.load + (launch_time_ + between) * launches;
+  const double before = launches > kConditioningLaunches ? kConditioningLaunches : 0.0;
+  return treatment.idle + treatment.load + (launch_time_ + between) * (launches + before);
 }
 
 FirstWork TreatedLoop::find_first_work() {
@@ -216,6 +224,7 @@ LoopReading TreatedLoop::run_loop(Workload& workload, const Treatment& treatment
     pairs.push_back(pair);
     if (treatment.companion) companion_->keep_up();
     if (!is_gated) wait_behind(pair.to, treatment.wait);
+    if (stops_within()) break;
   }
   const ClockStamp after = queue.stamp_clock();
   gate.open();

@@ -1,6 +1,7 @@
 // Runs loops of launches under treatments, and reads them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,6 +42,11 @@ class TreatedLoop {
   /// Prepares and launches what the treatment needs, so that its first round is like the others.
   void rehearse(const Treatment& treatment);
 
+  /// Asked behind each launch of those that last so long that a loop of them would not end soon.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  /// Behind a launch: whether the loop is to end with it.
+  bool stops_within();
+
   Session& session() { return session_; }
   /// As a plain loop launches it.
   PreparedSubject& prepared_plain() { return prepared(Treatment()); }
@@ -55,11 +61,10 @@ class TreatedLoop {
   Nanoseconds launch_time() const { return launch_time_; }
   /// Whether a heavy load was run since this was asked last.
   bool take_heated() { return std::exchange(is_heated_, false); }
-  /// Of launches in a loop: 5 ms, but 10 to 50 launches; fewer where 10 last longer than 0.2 s.
-  std::int64_t usual_launches() const;
+  std::int64_t usual_launches() const { return explain::usual_launches(launch_time_); }
   /// A queue holds 511 launches with a mark each (H200): a pass of a network may be more.
   bool fits_queue() const { return subject_.calls() * usual_launches() <= 400; }
-  bool may_be_gated() const { return !waits_ && fits_queue(); }
+  bool may_be_gated() const { return !waits_ && fits_queue() && !is_long(); }
   bool launches_wait() const { return waits_; }
   /// Whether a treatment has needed the second process by now.
   bool has_neighbour() const { return neighbour_ != nullptr; }
@@ -71,6 +76,7 @@ class TreatedLoop {
   using Variant = std::tuple<DataKind, std::string, Bytes, RowStride, std::int64_t>;
 
   static Variant variant_of(const Treatment& treatment);
+  bool is_long() const { return launch_time_ > milliseconds(50); }
 
   PreparedSubject& prepared(const Treatment& treatment);
   Workload& large_product();
@@ -100,6 +106,7 @@ class TreatedLoop {
   std::map<std::pair<Variant, CacheState>, std::unique_ptr<RoundRunner>> runners_;
   Nanoseconds launch_time_, first_preparation_, first_call_;
   bool waits_ = false, is_heated_ = false;
+  std::function<bool()> stop_;
 };
 
 }  // namespace jitterscope::explain

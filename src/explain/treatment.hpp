@@ -59,4 +59,7 @@ struct Treatment {
   bool operator==(const Treatment&) const = default;
 };
 
+/// Launches in a loop: 5 ms, but 10 to 50 launches; fewer where 10 last longer than 0.2 s.
+std::int64_t usual_launches(Nanoseconds launch_time);
+
 }  // namespace jitterscope::explain

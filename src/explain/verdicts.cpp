@@ -24,7 +24,7 @@ std::optional<Effect> effect_of_blocks(std::span<const double> differences) {
 
 // Whether the effect grows from no dose to the strongest: the slope over the doses, block by block, has the
 // sign of the strongest dose's effect, and its interval excludes zero; and the strongest is not shown to do
-// less than the weakest.
+// much less than the weakest. An effect that is complete at the weakest dose may waver beyond it.
 bool grows(const std::vector<const PairedEffect*>& doses) {
   std::size_t blocks = doses.front()->log_times.size();
   for (const PairedEffect* dose : doses) blocks = std::min(blocks, dose->log_times.size());
@@ -43,7 +43,9 @@ bool grows(const std::vector<const PairedEffect*>& doses) {
   const std::optional<Effect> step = effect_of_blocks(steps);
   if (!slope || !strongest || !step) return false;
   const double sign = strongest->value > 0.0 ? 1.0 : -1.0;
-  const bool falls = step->excludes_zero() && step->value * sign < 0.0;
+  constexpr double kMuch = 0.2;  // of the strongest one's
+  const double fall = -step->value * sign;
+  const bool falls = step->excludes_zero() && fall > std::max(kMuch * std::abs(strongest->value), kMaterial);
   return slope->excludes_zero() && slope->value * sign > 0.0 && !falls;
 }
 
@@ -80,7 +82,7 @@ std::size_t judge_factor(FactorResult& result, const Factor& factor,
   const bool is_material = std::abs(effect.value) > std::log1p(kMaterial);
   if (std::ranges::all_of(effects, is_within)) {
     result.verdict = FactorVerdict::cleared;
-  } else if (are_shown[result.strongest] && is_material) {
+  } else if (are_shown[result.strongest] && is_material && effect.processes >= kFewestBlocks) {
     const bool must_grow = factor.doses_grow && effects.size() > 1;
     if (!must_grow || grows(doses)) {
       result.verdict = FactorVerdict::cause;

@@ -22,11 +22,22 @@ double explained(std::span<const Explanation> explanations, std::size_t chosen, 
     const Eigen::Map<const Eigen::VectorXd> column(columns[i]->data(), y.size());
     Eigen::VectorXd centred = column.array() - column.mean();
     const double norm = centred.norm();
-    if (norm > 0.0) centred /= norm;  // columns of unlike units
+    // Columns have unlike units. What rounding leaves of a constant one is none: it would explain by chance.
+    constexpr double kRounding = 1e-12;
+    if (norm > kRounding * column.norm()) {
+      centred /= norm;
+    } else {
+      centred.setZero();
+    }
     x.col(static_cast<Eigen::Index>(i)) = centred;
   }
-  const Eigen::VectorXd fit = x * x.completeOrthogonalDecomposition().solve(y);
-  return std::clamp(fit.squaredNorm() / total, 0.0, 1.0);
+  // y within the space of the columns. They depend on each other, and a solution of them would be large and
+  // inexact: with one column more it explained less.
+  constexpr double kDependent = 1e-9;
+  Eigen::ColPivHouseholderQR<Eigen::MatrixXd> decomposition(x);
+  decomposition.setThreshold(kDependent);
+  const Eigen::VectorXd turned = decomposition.householderQ().adjoint() * y;
+  return std::clamp(turned.head(decomposition.rank()).squaredNorm() / total, 0.0, 1.0);
 }
 
 }  // namespace

@@ -253,6 +253,39 @@ TEST(Explain, KeepsToItsTime) {
   }
 }
 
+TEST(Explain, LongLaunchesAndShortLimitsKeepToTheTimeToo) {
+  const Operation long_spin(Spin{.amount = 500'000'000});
+  const Explanation of_long = study(physics::find_preset("h200"), long_spin, quick());
+  EXPECT_LT(to_seconds(of_long.duration), 40.0);
+  EXPECT_GE(of_long.observation.loops.size(), 2u);
+  EXPECT_THAT(conclusions_of(of_long), testing::Contains(HasSubstr("for want of time")));
+  const Explanation in_short = study(physics::find_preset("h200"), convolution(), {.time_limit = seconds(1)});
+  EXPECT_LT(to_seconds(in_short.duration), 3.0);
+}
+
+TEST(Explain, AnInterruptionEndsALoopOfLongLaunches) {
+  const auto device = virtual_gpu::make_virtual_device(physics::find_preset("quiet"), 1);
+  Session session(*device);
+  ExplainOptions options = quick();
+  const Nanoseconds start = device->host_time();
+  options.interrupted = [&] { return device->host_time() - start > seconds(4); };
+  const Explanation found = explain(session, Operation(Spin{.amount = 500'000'000}), options);
+  EXPECT_TRUE(found.interrupted);
+  EXPECT_LT(to_seconds(device->host_time() - start), 6.0);
+}
+
+// With steps of 1 us a mean of few readings is off by percents.
+TEST(Explain, ACoarseTimerMakesNoCause) {
+  physics::Parameters gpu = physics::find_preset("quiet");
+  gpu.instruments.mark_grain = gpu.instruments.stamp_grain = microseconds(1);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    ExplainOptions options = quick({"launches", "idle", "data"});
+    options.seed = seed;
+    const Explanation found = study(gpu, Operation::parse("relu:count=1Mi"), options);
+    EXPECT_NE(factor(found, "launches").verdict, FactorVerdict::cause) << seed;
+  }
+}
+
 TEST(Explain, AnInterruptionKeepsWhatIsKnown) {
   int asked = 0;
   ExplainOptions options = quick();

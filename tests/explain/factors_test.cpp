@@ -55,6 +55,20 @@ TEST(Factors, NoDoseLeavesTheLoopAsItIs) {
   }
 }
 
+TEST(Factors, ShortLoopsNeedATimerThatIsFineEnough) {
+  FactorContext context = gpu();
+  context.launch_time = microseconds(4);
+  context.timer_grain = Nanoseconds(32);
+  EXPECT_EQ(factor("launches", context).doses.size(), 3u);
+  context.timer_grain = Nanoseconds(120);  // 3 % of a launch: of three launches 1.7 %
+  EXPECT_EQ(factor("launches", context).doses.size(), 2u);
+  EXPECT_THAT(factor("launches", context).note, HasSubstr("too coarse"));
+  context.timer_grain = microseconds(1);
+  EXPECT_EQ(factor("launches", context).doses.size(), 1u);  // the longer one
+  context.launch_time = milliseconds(10);
+  EXPECT_EQ(factor("launches", context).usual, "10 launches");
+}
+
 TEST(Factors, DosesThatGrowDoSo) {
   EXPECT_LT(with("idle", 0).idle, with("idle", 2).idle);
   EXPECT_LT(with("load", 0).load, with("load", 2).load);

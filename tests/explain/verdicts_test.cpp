@@ -57,6 +57,17 @@ TEST_F(Verdicts, WhatFallsWithItsDoseIsNoCause) {
   EXPECT_THAT(result.reason, HasSubstr("does not grow"));
 }
 
+TEST_F(Verdicts, WhatIsCompleteAtItsFirstDoseMayWaverBeyondIt) {
+  add("wavers", {0.151, 0.156, 0.1445}, true, 0.0001);
+  EXPECT_EQ(judged().front().verdict, FactorVerdict::cause);
+}
+
+TEST_F(Verdicts, OfThreeBlocksNothingIsACause) {
+  add("shown", {0.05}, false, 0.0001);
+  for (std::vector<double>* values : {&paired_.doses.front().log_times}) values->resize(3);
+  EXPECT_EQ(judged().front().verdict, FactorVerdict::unresolved);
+}
+
 TEST_F(Verdicts, WhatHasNoOrderIsJudgedByItsLargestEffect) {
   add("engine", {0.002, -0.08, 0.01}, false);
   EXPECT_EQ(judged().front().strongest, 1u);

@@ -52,6 +52,42 @@ TEST(Shapley, SharesAndRestAddUpToOne) {
   EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1.0, 1e-9);
 }
 
+// As of a clock that stays: its mean is not quite each of its values.
+TEST(Shapley, AConstantExplainsNothing) {
+  Random random(3);
+  std::vector<Explanation> two(2);
+  std::vector<double> values, level(13, 0.1);
+  for (int i = 0; i < 13; ++i) values.push_back(random.normal());
+  two[0].columns.push_back(level);
+  two[1].columns.push_back(values);
+  const std::vector<double> shares = shapley_shares(two, values);
+  EXPECT_EQ(shares[0], 0.0);
+  EXPECT_NEAR(shares[1], 1.0, 1e-9);
+}
+
+// Of loops that are drawn again, some twice: their columns and those of the places depend on each other.
+TEST(Shapley, NoShareIsBelowZero) {
+  constexpr std::size_t kLoops = 35, kPlaces = 10;
+  Random random(5);
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    std::vector<Explanation> three(3);
+    three[0].columns.resize(kPlaces);
+    three[2].columns.resize(kLoops);
+    std::vector<double> values, clock;
+    for (std::size_t loop = 0; loop < kLoops; ++loop) {
+      Random again(random.below(kLoops / 2));
+      for (std::size_t place = 0; place < kPlaces; ++place) {
+        values.push_back(again.normal());
+        clock.push_back(21.4 + 4e-6 * again.normal());
+        for (std::size_t k = 0; k < kPlaces; ++k) three[0].columns[k].push_back(k == place ? 1.0 : 0.0);
+        for (std::size_t k = 0; k < kLoops; ++k) three[2].columns[k].push_back(k == loop ? 1.0 : 0.0);
+      }
+    }
+    three[1].columns.push_back(clock);
+    for (const double share : shapley_shares(three, values)) EXPECT_GE(share, 0.0);
+  }
+}
+
 TEST(Shapley, WithoutVariationThereIsOnlyARest) {
   const std::vector<Explanation> one = {{{{1.0, 2.0, 3.0}}}};
   const std::vector<double> level = {5.0, 5.0, 5.0};
