@@ -110,8 +110,15 @@ class ExplainCommand {
   }
 
   bool is_record_with_trace() const {
-    return flags_.targets.size() == 2 && are_records({flags_.targets[0]}) &&
-           !are_records({flags_.targets[1]});
+    if (flags_.targets.size() != 2) return false;
+    refuse_missing_files(flags_.targets);
+    if (!is_file(flags_.targets[0]) || !is_file(flags_.targets[1])) return false;
+    const bool first = are_records({flags_.targets[0]}), second = are_records({flags_.targets[1]});
+    if (second && !first) {
+      throw UsageError(fmt::format("{} is a record: it comes first, as in jitterscope explain {} {}",
+                                   flags_.targets[1], flags_.targets[1], flags_.targets[0]));
+    }
+    return first && !second;
   }
 
   void account_for_trace() {
@@ -301,8 +308,11 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
       ->add_option("--factors", flags->factors,
                    "only these, with commas between: " + joined(explain::factor_ids()))
       ->delimiter(',');
-  command->add_flag("--quick", flags->quick, "30 s in place of 180: fewer blocks, wider intervals");
-  command->add_option("--max-time", flags->time_limit, "seconds for the whole study")->capture_default_str();
+  CLI::Option* quick =
+      command->add_flag("--quick", flags->quick, "30 s in place of 180: fewer blocks, wider intervals");
+  command->add_option("--max-time", flags->time_limit, "seconds for the whole study")
+      ->capture_default_str()
+      ->excludes(quick);
   command->add_flag("--dry-run", flags->dry_run, "print what would be switched, without measuring");
   command->add_option("--seed", flags->seed, "of orders, idles, values and places")->capture_default_str();
   command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");

@@ -25,12 +25,20 @@ bool begins_as_record(const std::string& path) {
          text.find("\"jitterscope-run\"") != std::string::npos;
 }
 
+}  // namespace
+
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-}  // namespace
+void refuse_missing_files(const std::vector<std::string>& targets) {
+  for (const std::string& target : targets) {
+    const bool is_named_as_file = target.ends_with(".json") || target.ends_with(".json.gz");
+    if (!is_named_as_file || is_file(target)) continue;
+    throw UsageError(target + ": there is no such file; check the path and the folder you are in");
+  }
+}
 
 bool are_records(const std::vector<std::string>& targets) {
   const auto record = std::ranges::find_if(targets, begins_as_record);

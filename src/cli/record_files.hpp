@@ -12,6 +12,11 @@ namespace jitterscope::cli {
 /// where one is a record and another no file.
 bool are_records(const std::vector<std::string>& targets);
 
+bool is_file(const std::string& path);
+
+/// Throws UsageError for a target that is named as a JSON file and is none.
+void refuse_missing_files(const std::vector<std::string>& targets);
+
 /// A file, or - for standard input. Throws UsageError where it cannot be read.
 std::string read_text(const std::string& file);
 

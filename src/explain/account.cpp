@@ -10,6 +10,7 @@
 #include "experiment/processes.hpp"
 #include "explain/account_ratios.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/engine_choice.hpp"
 
 namespace jitterscope::explain {
 namespace {
@@ -18,6 +19,7 @@ constexpr double kNormal95 = 1.959964;
 
 // One result of each record, in one of its conditions.
 struct Sides {
+  const RunRecord *first_record, *second_record;
   const RunEntry *first_entry, *second_entry;
   const Measurement *first, *second;
 
@@ -95,10 +97,20 @@ std::optional<RatioEstimate> contrast_in(const Result& result, CacheState from_c
   return time_ratio(from->repeatability, to->repeatability);
 }
 
-std::string experiment_of(const Sides& sides, const std::string& vary) {
+bool are_same_work(const Sides& sides) {
+  return sides.first_result().subject == sides.second_result().subject;
+}
+
+// On the device of the second record, as the later one.
+std::string command_of(const Sides& sides, const std::string& verb, const std::string& flags) {
   const Operation* operation = operation_of(sides.first_entry->result.subject);
-  if (operation == nullptr || sides.first_result().subject != sides.second_result().subject) return {};
-  return fmt::format("jitterscope compare {} --vary {}", operation->text(), vary);
+  if (operation == nullptr || !are_same_work(sides)) return {};
+  return fmt::format("jitterscope {} {} {} --device {}", verb, operation->text(), flags,
+                     sides.second_record->device.id);
+}
+
+std::string experiment_of(const Sides& sides, const std::string& vary) {
+  return command_of(sides, "compare", "--vary " + vary);
 }
 
 template <class State>
@@ -111,9 +123,10 @@ std::optional<AccountedPart> state_part(const Sides& sides, const std::string& n
   part.ratio = in_first ? in_first : in_second;
   part.source = part.ratio ? fmt::format("as the {} record timed both", in_first ? "first" : "second")
                            : "neither record timed both";
-  if (!part.ratio && name == "cache") {
-    part.experiment = experiment_of(sides, fmt::format("cache={},{}", part.first, part.second));
-  }
+  if (part.ratio) return part;
+  part.experiment = name == "cache"
+                        ? experiment_of(sides, fmt::format("cache={},{}", part.first, part.second))
+                        : command_of(sides, "run", fmt::format("--{} {},{}", name, part.first, part.second));
   return part;
 }
 
@@ -131,6 +144,23 @@ std::optional<AccountedPart> load_part(const Sides& sides) {
                     contrast_in(sides.second_result(), b.cache, a.load, b.cache, b.load));
 }
 
+// What one record says of two engines, where it timed the same work by both.
+std::optional<RatioEstimate> engine_contrast_in(const RunRecord& record, const RunEntry& entry,
+                                                const Measurement& measured,
+                                                const std::string& other_engine) {
+  const Operation* operation = operation_of(entry.result.subject);
+  if (operation == nullptr || other_engine.empty()) return std::nullopt;
+  for (const RunEntry& other : record.entries) {
+    const Operation* same = operation_of(other.result.subject);
+    if (same == nullptr || other.result.algorithm != other_engine) continue;
+    if (with_engine(*same, "") != with_engine(*operation, "")) continue;
+    const Measurement* by_other =
+        measurement_of(other.result, measured.conditions.load, measured.conditions.cache);
+    if (by_other != nullptr) return time_ratio(measured.repeatability, by_other->repeatability);
+  }
+  return std::nullopt;
+}
+
 std::optional<AccountedPart> engine_part(const Sides& sides) {
   const Result &a = sides.first_result(), &b = sides.second_result();
   if (a.provider == b.provider && a.algorithm == b.algorithm) return std::nullopt;
@@ -138,7 +168,15 @@ std::optional<AccountedPart> engine_part(const Sides& sides) {
                      .first = joined(std::vector{a.provider, a.algorithm}, " "),
                      .second = joined(std::vector{b.provider, b.algorithm}, " "),
                      .source = "the records do not tell"};
-  if (a.provider == b.provider && !a.algorithm.empty() && !b.algorithm.empty()) {
+  const std::optional<RatioEstimate> in_first =
+      engine_contrast_in(*sides.first_record, *sides.first_entry, *sides.first, b.algorithm);
+  std::optional<RatioEstimate> in_second =
+      engine_contrast_in(*sides.second_record, *sides.second_entry, *sides.second, a.algorithm);
+  if (in_second) in_second = inverse_of(*in_second);
+  part.ratio = in_first ? in_first : in_second;
+  if (part.ratio) {
+    part.source = fmt::format("as the {} record timed both", in_first ? "first" : "second");
+  } else if (a.provider == b.provider && !a.algorithm.empty() && !b.algorithm.empty()) {
     part.experiment = experiment_of(sides, fmt::format("engine={},{}", a.algorithm, b.algorithm));
   }
   return part;
@@ -217,7 +255,7 @@ std::vector<AccountedPart> parts_of(const Sides& sides, const std::vector<Record
   add(kernels_part(sides));
   const bool is_same_device =
       std::ranges::find(machines, "device", &RecordDifference::name) == machines.end();
-  add(clock_part(sides, is_same_device));
+  if (are_same_work(sides)) add(clock_part(sides, is_same_device));
   add(cache_part(sides));
   add(load_part(sides));
   add(data_part(sides));
@@ -242,7 +280,8 @@ Account account_of(const Sides& sides, const std::vector<RecordDifference>& mach
 }
 
 // The pair of conditions that differ least; the first of several.
-std::optional<Sides> sides_of(const RunEntry& first, const RunEntry& second) {
+std::optional<Sides> sides_of(const RunRecord& first_record, const RunRecord& second_record,
+                              const RunEntry& first, const RunEntry& second) {
   const auto distance = [](const Sides& sides) {
     const Conditions &a = sides.first->conditions, &b = sides.second->conditions;
     return (a.cache != b.cache ? 1 : 0) + (a.load != b.load ? 2 : 0);
@@ -250,7 +289,7 @@ std::optional<Sides> sides_of(const RunEntry& first, const RunEntry& second) {
   std::optional<Sides> nearest;
   for (const Measurement& a : first.result.measurements) {
     for (const Measurement& b : second.result.measurements) {
-      const Sides sides{&first, &second, &a, &b};
+      const Sides sides{&first_record, &second_record, &first, &second, &a, &b};
       if (!nearest || distance(sides) < distance(*nearest)) nearest = sides;
     }
   }
@@ -278,7 +317,7 @@ std::vector<Account> account_for(const RunRecord& first, const RunRecord& second
   const std::vector<RecordDifference> machines = machine_differences(first, second);
   std::vector<Account> accounts;
   for (const auto& [a, b] : entries_in_common(first, second)) {
-    if (const auto sides = sides_of(*a, *b)) accounts.push_back(account_of(*sides, machines));
+    if (const auto sides = sides_of(first, second, *a, *b)) accounts.push_back(account_of(*sides, machines));
   }
   if (accounts.empty()) throw UsageError("the two records have no operation in common that both timed");
   return accounts;

@@ -50,21 +50,25 @@ std::string several_accounts(const std::vector<Account>& accounts, const Page& p
   std::vector<const Account*> rows = explain::largest_change_first(accounts);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
-  TableColumn names{"operation", Align::left, {}}, firsts{"first", Align::right, {}, 2},
-      seconds{"second", Align::right, {}, 2}, changes{"time", Align::right, {}},
-      clocks{"by the clock", Align::right, {}}, rests{"rest", Align::right, {}},
-      explained{"explained", Align::left, {}, 1};
+  // What most of a difference comes from: between two days the clock, between a layer alone and PyTorch's the
+  // place in the network.
+  const bool is_of_trace = accounts.front().is_of_trace();
+  TableColumn names{"operation", Align::left, {}},
+      firsts{is_of_trace ? "alone" : "first", Align::right, {}, 2},
+      seconds{is_of_trace ? "PyTorch" : "second", Align::right, {}, 2}, changes{"time", Align::right, {}},
+      sources{is_of_trace ? "by its place" : "by the clock", Align::right, {}},
+      rests{"rest", Align::right, {}}, explained{"explained", Align::left, {}, 1};
   for (const Account* account : rows) {
     names.cells.push_back(one_line(explain::name_of(*account)));
     firsts.cells.push_back(time_text(account->first.median, account->first.precision()));
     seconds.cells.push_back(time_text(account->second.median, account->second.precision()));
     changes.cells.push_back(change_of(account->time));
-    const AccountedPart* clock = part_named(*account, "clock");
-    clocks.cells.push_back(clock && clock->ratio ? change_of(*clock->ratio) : std::string(kAbsent));
+    const AccountedPart* source = part_named(*account, is_of_trace ? "network" : "clock");
+    sources.cells.push_back(source && source->ratio ? change_of(*source->ratio) : std::string(kAbsent));
     rests.cells.push_back(change_of(account->rest));
     explained.cells.emplace_back(account->is_explained() ? "yes" : "no");
   }
-  std::string text = fitted_table({names, firsts, seconds, changes, clocks, rests, explained}, page.width);
+  std::string text = fitted_table({names, firsts, seconds, changes, sources, rests, explained}, page.width);
   if (rows.size() < all) text += fmt::format("{} of {} operations; all: --top all.\n", rows.size(), all);
   return text;
 }

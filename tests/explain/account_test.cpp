@@ -192,14 +192,32 @@ TEST(Account, AnotherEngineNamesTheExperiment) {
   EXPECT_THAT(conclusions_of({account}).back(), HasSubstr("What engine does: jitterscope compare"));
 }
 
+TEST(Account, AnotherEngineIsAccountedForWhereOneRecordTimedBoth) {
+  const std::string convolution = "conv2d:n=1,c=8,hw=8,k=8,rs=3";
+  const Hertz clock = megahertz(1000);
+  RunRecord first =
+      test::record_of({test::entry_of(convolution, {measured(microseconds(100), clock)}),
+                       test::entry_of(convolution + ",engine=b", {measured(microseconds(90), clock)})});
+  RunRecord second = test::record_of({test::entry_of(convolution, {measured(microseconds(90.1), clock)})});
+  first.entries[0].result.algorithm = "a";
+  first.entries[1].result.algorithm = second.entries[0].result.algorithm = "b";
+  const Account forward = account_for(first, second).front();
+  EXPECT_NEAR(part(forward, "engine").ratio->ratio, 0.9, 0.001);
+  EXPECT_THAT(part(forward, "engine").experiment, IsEmpty());
+  EXPECT_NEAR(forward.rest.ratio, 1.0, 0.003);
+  const Account backward = account_for(second, first).front();
+  EXPECT_NEAR(part(backward, "engine").ratio->ratio, 1.0 / 0.9, 0.001);
+}
+
 TEST(Account, OtherWorkIsNamed) {
   const RunRecord first = record_with({measured(microseconds(100), megahertz(1000))});
   RunRecord second =
-      test::record_of({test::entry_of("relu:count=2048", {measured(microseconds(50), megahertz(1000))})});
+      test::record_of({test::entry_of("relu:count=2048", {measured(microseconds(50), megahertz(900))})});
   second.device.name = first.device.name;
   const Account account = only_account(first, second);
   EXPECT_THAT(part(account, "operation").source, HasSubstr("not the same work"));
   EXPECT_THAT(part(account, "operation").experiment, IsEmpty());
+  EXPECT_FALSE(has_part(account, "clock"));  // of one operation it says nothing of the other
 }
 
 TEST(Account, NothingInCommonIsRefused) {

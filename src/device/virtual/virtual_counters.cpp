@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
@@ -54,8 +55,10 @@ const std::array kCounters = {
                    [](const LaunchCounts& counts) -> std::optional<double> { return counts.time.value(); }}};
 
 const VirtualCounter& counter_named(const std::string& name) {
-  const auto found =
-      std::ranges::find_if(kCounters, [&](const VirtualCounter& counter) { return counter.name == name; });
+  // Without what stands behind its dot it is the one that there is, as on a GPU.
+  const auto found = std::ranges::find_if(kCounters, [&](const VirtualCounter& counter) {
+    return counter.name == name || std::string_view(counter.name).starts_with(name + '.');
+  });
   if (found != kCounters.end()) return *found;
   std::vector<std::string> known;
   for (const VirtualCounter& counter : kCounters) known.emplace_back(counter.name);
