@@ -64,8 +64,9 @@ std::string sentence_without_growth(const FactorResult& factor) {
 std::string_view variation_words(Variation variation) {
   switch (variation) {
     case Variation::position: return "the launch's place in the loop";
+    case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
-    case Variation::loop: return "what differs from loop to loop (placement, the idle before)";
+    case Variation::loop: return "what else differs from loop to loop, as placement";
     case Variation::rest: break;
   }
   return "unexplained";

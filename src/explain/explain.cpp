@@ -286,9 +286,7 @@ class Study {
       if (!judged_[i]->shows_in_counters || found_.factors[i].verdict != FactorVerdict::cause) continue;
       Treatment treatment;
       judged_[i]->doses[doses[i]].apply(treatment);
-      const bool is_host =
-          bench_.session().device().describe().capabilities.is_host;  // says at once that it has none
-      if (!is_host && now() - start_ > options_.time_limit) {  // opening the profiler alone takes seconds
+      if (profiler_takes_seconds() && now() - start_ > options_.time_limit) {
         found_.without_counters = "the time was over before they were read; --max-time gives more";
         return;
       }
@@ -300,6 +298,12 @@ class Study {
         return;
       }
     }
+  }
+
+  // To open: a CPU has none, and says so at once; a simulated one costs nothing.
+  bool profiler_takes_seconds() {
+    const DeviceCapabilities can = bench_.session().device().describe().capabilities;
+    return !can.is_host && !can.is_simulated;
   }
 
   void name_what_was_not_tried() {

@@ -30,8 +30,9 @@ struct ObservedLoop {
 
 enum class Variation {
   position,  ///< of the launch in its loop
+  idle,      ///< before the loop
   clock,
-  loop,  ///< what differs from loop to loop: placement, the idle before
+  loop,  ///< what else differs from loop to loop: placement
   rest,
 };
 std::string_view to_string(Variation);

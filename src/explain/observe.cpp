@@ -105,13 +105,19 @@ class Regression {
     std::size_t positions = 0;
     for (const ObservedLoop* loop : loops) positions = std::max(positions, loop->stretches.size());
     position_.columns.resize(positions);
+    idle_.columns.resize(positions);
+    double idle = 0.0;
+    for (const ObservedLoop* loop : loops) idle += log_idle(*loop) / static_cast<double>(loops.size());
     loop_.columns.resize(loops.size());
     bool all_clocks = true;
     for (std::size_t i = 0; i < loops.size(); ++i) {
       for (std::size_t k = 0; k < loops[i]->stretches.size(); ++k) {
         const LoopStretch& stretch = loops[i]->stretches[k];
         values_.push_back(std::log(std::max(stretch.median.value(), 1e-3)));
-        for (std::size_t p = 0; p < positions; ++p) position_.columns[p].push_back(p == k ? 1.0 : 0.0);
+        for (std::size_t p = 0; p < positions; ++p) {
+          position_.columns[p].push_back(p == k ? 1.0 : 0.0);
+          idle_.columns[p].push_back(p == k ? log_idle(*loops[i]) - idle : 0.0);
+        }
         for (std::size_t l = 0; l < loops.size(); ++l) loop_.columns[l].push_back(l == i ? 1.0 : 0.0);
         all_clocks = all_clocks && stretch.clock;
         clocks_.push_back(stretch.clock ? std::log(stretch.clock->value()) : 0.0);
@@ -120,14 +126,19 @@ class Regression {
     if (all_clocks) clock_.columns.push_back(clocks_);
   }
 
-  /// Of position, clock, loop and rest.
+  /// Of position, idle, clock, loop and rest.
   std::vector<double> shares() const {
-    const std::vector<statistics::Explanation> all = {position_, clock_, loop_};
+    const std::vector<statistics::Explanation> all = {position_, idle_, clock_, loop_};
     return statistics::shapley_shares(all, values_);
   }
 
  private:
-  statistics::Explanation position_, clock_, loop_;
+  static double log_idle(const ObservedLoop& loop) {
+    return std::log(std::max(loop.idle_before.value(), 1.0));
+  }
+
+  // An idle acts on the first launches of a loop more than on the last: a column for each place.
+  statistics::Explanation position_, idle_, clock_, loop_;
   std::vector<double> values_, clocks_;
 };
 
@@ -137,7 +148,7 @@ std::vector<VariationShare> shares_of(const std::vector<ObservedLoop>& loops, Ra
   for (const ObservedLoop& loop : loops) all.push_back(&loop);
   std::vector<VariationShare> shares;
   for (const Variation variation :
-       {Variation::position, Variation::clock, Variation::loop, Variation::rest}) {
+       {Variation::position, Variation::idle, Variation::clock, Variation::loop, Variation::rest}) {
     shares.push_back({.variation = variation});
   }
   const std::vector<double> values = Regression(all).shares();
@@ -172,6 +183,7 @@ double relative_deviation(std::span<const double> values) {
 std::string_view to_string(Variation variation) {
   switch (variation) {
     case Variation::position: return "position";
+    case Variation::idle: return "idle";
     case Variation::clock: return "clock";
     case Variation::loop: return "loop";
     case Variation::rest: return "rest";

@@ -144,8 +144,9 @@ std::string random_factors_section(const Explanation& explanation, std::size_t w
 std::string_view variation_words(Variation variation) {
   switch (variation) {
     case Variation::position: return "the launch's place in its loop";
+    case Variation::idle: return "the idle before the loop";
     case Variation::clock: return "the clock";
-    case Variation::loop: return "the loop (placement, idle before)";
+    case Variation::loop: return "the loop (placement and more)";
     case Variation::rest: break;
   }
   return "nothing that was seen: the rest";

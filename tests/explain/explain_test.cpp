@@ -187,7 +187,8 @@ TEST(Explain, SharesOfTheVariationAddUp) {
   }
   EXPECT_NEAR(sum, 1.0, 1e-9);
   // The clock of the laptop rises from loop to loop and within each.
-  EXPECT_GT(found.observation.shares[1].share, 0.3);
+  EXPECT_EQ(found.observation.shares[2].variation, Variation::clock);
+  EXPECT_GT(found.observation.shares[2].share, 0.3);
 }
 
 TEST(Explain, AShortStudySaysWhatItLeavesOut) {
