@@ -85,6 +85,15 @@ Alternative with_value(Alternative alternative, const Factor& factor, const std:
   return alternative;
 }
 
+// A name that is none of a parameter's may be meant for a condition's, where the error found no parameter
+// near.
+std::string condition_hint(const std::string& name, const std::string& error) {
+  const std::string nearest = nearest_name(name, kConditionNames);
+  if (!nearest.empty() && error.find("did you mean") == std::string::npos)
+    return fmt::format(" (did you mean '{}'?)", nearest);
+  return fmt::format(" (conditions that can be varied: {})", joined(kConditionNames));
+}
+
 // Reads the alternative's target, so that what cannot be varied is said with the flag that asked for it.
 void check_alternative(const Alternative& alternative, const Factor& factor) {
   const bool is_condition = std::ranges::find(kConditionNames, factor.name) != kConditionNames.end();
@@ -96,9 +105,8 @@ void check_alternative(const Alternative& alternative, const Factor& factor) {
       read_targets({alternative.target});
     }
   } catch (const UsageError& error) {
-    const std::string known = fmt::format(" (conditions that can be varied: {})", joined(kConditionNames));
-    throw UsageError(
-        fmt::format("--vary {}: {}{}", factor.name, error.what(), is_condition ? std::string() : known));
+    throw UsageError(fmt::format("--vary {}: {}{}", factor.name, error.what(),
+                                 is_condition ? std::string() : condition_hint(factor.name, error.what())));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "jitterscope/error.hpp"
 
@@ -13,6 +14,7 @@ struct Invocation {
   std::string command_line;  ///< as typed, for the record
   std::string executable;    ///< path of this program, for the processes it starts
   std::string settings;      ///< a sentence: what was taken from the settings file; empty where nothing was
+  std::vector<const CLI::Option*> options_of_settings;  ///< that have their value from it
   ExitCode exit_code = ExitCode::done;
 };
 

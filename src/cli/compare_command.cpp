@@ -53,8 +53,8 @@ constexpr double kPairPrecision = 0.25;  // of the margin
 
 class CompareCommand {
  public:
-  CompareCommand(const CompareFlags& flags, Invocation& invocation)
-      : flags_(flags), invocation_(invocation) {}
+  CompareCommand(const CompareFlags& flags, const CLI::App& command, Invocation& invocation)
+      : flags_(flags), command_(command), invocation_(invocation) {}
 
   void run() {
     check_flags();
@@ -75,6 +75,7 @@ class CompareCommand {
     }
     if (json_) json_->commit(write_record(record_));
     report_->write(record_);
+    warn_of_unjudged();
     invocation_.exit_code = exit_code();
   }
 
@@ -94,11 +95,29 @@ class CompareCommand {
     if (flags_.targets.size() != 2) throw UsageError("records are compared in pairs: name two files");
     if (!flags_.vary.empty()) throw UsageError("--vary: what is recorded cannot be varied any more");
     if (flags_.verify) throw UsageError("--verify: what is recorded cannot be verified any more");
+    refuse_flags_of_experiments();
     record_.alternatives = flags_.targets;
     record_.title = flags_.targets[0] + " and " + flags_.targets[1];
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
     record_.device = second.device;
     compare_records(first, second, record_);
+  }
+
+  // What settings give is for other calls, and passed over.
+  void refuse_flags_of_experiments() const {
+    const std::vector<std::string> taken = {"--margin", "--fail-if",  "--json",    "--html", "--plot",
+                                            "--top",    "--findings", "--details", "--help"};
+    for (const CLI::Option* option : command_.get_options()) {
+      const std::string name = option->get_name();
+      const bool is_taken = !name.starts_with("--") || std::ranges::find(taken, name) != taken.end();
+      const auto& others = invocation_.options_of_settings;
+      const bool is_typed = option->count() > 0 && std::ranges::find(others, option) == others.end();
+      if (is_taken || !is_typed) continue;
+      throw UsageError(
+          name +
+          ": two records are compared as they were measured, and nothing is measured anew; leave it "
+          "out, or name operations or models in place of records");
+    }
   }
 
   void compare_python() {
@@ -147,6 +166,7 @@ class CompareCommand {
     note_unlike_work(works, work);
     work.plan.verify = flags_.verify;
     record_.notes.insert(record_.notes.end(), work.notes.begin(), work.notes.end());
+    record_.left_out = work.left_out;
     if (flags_.dry_run) {
       print_result(comparison_plan_text(work, record_));
       return false;
@@ -154,6 +174,17 @@ class CompareCommand {
     if (!lock) device.reset();  // its memory is the workers' then
     compare_in_processes(work, invocation_, record_);
     return true;
+  }
+
+  // A caller that asks for an exit code only would take silence for a pass.
+  void warn_of_unjudged() const {
+    if (flags_.fail_if.empty() || record_.interrupted) return;
+    const auto is_partial = [&](const TotalComparison& each) { return !is_whole(record_, each); };
+    if (record_.left_out.empty() && std::ranges::none_of(record_.totals, is_partial)) return;
+    fmt::print(stderr,
+               "jitterscope: --fail-if {}: nothing was judged where layers are left out, as a total of the "
+               "others says nothing of the whole networks; pick the layers in common with --only\n",
+               flags_.fail_if);
   }
 
   ExitCode exit_code() const {
@@ -168,16 +199,19 @@ class CompareCommand {
     const auto& all = record_.comparisons;
     if (std::ranges::any_of(all, is_wrong)) return ExitCode::check_failed;
     if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
+    const bool are_networks = !record_.totals.empty() || !record_.left_out.empty();
+    const auto total_fails = [&](const TotalComparison& each) {
+      return is_whole(record_, each) && fails(each.verdict);
+    };
     // Of a network the total decides.
     const bool shown =
-        record_.totals.empty()
-            ? std::ranges::any_of(all, [&](const Comparison& each) { return fails(each.verdict); })
-            : std::ranges::any_of(record_.totals,
-                                  [&](const TotalComparison& each) { return fails(each.verdict); });
+        are_networks ? std::ranges::any_of(record_.totals, total_fails)
+                     : std::ranges::any_of(all, [&](const Comparison& each) { return fails(each.verdict); });
     return shown ? ExitCode::check_failed : ExitCode::done;
   }
 
   const CompareFlags& flags_;
+  const CLI::App& command_;
   Invocation& invocation_;
   ComparisonRecord record_;
   std::optional<OutputFile> json_;
@@ -222,7 +256,7 @@ void add_compare_command(CLI::App& app, Invocation& invocation) {
   flags->page.add_to(*command);
   command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
   command->footer(kCompareExamples);
-  command->callback([flags, &invocation] { CompareCommand(*flags, invocation).run(); });
+  command->callback([flags, command, &invocation] { CompareCommand(*flags, *command, invocation).run(); });
 }
 
 }  // namespace jitterscope::cli

@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "base/names.hpp"
-#include "base/quantity_text.hpp"
 #include "device/can_run.hpp"
+#include "experiment/layer_names.hpp"
+#include "experiment/unlike_work.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cli {
@@ -62,27 +63,6 @@ std::vector<PairedLayers> pair_by_name(const std::vector<ComparedAlternative>& a
   return pairs;
 }
 
-std::size_t names_in(const WorkList& work) {
-  std::size_t count = 0;
-  for (const Layer& layer : work.model.layers) count += layer.names.size();
-  return count;
-}
-
-// "flops" and "bytes" say it where the parameters have other names.
-std::string work_note(const Operation& first, const Operation& second, const std::string& first_label,
-                      const std::string& second_label) {
-  std::vector<std::string> parts;
-  if (first.flops() != second.flops()) {
-    parts.push_back(
-        fmt::format("{} and {}", rate_text(first.flops(), "FLOP"), rate_text(second.flops(), "FLOP")));
-  }
-  if (first.bytes() != second.bytes()) {
-    parts.push_back(fmt::format("{} and {} to move", bytes_text(first.bytes()), bytes_text(second.bytes())));
-  }
-  if (parts.empty()) return {};
-  return fmt::format("{} and {} are unlike work: {}.", first_label, second_label, joined(parts));
-}
-
 // Why the device cannot run one of them; empty where it can run all.
 std::string problem_of(const PairedLayers& pair, const DeviceDescription& device) {
   try {
@@ -107,17 +87,34 @@ std::vector<Trial> group_of(const PairedLayers& pair, const std::vector<Compared
   return group;
 }
 
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 // What each alternative has beside what is compared, and what was noted when it was read.
-void note_what_is_left(const std::vector<ComparedAlternative>& alternatives, std::size_t paired_names,
-                       std::vector<std::string>& notes) {
-  for (const ComparedAlternative& alternative : alternatives) {
+void note_what_is_left(const std::vector<ComparedAlternative>& alternatives,
+                       const std::vector<std::string>& paired, const std::vector<std::string>& compared,
+                       ComparedWork& work) {
+  for (std::size_t i = 0; i < alternatives.size(); ++i) {
+    const ComparedAlternative& alternative = alternatives[i];
     for (const std::string& note : alternative.work.model.notes) {
-      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+      if (!is_among(work.notes, note)) work.notes.push_back(note);
     }
-    const std::size_t names = names_in(alternative.work);
-    if (names <= paired_names) continue;
-    notes.push_back(fmt::format("{} of {} layers of {} have no partner and are left out.",
-                                names - paired_names, names, alternative.label));
+    LayerNames unpaired;
+    std::int64_t of = 0, left = 0;
+    for (const Layer& layer : alternative.work.model.layers) {
+      std::vector<std::string> names;
+      for (const std::string& name : layer.names) {
+        ++of;
+        left += is_among(compared, name) ? 0 : 1;
+        if (!is_among(paired, name)) names.push_back(name);
+      }
+      unpaired.add(names);
+    }
+    if (left > 0) work.left_out.push_back({i, left, of});
+    if (unpaired.empty()) continue;
+    work.notes.push_back(fmt::format("{} of {} layers of {} have no partner and are left out: {}.",
+                                     unpaired.size(), of, alternative.label, unpaired.some()));
   }
 }
 
@@ -139,14 +136,16 @@ ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternati
   ComparedWork work;
   work.items.alternatives = alternatives.size();
   work.plan.ceilings = false;
-  std::size_t paired_names = 0, impossible = 0;
+  std::vector<std::string> paired, compared;
+  std::size_t impossible = 0;
   std::string problem;
   for (const PairedLayers& pair : pairs) {
-    paired_names += pair.names.size();
+    paired.insert(paired.end(), pair.names.begin(), pair.names.end());
     if (const std::string reason = problem_of(pair, device); !reason.empty()) {
       if (impossible++ == 0) problem = reason;
       continue;
     }
+    compared.insert(compared.end(), pair.names.begin(), pair.names.end());
     work.plan.groups.push_back(group_of(pair, alternatives, shared));
     const auto count = std::max<std::int64_t>(1, std::ssize(pair.names));
     work.items.items.push_back({.count = count, .layers = pair.names});
@@ -156,17 +155,29 @@ ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternati
     work.notes.push_back(fmt::format("{} of {} cannot run here on all sides and are left out; the first: {}",
                                      impossible, pairs.size(), problem));
   }
-  if (all_models) note_what_is_left(alternatives, paired_names, work.notes);
+  if (all_models) note_what_is_left(alternatives, paired, compared, work);
   return work;
 }
 
 void note_unlike_work(const std::vector<ComparedAlternative>& alternatives, ComparedWork& work) {
-  if (work.plan.groups.size() != 1 || alternatives.front().work.is_model) return;
-  const std::vector<Trial>& group = work.plan.groups.front();
-  for (std::size_t i = 1; i < group.size(); ++i) {
-    const std::string note =
-        work_note(group[0].operation, group[i].operation, alternatives[0].label, alternatives[i].label);
-    if (!note.empty()) work.notes.push_back(note);
+  const bool are_models = alternatives.front().work.is_model;
+  if (work.plan.groups.size() != 1 && !are_models) return;
+  for (std::size_t i = 1; i < alternatives.size(); ++i) {
+    const std::string &first = alternatives[0].label, &second = alternatives[i].label;
+    UnlikeWork unlike;
+    for (std::size_t item = 0; item < work.plan.groups.size(); ++item) {
+      const std::vector<Trial>& group = work.plan.groups[item];
+      const RunEntry& entry = work.items.items[item];
+      if (are_models) {
+        unlike.add(entry.layers.front(), group[0].operation, group[i].operation, entry.count);
+        continue;
+      }
+      const std::string difference = unlike_work(group[0].operation, group[i].operation);
+      if (difference.empty()) continue;
+      work.notes.push_back(fmt::format("{} and {} are unlike work: {}.", first, second, difference));
+    }
+    if (const std::string sentence = unlike.sentence(first, second); !sentence.empty())
+      work.notes.push_back(sentence);
   }
 }
 

@@ -19,8 +19,9 @@ struct ComparedAlternative {
 
 struct ComparedWork {
   ComparisonItems items;
-  Plan plan;                       ///< a group for each item, with a trial for each alternative
-  std::vector<std::string> notes;  ///< sentences about what is compared
+  Plan plan;                                 ///< a group for each item, with a trial for each alternative
+  std::vector<std::string> notes;            ///< sentences about what is compared
+  std::vector<LeftOutLayers> left_out = {};  ///< of networks
 };
 
 /// Pairs layers by their names in the network, operations in the order typed. Loads, precision, time limit
@@ -29,7 +30,7 @@ struct ComparedWork {
 ComparedWork pair_alternatives(const std::vector<ComparedAlternative>& alternatives,
                                const MeasureOptions& shared, const DeviceDescription& device);
 
-/// Says where single operations that are compared compute or move unlike amounts.
+/// Says where single operations, or layers of the same name, compute or move unlike amounts.
 void note_unlike_work(const std::vector<ComparedAlternative>& alternatives, ComparedWork& work);
 
 }  // namespace jitterscope::cli

@@ -83,7 +83,8 @@ std::optional<std::string> typed(const toml::node& node) {
 
 class Settings {
  public:
-  Settings(CLI::App& app, std::string file) : app_(app), file_(std::move(file)) {}
+  Settings(CLI::App& app, std::string file, Invocation& invocation)
+      : app_(app), file_(std::move(file)), invocation_(invocation) {}
 
   /// What was taken from the file for the command that runs: "precision = 1, cache = warm,cold".
   std::string apply() {
@@ -130,6 +131,7 @@ class Settings {
       fail_at(file_, node.source(), error.what());
     }
     applied_.push_back(key + " = " + joined(values, ","));
+    invocation_.options_of_settings.push_back(option);
   }
 
   // None for a flag that is false, as if it were not there.
@@ -167,6 +169,7 @@ class Settings {
 
   CLI::App& app_;
   std::string file_;
+  Invocation& invocation_;
   std::vector<std::string> applied_;
 };
 
@@ -186,7 +189,7 @@ void add_settings(CLI::App& app, Invocation& invocation) {
     ::setenv(kVariable, "", 1);
     if (file.path.empty()) return;
     if (!file.asked_for) fmt::print(stderr, "jitterscope: settings of {}\n", file.path);
-    const std::string applied = Settings(app, file.path).apply();
+    const std::string applied = Settings(app, file.path, invocation).apply();
     if (!applied.empty()) invocation.settings = fmt::format("Settings of {}: {}.", file.path, applied);
   });
 }

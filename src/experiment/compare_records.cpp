@@ -7,8 +7,10 @@
 #include "experiment/comparison.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/kept_rounds.hpp"
+#include "experiment/layer_names.hpp"
 #include "experiment/processes.hpp"
 #include "experiment/record_differences.hpp"
+#include "experiment/unlike_work.hpp"
 #include "jitterscope/error.hpp"
 #include "statistics/statistics.hpp"
 
@@ -79,6 +81,27 @@ std::string contents(const RunRecord& record) {
   return fmt::format("{} and {} more", first, record.entries.size() - 1);
 }
 
+// Entries that belong together, and how many calls of them both networks have.
+struct SharedCalls {
+  const RunEntry *first, *second;
+  std::int64_t count;
+};
+
+// A call of the second network is the partner of one of the first, so that no total holds it twice.
+std::vector<SharedCalls> shared_calls(const std::vector<EntryPair>& pairs) {
+  std::vector<SharedCalls> shared;
+  for (const EntryPair& pair : pairs) {
+    std::int64_t count = pair.first->count;
+    if (!pair.first->layers.empty() && !pair.second->layers.empty()) {
+      std::int64_t free = pair.second->count;
+      for (const SharedCalls& before : shared) free -= before.second == pair.second ? before.count : 0;
+      count = std::min(count, free);
+    }
+    if (count > 0) shared.push_back({pair.first, pair.second, count});
+  }
+  return shared;
+}
+
 // The measurements of a comparison; null where it failed.
 struct Sides {
   const Measurement *first = nullptr, *second = nullptr;
@@ -113,35 +136,40 @@ class RecordComparer {
 
   void compare(const RunRecord& first, const RunRecord& second) {
     record_.differences = machine_differences(first, second);
-    const std::vector<EntryPair> pairs = entries_in_common(first, second);
-    for (const EntryPair& pair : pairs) compare_entries(*pair.first, *pair.second);
+    const std::vector<SharedCalls> shared = shared_calls(entries_in_common(first, second));
+    for (const SharedCalls& each : shared) compare_entries(each);
     if (record_.comparisons.empty()) {
       throw UsageError(fmt::format(
           "the two records have no operation in common that both timed in the same cache state and "
           "under the same load: the first has {}, the second {}",
           contents(first), contents(second)));
     }
+    note_what_is_left(first, 0, shared);
+    note_what_is_left(second, 1, shared);
+    note_unlike_layers(record_);
     judge(record_.comparisons, effects_, record_.margin, judging_);
     keep_some_rounds(record_.comparisons);
     add_totals();
-    note_what_is_left(first, second, pairs.size());
   }
 
  private:
-  void compare_entries(const RunEntry& first, const RunEntry& second) {
-    if (!first.result.failure.empty() || !second.result.failure.empty()) return add_failure(first, second);
+  void compare_entries(const SharedCalls& shared) {
+    const RunEntry &first = *shared.first, &second = *shared.second;
+    if (!first.result.failure.empty() || !second.result.failure.empty()) return add_failure(shared);
     const bool same_subject = first.result.subject == second.result.subject;
+    const std::string name = first.layers.empty() ? to_string(first.result.subject) : first.layers.front();
     for (const Measurement& a : first.result.measurements) {
       const Measurement* b = measurement_of(second.result, a.conditions.load, a.conditions.cache);
       if (b == nullptr) continue;
       if (!same_subject) {
-        differences_.compare("operation", to_string(first.result.subject), to_string(second.result.subject),
-                             true);
+        differences_.compare(kOperationDifference, to_string(first.result.subject),
+                             to_string(second.result.subject), true, name);
       }
-      compare_conditions(first, a, second, *b, differences_);
-      Comparison comparison{.layers = first.layers, .count = first.count};
+      compare_conditions(first, a, second, *b, differences_, name);
+      Comparison comparison{.layers = first.layers, .count = shared.count};
       comparison.first = side_of(first.result, a);
       comparison.second = side_of(second.result, *b);
+      comparison.resolution = resolution_of(a, *b, Beside::apart);
       const std::optional<Effect> effect = effect_of(a, *b);
       if (effect) {
         comparison.time = ratio_of(*effect);
@@ -162,9 +190,10 @@ class RecordComparer {
     record_.comparisons.push_back(std::move(comparison));
   }
 
-  void add_failure(const RunEntry& first, const RunEntry& second) {
+  void add_failure(const SharedCalls& shared) {
+    const RunEntry &first = *shared.first, &second = *shared.second;
     const bool in_first = !first.result.failure.empty();
-    Comparison comparison{.layers = first.layers, .count = first.count};
+    Comparison comparison{.layers = first.layers, .count = shared.count};
     comparison.first.subject = first.result.subject;
     comparison.second.subject = second.result.subject;
     comparison.failure = fmt::format("it failed in the {} record: {}", in_first ? "first" : "second",
@@ -206,7 +235,7 @@ class RecordComparer {
     const std::optional<Effect> effect =
         over_processes ? over_processes : effect_of(total.first, total.second);
     if (!effect) return;
-    judge(total, *effect, record_.margin, judging_);
+    judge(total, *effect, record_, judging_);
     if (over_processes) add_what_processes_know(total, times, cycles);
     record_.totals.push_back(total);
   }
@@ -233,15 +262,48 @@ class RecordComparer {
     return Hertz(mean_of(cycles) / to_seconds(time));
   }
 
-  void note_what_is_left(const RunRecord& first, const RunRecord& second, std::size_t pairs) {
-    const auto note = [&](const RunRecord& record, const char* which) {
-      if (record.entries.size() <= pairs) return;
+  // What a record has beside what is compared.
+  void note_what_is_left(const RunRecord& own, std::size_t alternative,
+                         const std::vector<SharedCalls>& shared) {
+    std::int64_t layers = 0, of = 0, operations = 0;
+    LayerNames names_left;
+    for (const RunEntry& entry : own.entries) {
+      std::int64_t compared = 0;
+      std::vector<std::string> others;
+      for (const SharedCalls& each : shared) {
+        if ((alternative == 0 ? each.first : each.second) != &entry) continue;
+        const std::vector<std::string>& names = (alternative == 0 ? each.second : each.first)->layers;
+        compared += each.count;
+        others.insert(others.end(), names.begin(), names.end());
+      }
+      if (entry.layers.empty()) {
+        operations += compared == 0 ? 1 : 0;
+        continue;
+      }
+      of += entry.count;
+      const std::int64_t left = std::max<std::int64_t>(0, entry.count - compared);
+      layers += left;
+      names_left.add(left_of(entry.layers, others, left));
+    }
+    if (operations > 0) {
       record_.notes.push_back(
-          fmt::format("{} of the {} operations of the {} record have no partner in the other.",
-                      record.entries.size() - pairs, record.entries.size(), which));
-    };
-    note(first, "first");
-    note(second, "second");
+          fmt::format("{} of the {} operations of the {} record have no partner in the other.", operations,
+                      own.entries.size(), alternative == 0 ? "first" : "second"));
+    }
+    if (layers == 0) return;
+    record_.left_out.push_back({alternative, layers, of});
+    record_.notes.push_back(fmt::format("{} of {} layers of the {} record have no partner in the other: {}.",
+                                        layers, of, alternative == 0 ? "first" : "second",
+                                        names_left.some()));
+  }
+
+  // At most `count` of them, those first that the other record does not name.
+  static std::vector<std::string> left_of(std::vector<std::string> own,
+                                          const std::vector<std::string>& others, std::int64_t count) {
+    std::ranges::stable_partition(
+        own, [&](const std::string& name) { return std::ranges::find(others, name) == others.end(); });
+    own.resize(std::min(own.size(), static_cast<std::size_t>(count)));
+    return own;
   }
 
   ComparisonRecord& record_;

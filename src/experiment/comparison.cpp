@@ -179,6 +179,7 @@ class ProcessComparer {
     Comparison comparison = comparison_of(item, alternative);
     comparison.first = side_over(pairs, &ProcessPair::first_result, &ProcessPair::first);
     comparison.second = side_over(pairs, &ProcessPair::second_result, &ProcessPair::second);
+    comparison.resolution = resolution_of(*pairs.front().first, *pairs.front().second, Beside::same_process);
     const std::optional<Effect> time = effect_of(pairs, time_ratios, work_of(record_, alternative));
     if (time) {
       fill(comparison, *time);
@@ -218,14 +219,21 @@ class ProcessComparer {
 
   void add_total(std::size_t alternative, const Conditions& first, const Conditions& second) {
     std::vector<ProcessTime> firsts, seconds;
-    std::vector<std::vector<double>> ratios;
+    std::vector<std::vector<double>> ratios, cycles_ratios;
+    double first_cycles = 0.0, second_cycles = 0.0, first_time = 0.0, second_time = 0.0;
+    const double work = work_of(record_, alternative);
     for (const RunRecord& process : processes_) {
-      const std::optional<std::pair<Nanoseconds, Nanoseconds>> sums =
-          sums_of(process, alternative, first, second);
+      const std::optional<std::pair<Sum, Sum>> sums = sums_of(process, alternative, first, second);
       if (!sums) continue;
-      firsts.push_back({sums->first, {}, {}});
-      seconds.push_back({sums->second, {}, {}});
-      ratios.push_back({std::log(sums->second / sums->first / work_of(record_, alternative))});
+      firsts.push_back({sums->first.time, {}, {}});
+      seconds.push_back({sums->second.time, {}, {}});
+      ratios.push_back({std::log(sums->second.time / sums->first.time / work)});
+      if (!sums->first.cycles || !sums->second.cycles) continue;
+      cycles_ratios.push_back({std::log(*sums->second.cycles / *sums->first.cycles / work)});
+      first_cycles += *sums->first.cycles;
+      second_cycles += *sums->second.cycles;
+      first_time += to_seconds(sums->first.time);
+      second_time += to_seconds(sums->second.time);
     }
     if (ratios.size() == 1) return add_total_of_one(alternative, first, second);
     const std::optional<Effect> effect = statistics::effect_over_processes(ratios);
@@ -234,16 +242,44 @@ class ProcessComparer {
     const auto rounds = std::ssize(ratios);
     total.first = estimate_over_processes(firsts, rounds);
     total.second = estimate_over_processes(seconds, rounds);
-    judge(total, *effect, record_.margin);
+    const std::optional<Effect> in_cycles = cycles_ratios.size() == ratios.size()
+                                                ? statistics::effect_over_processes(cycles_ratios)
+                                                : std::nullopt;
+    if (in_cycles) {
+      total.cycles = ratio_of(*in_cycles);
+      total.first_clock = Hertz(first_cycles / first_time);
+      total.second_clock = Hertz(second_cycles / second_time);
+    }
+    judge(total, *effect, record_);
     record_.totals.push_back(std::move(total));
   }
 
   // Of one process there is one sum: what each layer's ratio is off by in its blocks is the only scatter
   // known, and layers are measured apart, so that these errors add up as squares, each by its share of the
   // sum.
+  class SumOfOne {
+   public:
+    /// A layer's amount on the first side in all its calls, and the logarithm of the second's over it.
+    void add(double first, double change, double half) {
+      const double second = first * std::exp(change);
+      first_ += first;
+      second_ += second;
+      squares_ += half * second * (half * second);
+    }
+    double first() const { return first_; }
+    double second() const { return second_; }
+    Effect effect() const {
+      return statistics::effect_with_half_width(std::log(second_ / first_), std::sqrt(squares_) / second_);
+    }
+
+   private:
+    double first_ = 0.0, second_ = 0.0, squares_ = 0.0;
+  };
+
   void add_total_of_one(std::size_t alternative, const Conditions& first, const Conditions& second) {
     TotalComparison total{.alternative = alternative, .load = first.load, .cache = first.cache};
-    double first_sum = 0.0, second_sum = 0.0, squares = 0.0;
+    SumOfOne times, cycles;
+    bool all_have_cycles = true;
     for (std::size_t i = 0; i < effects_.size(); ++i) {
       const Comparison& each = record_.comparisons[i];
       if (each.alternative != alternative || !effects_[i] || !is_alike(each.first.conditions, first) ||
@@ -253,23 +289,40 @@ class ProcessComparer {
       add_times(total.first, each.first.time, each.count);
       add_times(total.second, each.second.time, each.count);
       // By their paired ratios: medians of the two sides alone would let in what blocks differ by.
-      const double first_time = each.first.time.median.value() * static_cast<double>(each.count);
-      const double second_time = first_time * std::exp(effects_[i]->value);
-      const double half = (effects_[i]->interval.high - effects_[i]->interval.low) / 2.0;
-      first_sum += first_time;
-      second_sum += second_time;
-      squares += half * second_time * (half * second_time);
+      const auto count = static_cast<double>(each.count);
+      times.add(each.first.time.median.value() * count, effects_[i]->value,
+                (effects_[i]->interval.high - effects_[i]->interval.low) / 2.0);
+      all_have_cycles = all_have_cycles && each.cycles && each.first.cycles;
+      if (!all_have_cycles) continue;
+      cycles.add(each.first.cycles->value() * count, std::log(each.cycles->ratio),
+                 std::log(each.cycles->high / each.cycles->low) / 2.0);
     }
-    const double change = std::log(second_sum / first_sum), half = std::sqrt(squares) / second_sum;
-    judge(total, statistics::effect_with_half_width(change, half), record_.margin);
+    if (all_have_cycles) {
+      total.cycles = ratio_of(cycles.effect());
+      // Both in units of the same work.
+      total.first_clock = Hertz(cycles.first() / (times.first() * 1e-9));
+      total.second_clock = Hertz(cycles.second() / (times.second() * 1e-9));
+    }
+    judge(total, times.effect(), record_);
     record_.totals.push_back(total);
   }
 
+  // All layers of a side, in one process.
+  struct Sum {
+    Nanoseconds time;
+    std::optional<double> cycles = 0.0;  // nothing where the clock of a layer is not known
+
+    void add(const Measurement& measurement, double count) {
+      time += measurement.time.median * count;
+      const std::optional<Cycles> own = process_time(measurement).cycles;
+      cycles = cycles && own ? std::optional(*cycles + own->value() * count) : std::nullopt;
+    }
+  };
+
   // Of both sides in one process; nothing where it lacks a layer that others have.
-  std::optional<std::pair<Nanoseconds, Nanoseconds>> sums_of(const RunRecord& process,
-                                                             std::size_t alternative, const Conditions& first,
-                                                             const Conditions& second) const {
-    std::pair<Nanoseconds, Nanoseconds> sums;
+  std::optional<std::pair<Sum, Sum>> sums_of(const RunRecord& process, std::size_t alternative,
+                                             const Conditions& first, const Conditions& second) const {
+    std::pair<Sum, Sum> sums;
     for (std::size_t item = 0; item < items_.items.size(); ++item) {
       if (std::ranges::find(compared_, std::pair(item, alternative)) == compared_.end()) continue;
       const Result *a = result_of(process, item, 0), *b = result_of(process, item, alternative);
@@ -278,8 +331,8 @@ class ProcessComparer {
       const Measurement* of_second = measurement_of(*b, second.load, second.cache);
       if (of_first == nullptr || of_second == nullptr) return std::nullopt;
       const auto count = static_cast<double>(items_.items[item].count);
-      sums.first += of_first->time.median * count;
-      sums.second += of_second->time.median * count;
+      sums.first.add(*of_first, count);
+      sums.second.add(*of_second, count);
     }
     return sums;
   }
@@ -298,6 +351,35 @@ bool is_wrong(const Comparison& comparison) {
     return side.verification && !side.verification->passed;
   };
   return failed(comparison.first) || failed(comparison.second);
+}
+
+const LeftOutLayers* left_out_of(const ComparisonRecord& record, std::size_t alternative) {
+  const auto found = std::ranges::find(record.left_out, alternative, &LeftOutLayers::alternative);
+  return found == record.left_out.end() ? nullptr : &*found;
+}
+
+bool is_whole(const ComparisonRecord& record, const TotalComparison& total) {
+  if (left_out_of(record, 0) || left_out_of(record, total.alternative)) return false;
+  return std::ranges::none_of(record.comparisons, [&](const Comparison& each) {
+    return each.alternative == total.alternative && !each.failure.empty();
+  });
+}
+
+double resolution_of(const ComparisonRecord& record, const TotalComparison& total) {
+  double time = 0.0, weighted = 0.0;
+  for (const Comparison& each : record.comparisons) {
+    const Conditions& own = each.first.conditions;
+    const bool is_in = each.failure.empty() && own.load == total.load && own.cache == total.cache;
+    if (each.alternative != total.alternative || !is_in) continue;
+    const double all = each.first.time.median.value() * static_cast<double>(each.count);
+    time += all;
+    weighted += all * each.resolution;
+  }
+  return time > 0.0 ? weighted / time : 0.0;
+}
+
+bool is_below_resolution(double margin, const RatioEstimate& time, double resolution) {
+  return margin < resolution && std::abs(std::log(time.ratio)) < resolution;
 }
 
 std::vector<double> recorded_works(std::vector<double> works) {

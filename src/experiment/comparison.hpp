@@ -58,10 +58,14 @@ struct Comparison {
   double p_value = 1.0;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
   std::optional<std::int64_t> processes_to_decide = {};  ///< probably; where undecided
-  std::string failure = {};                              ///< empty, or why there is no ratio
+  /// Smaller differences are not told apart: the timer's step, of the time, or what the uncertainty of the
+  /// instrument's constant leaves in the ratio (alike times of one process share it). 0: not known.
+  double resolution = 0.0;
+  std::string failure = {};  ///< empty, or why there is no ratio
 };
 
-/// All layers of a network together, each as often as the network runs it.
+/// All layers of a network together, each as often as the network runs it. Where layers of a side are left
+/// out (ComparisonRecord::left_out) it is the sum of the others, and has no verdict.
 struct TotalComparison {
   std::size_t alternative = 1;  ///< as in Comparison
   Load load = Load::burst;
@@ -69,7 +73,7 @@ struct TotalComparison {
   TimeEstimate first = {}, second = {};
   std::optional<Hertz> first_clock = {}, second_clock = {};  ///< mean over the time of all layers
   RatioEstimate time = {};
-  std::optional<RatioEstimate> cycles = {};  ///< of two records whose processes know the clock of all layers
+  std::optional<RatioEstimate> cycles = {};  ///< where the clock of all layers is known
   std::int64_t processes = 0;
   double p_value = 1.0;
   statistics::EffectVerdict verdict = statistics::EffectVerdict::undecided;
@@ -79,11 +83,22 @@ struct TotalComparison {
 /// A clock that differs by more than this moves what follows it by more than most intervals are wide.
 inline constexpr double kSameClock = 0.005;
 
+/// Of the networks compared: what one of them has and no other has, or what cannot run on all sides.
+struct LeftOutLayers {
+  std::size_t alternative = 0;  ///< index of ComparisonRecord::alternatives
+  std::int64_t layers = 0;      ///< that are not compared: 1 or more
+  std::int64_t of = 0;          ///< all that it has
+};
+
+/// The difference in what an operation does, not in its circumstances.
+inline constexpr const char* kOperationDifference = "operation";
+
 /// A circumstance that two records do not share.
 struct RecordDifference {
-  std::string name;           ///< gpu, driver, cudnn, tool_version, cache…
-  std::string first, second;  ///< in words
-  bool may_explain = false;   ///< it alone may move a time
+  std::string name;                  ///< gpu, driver, cudnn, tool_version, cache…
+  std::string first, second;         ///< in words
+  bool may_explain = false;          ///< it alone may move a time
+  std::vector<std::string> of = {};  ///< the layers or operations that have it; empty for the machine
 };
 
 /// The record of a history that a gate compared with.
@@ -114,6 +129,7 @@ struct ComparisonRecord {
   std::int64_t processes_asked = 0;  ///< 0 where records were compared
   std::vector<Comparison> comparisons;
   std::vector<TotalComparison> totals;
+  std::vector<LeftOutLayers> left_out;        ///< of networks; empty where each layer has its partners
   std::vector<RecordDifference> differences;  ///< of two records, before anything else
   std::vector<std::string> notes;
   std::vector<std::string> lost_processes;  ///< why each of those that gave nothing did not
@@ -122,6 +138,16 @@ struct ComparisonRecord {
 
 /// Whether a side of it was verified and did not compute what it should.
 bool is_wrong(const Comparison& comparison);
+
+/// How many layers of an alternative are left out; null where none is.
+const LeftOutLayers* left_out_of(const ComparisonRecord& record, std::size_t alternative);
+/// Whether the total holds every layer of both sides: none is left out, and none failed.
+bool is_whole(const ComparisonRecord& record, const TotalComparison& total);
+
+/// Of a total: the mean of its layers' by their times.
+double resolution_of(const ComparisonRecord& record, const TotalComparison& total);
+/// Whether both the margin and what was seen lie below the resolution, so that no more processes decide.
+bool is_below_resolution(double margin, const RatioEstimate& time, double resolution);
 
 /// As a record has them: in units of the first one's, empty where all do the same.
 std::vector<double> recorded_works(std::vector<double> works);

@@ -24,12 +24,14 @@ std::optional<std::int64_t> processes_to_decide(const Effect& effect, double mar
 
 // Of a comparison or a total.
 template <class Compared>
-void set_verdict(Compared& compared, const Effect& effect, double margin, bool is_shown, Judging judging) {
+void set_verdict(Compared& compared, const Effect& effect, double margin, double resolution, bool is_shown,
+                 Judging judging) {
   using statistics::EffectVerdict;
   const bool is_beyond = std::abs(effect.value) >= std::log1p(margin) && effect.p_value <= kChanceOfGate;
   const bool counts = is_shown && (judging == Judging::comparison || is_beyond);
   compared.verdict = statistics::verdict_on(effect, margin, counts);
-  if (compared.verdict == EffectVerdict::undecided)
+  compared.processes_to_decide.reset();
+  if (compared.verdict == EffectVerdict::undecided && !is_below_resolution(margin, compared.time, resolution))
     compared.processes_to_decide = processes_to_decide(effect, margin, judging);
 }
 
@@ -49,6 +51,28 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
           .cycles = own.cycles,
           .verification = result.verification,
           .amount = {}};
+}
+
+namespace {
+
+// A step of the timer is one of a whole reading, which may hold several launches.
+double step_of(const Measurement& measurement) {
+  const std::int64_t launches =
+      measurement.rounds.empty() ? 1 : measurement.rounds.front().launches_per_value;
+  const Nanoseconds step =
+      measurement.constant.grain / static_cast<double>(std::max<std::int64_t>(1, launches));
+  return step / measurement.time.median;
+}
+
+}  // namespace
+
+double resolution_of(const Measurement& first, const Measurement& second, Beside beside) {
+  if (!(first.time.median > Nanoseconds(0.0)) || !(second.time.median > Nanoseconds(0.0))) return 0.0;
+  const double a = instrument_error(first) / first.time.median,
+               b = instrument_error(second) / second.time.median;
+  const bool is_shared = beside == Beside::same_process && first.instrument == second.instrument;
+  const double constant = is_shared ? std::abs(a - b) : std::hypot(a, b);
+  return std::max({step_of(first), step_of(second), constant});
 }
 
 RatioEstimate ratio_of(const Effect& effect) {
@@ -75,15 +99,18 @@ void judge(std::span<Comparison> comparisons, std::span<const std::optional<Effe
   const std::vector<bool> shown = statistics::holm_rejects(p_values);
   std::size_t next = 0;
   for (std::size_t i = 0; i < effects.size(); ++i) {
-    if (counts(i)) set_verdict(comparisons[i], *effects[i], margin, shown[next++], judging);
+    if (counts(i)) {
+      set_verdict(comparisons[i], *effects[i], margin, comparisons[i].resolution, shown[next++], judging);
+    }
   }
 }
 
-void judge(TotalComparison& total, const Effect& effect, double margin, Judging judging) {
+void judge(TotalComparison& total, const Effect& effect, const ComparisonRecord& record, Judging judging) {
   total.time = ratio_of(effect);
   total.processes = effect.processes;
   total.p_value = effect.p_value;
-  set_verdict(total, effect, margin, effect.excludes_zero(), judging);
+  if (left_out_of(record, 0) || left_out_of(record, total.alternative)) return;
+  set_verdict(total, effect, record.margin, resolution_of(record, total), effect.excludes_zero(), judging);
 }
 
 }  // namespace jitterscope

@@ -51,26 +51,30 @@ std::string text_of(const std::optional<Value>& value) { return value ? to_strin
 }  // namespace
 
 void DifferenceList::compare(const std::string& name, const std::string& first, const std::string& second,
-                             bool may_explain) {
+                             bool may_explain, const std::string& layer) {
   if (first == second) return;
   const auto same = [&](const RecordDifference& known) {
     return known.name == name && known.first == first && known.second == second;
   };
-  if (std::ranges::none_of(all_, same)) all_.push_back({name, first, second, may_explain});
+  auto found = std::ranges::find_if(all_, same);
+  if (found == all_.end()) found = all_.insert(all_.end(), {name, first, second, may_explain});
+  const bool is_named = std::ranges::find(found->of, layer) != found->of.end();
+  if (!layer.empty() && !is_named) found->of.push_back(layer);
 }
 
 void compare_conditions(const RunEntry& first_entry, const Measurement& first, const RunEntry& second_entry,
-                        const Measurement& second, DifferenceList& differences) {
+                        const Measurement& second, DifferenceList& differences, const std::string& layer) {
   for (const ConditionDifference& each :
        differing_conditions(first_entry.result, first, second_entry.result, second)) {
     // The seed draws idles and orders; the interval holds what it changes.
-    differences.compare(each.name, text_of(each.first), text_of(each.second), each.name != "seed");
+    differences.compare(each.name, text_of(each.first), text_of(each.second), each.name != "seed", layer);
   }
   differences.compare("instrument", std::string(to_string(first.instrument)),
-                      std::string(to_string(second.instrument)), true);
+                      std::string(to_string(second.instrument)), true, layer);
   if (!first.clock || !second.clock) return;
   if (std::abs(second.clock->median / first.clock->median - 1.0) > kSameClock) {
-    differences.compare("clock", clock_text(first.clock->median), clock_text(second.clock->median), true);
+    differences.compare("clock", clock_text(first.clock->median), clock_text(second.clock->median), true,
+                        layer);
   }
 }
 

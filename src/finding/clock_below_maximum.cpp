@@ -35,8 +35,10 @@ std::vector<Finding> find_clock_below_maximum(const Result& result, const Findin
         "A burst is not maximum clock: it ran at {}, {} of the {} that the device states, and another "
         "run may meet another clock.",
         clock_text(burst.clock->median), percent_text(share), clock_text(maximum));
+    finding.sentence += reference_clock_text(burst);
     finding.remedy =
-        "Quote the clock beside the time, and compare with other runs at equal clock or by cycles.";
+        "Quote the clock beside the time, and compare with other runs at equal clock (--reference-clock) or by "
+        "cycles.";
     finding.evidence = {evidence("burst_clock", burst.clock->median), evidence("maximum_clock", maximum),
                         evidence_ratio("clock_share", share)};
     const double follows = burst.at_reference_clock ? burst.at_reference_clock->clock_share : 1.0;

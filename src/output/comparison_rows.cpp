@@ -54,7 +54,7 @@ Nanoseconds weight_of(const Comparison& comparison) {
 }  // namespace
 
 std::string alternatives_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                               std::size_t width) {
+                               const Page& page) {
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
       times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
       same_work{"same work", Align::right, {}}, rates{"rate", Align::right, {}},
@@ -80,27 +80,34 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
   columns.push_back(times);
   if (!record.works.empty()) columns.push_back(same_work);
   if (has_amounts(record)) columns.push_back(rates);
-  columns.push_back(clocks);
+  // Details have them in a table of their own, which no width makes them leave.
+  if (!page.details) columns.push_back(clocks);
   const bool are_comparable = !has_unlike_amounts(record);
   if (are_comparable) columns.push_back(changes);
   const auto is_filled = [](const std::string& cell) { return !cell.empty(); };
-  if (are_comparable && std::ranges::any_of(cycles.cells, is_filled)) columns.push_back(cycles);
+  if (are_comparable && !page.details && std::ranges::any_of(cycles.cells, is_filled))
+    columns.push_back(cycles);
   if (has_errors(record)) columns.push_back(errors);
   if (are_comparable) columns.push_back(verdicts);
-  return fitted_table(std::move(columns), width);
+  return fitted_table(std::move(columns), page.width);
 }
 
-std::string layers_table(const ComparisonRecord& record, const std::vector<std::string>& names,
-                         const Page& page) {
+std::vector<const Comparison*> rows_of_layers(const ComparisonRecord& record) {
   std::vector<const Comparison*> rows;
   for (const Comparison& comparison : record.comparisons) {
     if (comparison.failure.empty()) rows.push_back(&comparison);
   }
   // What was typed stays in its order: a sweep is read from its smallest to its largest.
-  const bool are_layers = !record.totals.empty();
-  if (are_layers) {
+  if (!record.totals.empty()) {
     std::ranges::stable_sort(rows, std::greater(), [](const Comparison* row) { return weight_of(*row); });
   }
+  return rows;
+}
+
+std::string layers_table(const ComparisonRecord& record, const std::vector<std::string>& names,
+                         const Page& page) {
+  std::vector<const Comparison*> rows = rows_of_layers(record);
+  const bool are_layers = !record.totals.empty();
   const std::vector<std::string> labels = row_labels(rows);
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));

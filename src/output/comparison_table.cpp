@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "output/comparison_cells.hpp"
+#include "output/comparison_details.hpp"
+#include "output/comparison_differences.hpp"
+#include "output/comparison_headlines.hpp"
 #include "output/comparison_rows.hpp"
 #include "output/display_text.hpp"
-#include "output/estimate_text.hpp"
-#include "output/operation_label.hpp"
-#include "output/ratio_text.hpp"
 #include "output/study_rows.hpp"
 
 namespace jitterscope {
@@ -50,36 +49,6 @@ std::string legend(const ComparisonRecord& record, const std::vector<std::string
   return text;
 }
 
-bool excludes_one(const RatioEstimate& ratio) { return ratio.low > 1.0 || ratio.high < 1.0; }
-
-std::string verdict_words(EffectVerdict verdict, const std::string& first, const std::string& second,
-                          double margin) {
-  switch (verdict) {
-    case EffectVerdict::faster: return fmt::format("{} is faster than {}", second, first);
-    case EffectVerdict::slower: return fmt::format("{} is slower than {}", second, first);
-    case EffectVerdict::same:
-      return fmt::format("{} takes the same time as {} within ± {}", second, first, percent_text(margin));
-    case EffectVerdict::undecided: return fmt::format("Undecided between {} and {}", first, second);
-  }
-  return {};
-}
-
-std::string needed_words(const std::optional<std::int64_t>& needed) {
-  return needed ? fmt::format("; about {} processes would probably decide (--processes {})", *needed, *needed)
-                : std::string("; a thousand processes would not decide");
-}
-
-std::string sentence(const std::string& subject, EffectVerdict verdict, const RatioEstimate& time,
-                     const std::optional<std::int64_t>& needed, const std::string& first,
-                     const std::string& second, const ComparisonRecord& record) {
-  std::string text = fmt::format("**{}**{}: {}", verdict_words(verdict, first, second, record.margin),
-                                 subject.empty() ? "" : ", " + subject, change_with_interval(time));
-  if (verdict == EffectVerdict::same && excludes_one(time)) text += ", a difference smaller than the margin";
-  const bool may_ask_for_more = record.processes_asked > 1;
-  if (verdict == EffectVerdict::undecided && may_ask_for_more) text += needed_words(needed);
-  return text + ".";
-}
-
 // So that they need to be named but once.
 bool all_share_conditions(const ComparisonRecord& record) {
   return !has_several_conditions(record) &&
@@ -104,51 +73,6 @@ std::string device_line(const ComparisonRecord& record, std::size_t width) {
     facts.push_back("jitterscope " + record.environment.tool_version);
   }
   return wrapped(joined(facts), width);
-}
-
-std::string counts_of_verdicts(const ComparisonRecord& record, std::size_t alternative) {
-  std::vector<std::string> parts;
-  for (const EffectVerdict verdict :
-       {EffectVerdict::faster, EffectVerdict::slower, EffectVerdict::same, EffectVerdict::undecided}) {
-    const auto count = std::ranges::count_if(record.comparisons, [&](const Comparison& comparison) {
-      return comparison.alternative == alternative && comparison.failure.empty() && !is_wrong(comparison) &&
-             comparison.verdict == verdict;
-    });
-    if (count > 0) parts.push_back(fmt::format("{} {}", count, to_string(verdict)));
-  }
-  return joined(parts);
-}
-
-std::string headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
-                      std::size_t width) {
-  std::string text;
-  if (record.totals.empty()) {
-    for (const Comparison& comparison : record.comparisons) {
-      if (!comparison.failure.empty()) continue;
-      if (is_wrong(comparison)) {
-        text += wrapped(fmt::format("**{} and {} do not compute the same**: their times are not compared.",
-                                    names[0], names[comparison.alternative]),
-                        width);
-        continue;
-      }
-      text +=
-          wrapped(sentence(condition_of(record, comparison), comparison.verdict, comparison.time,
-                           comparison.processes_to_decide, names[0], names[comparison.alternative], record),
-                  width);
-    }
-    return text;
-  }
-  for (const TotalComparison& total : record.totals) {
-    const std::string conditions = fmt::format("{} {}", to_string(total.cache), to_string(total.load));
-    text += wrapped(sentence(conditions, total.verdict, total.time, total.processes_to_decide, names[0],
-                             names[total.alternative], record) +
-                        fmt::format(" All layers: {} for {}; by layer {}.",
-                                    time_text(total.second.median, total.second.precision()),
-                                    time_text(total.first.median, total.first.precision()),
-                                    counts_of_verdicts(record, total.alternative)),
-                    width);
-  }
-  return text;
 }
 
 std::string study_answers(const ComparedStudy& study, std::size_t width) {
@@ -176,26 +100,6 @@ std::vector<std::string> wrong_sentences(const ComparisonRecord& record,
     add(comparison.second, comparison.alternative);
   }
   return sentences;
-}
-
-std::string differences_section(const ComparisonRecord& record, std::size_t width) {
-  if (record.differences.empty()) return {};
-  std::string text = "What differs between the records:\n\n";
-  std::vector<std::string> causes;
-  const auto shown = [](const std::string& value) {
-    return value.empty() ? std::string("not there") : one_line(value);
-  };
-  for (const RecordDifference& difference : record.differences) {
-    text += wrapped(fmt::format("- {}: {}, then {}", one_line(difference.name), shown(difference.first),
-                                shown(difference.second)),
-                    width, 2);
-    if (difference.may_explain) causes.push_back(one_line(difference.name));
-  }
-  if (causes.empty()) return text;
-  return text + '\n' +
-         wrapped(fmt::format("A difference in time may come from {}, and not from the work itself.",
-                             joined(causes, causes.size() > 2 ? ", " : " or ")),
-                 width);
 }
 
 std::string failures_section(const ComparisonRecord& record, const std::vector<std::string>& names,
@@ -243,6 +147,12 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
     sentences.emplace_back(
         "same work: the time of a launch over how much more than the first's it does; ratios are those of it.");
   }
+  const auto has_processes = [](const Comparison& each) { return each.processes > 1 && each.within > 0.0; };
+  if (page.details && std::ranges::any_of(record.comparisons, has_processes)) {
+    sentences.emplace_back(
+        "within a process: how well one knows its own ratio; between processes: by how much they differ beyond "
+        "that (standard deviations).");
+  }
   if (page.details && has_errors(record)) {
     sentences.emplace_back(
         "error: of the result, L2 norm over that of a float64 reference, which is computed from the inputs of the "
@@ -262,7 +172,7 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
 
 // Of a study an answer has no number for each arm: those of all together stand first.
 std::string rows(const ComparisonRecord& record, const std::vector<std::string>& names, const Page& page) {
-  if (!has_several_items(record)) return alternatives_table(record, names, page.width);
+  if (!has_several_items(record)) return alternatives_table(record, names, page);
   if (!record.study) return layers_table(record, names, page);
   const bool is_matrix = names.size() > 2 && !page.details;
   const std::string items = is_matrix ? times_table(record, names, page) : layers_table(record, names, page);
@@ -283,15 +193,17 @@ bool has_several_items(const ComparisonRecord& record) {
 std::string comparison_table(const ComparisonRecord& record, const Page& page) {
   const bool several_items = has_several_items(record);
   const std::vector<std::string> names = alternative_names(record, several_items);
-  const std::string answer =
-      record.study ? study_answers(*record.study, page.width) : headlines(record, names, page.width);
-  std::vector<std::string> sections = {differences_section(record, page.width),
-                                       record.comparisons.empty() ? std::string("Nothing was compared.\n")
-                                                                  : answer + device_line(record, page.width),
-                                       legend(record, names),
-                                       rows(record, names, page),
-                                       failures_section(record, names, page.width),
-                                       notes_section(record, names, page)};
+  const std::string answer = record.study ? study_answers(*record.study, page.width)
+                                          : comparison_headlines(record, names, page.width);
+  std::vector<std::string> sections = {
+      record_differences_section(record, page.width),
+      record.comparisons.empty() ? std::string("Nothing was compared.\n")
+                                 : answer + device_line(record, page.width),
+      legend(record, names),
+      rows(record, names, page),
+      page.details ? comparison_details(record, names, several_items, page) : std::string(),
+      failures_section(record, names, page.width),
+      notes_section(record, names, page)};
   std::erase(sections, std::string());
   return joined(sections, "\n");
 }

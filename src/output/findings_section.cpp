@@ -101,13 +101,15 @@ std::string all_findings(const RunPage& run) {
 }
 
 std::string line(const RunPage& run, const FindingGroup& group, std::size_t number) {
-  std::string text =
-      fmt::format("{}. **{}**: {}", number, one_line(group.finding->id), one_line(group.finding->headline));
+  // Records of version 1 have no headlines.
+  const std::string& headline =
+      group.finding->headline.empty() ? group.finding->sentence : group.finding->headline;
+  std::string text = fmt::format("{}. **{}**: {}", number, one_line(group.finding->id), one_line(headline));
   if (run.record.entries.size() > 1 && !group.rows.empty()) {
     text += group.rows.size() == 1 ? fmt::format(" (#{})", group.row + 1)
                                    : fmt::format(" (#{} and {} more)", group.row + 1, group.rows.size() - 1);
   }
-  return text + '\n';
+  return wrapped(text, run.page.width, kListIndent);
 }
 
 std::string top_findings(const RunPage& run) {

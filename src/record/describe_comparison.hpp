@@ -51,6 +51,7 @@ void describe(Fields& fields, Described<Fields, Comparison>& comparison) {
   fields("p_value", comparison.p_value);
   fields("verdict", comparison.verdict);
   fields("processes_to_decide", comparison.processes_to_decide);
+  fields.where(comparison.resolution > 0.0, "resolution", comparison.resolution);
   fields("failure", comparison.failure);
 }
 
@@ -72,11 +73,19 @@ void describe(Fields& fields, Described<Fields, TotalComparison>& total) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, LeftOutLayers>& left_out) {
+  fields("alternative", left_out.alternative);
+  fields("layers", left_out.layers);
+  fields("of", left_out.of);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, RecordDifference>& difference) {
   fields("name", difference.name);
   fields("first", difference.first);
   fields("second", difference.second);
   fields("may_explain", difference.may_explain);
+  fields.where(!difference.of.empty(), "of", difference.of);
 }
 
 template <class Fields>
@@ -104,6 +113,7 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
   fields("processes_asked", record.processes_asked);
   fields("differences", record.differences);
   fields("totals", record.totals);
+  fields.where(!record.left_out.empty(), "left_out", record.left_out);
   fields("comparisons", record.comparisons);
   const auto known = [&](const auto& each) {
     return each.alternative > 0 && each.alternative < record.alternatives.size();
@@ -111,6 +121,11 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
   fields.check(std::ranges::all_of(record.comparisons, known), "comparisons",
                "numbers of alternatives that there are");
   fields.check(std::ranges::all_of(record.totals, known), "totals", "numbers of alternatives that there are");
+  const auto is_there = [&](const LeftOutLayers& each) {
+    return each.alternative < record.alternatives.size();
+  };
+  fields.check(std::ranges::all_of(record.left_out, is_there), "left_out",
+               "numbers of alternatives that there are");
   fields("notes", record.notes);
   fields("lost_processes", record.lost_processes);
 }

@@ -85,6 +85,37 @@ TEST_F(RecordFiles, OfNetworksHaveATotal) {
   EXPECT_THAT(outcome.output, AllOf(HasSubstr(" All layers: "), HasSubstr("| layer1.0.conv1")));
 }
 
+TEST_F(RecordFiles, OfNetworksThatShareSomeLayersHaveNoVerdict) {
+  const std::string first = measured("first.json", "resnet18:direction=fprop --only 'layer1|^fc$'"),
+                    second = measured("second.json", "resnet50:direction=fprop --only 'layer1|^fc$'");
+  const Outcome outcome = run_tool("compare " + first + " " + second + " --fail-if different");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors, HasSubstr("--fail-if"));
+  const std::string text = test::on_one_line(outcome.output);
+  EXPECT_THAT(text, testing::ContainsRegex("[0-9]+ of [0-9]+ layers of [^ ]+ are left out"));
+  EXPECT_THAT(text, testing::ContainsRegex("Of the [0-9]+ layers in common"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("All layers")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("may come from operation")));
+  EXPECT_THAT(text, HasSubstr("this is other work"));
+  // A layer's clock names the layer, and few of them stand for all.
+  EXPECT_THAT(outcome.output, testing::Not(testing::ContainsRegex("- clock: [0-9]+ MHz, then [0-9]+ MHz\n")));
+  EXPECT_LT(std::ranges::count(outcome.output.substr(0, outcome.output.find("**")), '\n'), 20);
+  const json document = json::parse(run_tool("compare " + first + " " + second + " --json -").output);
+  EXPECT_EQ(test::validate_json(document.dump()), 0);
+  ASSERT_GE(document.at("left_out").size(), 1u);
+  EXPECT_EQ(document.at("left_out").back().at("alternative"), 1);
+}
+
+TEST_F(RecordFiles, FlagsThatNeedAnExperimentAreRefused) {
+  const std::string record = measured("record.json", "spin:ns=10000");
+  for (const std::string flag : {"--cache cold", "--processes 4", "--device cuda", "--dry-run", "--only fc",
+                                 "--time-limit 2", "--lock-clocks base", "--seed 4"}) {
+    EXPECT_THAT(refusal(record + " " + record + " " + flag),
+                AllOf(HasSubstr(flag.substr(0, flag.find(' '))), HasSubstr("records")));
+  }
+  EXPECT_EQ(run_tool("compare " + record + " " + record + " --margin 2% --details --top 3").exit_code, 0);
+}
+
 TEST_F(RecordFiles, DamagedOrForeignOnesAreRefusedByName) {
   const std::string good = measured("good.json", "spin:ns=10000");
   const std::string text = text_of(good);

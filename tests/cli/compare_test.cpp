@@ -135,6 +135,64 @@ TEST(CompareCommand, UnlikeWorkIsSaid) {
   EXPECT_THAT(run_tool("compare add:count=1Mi mul:count=1Mi" + kOnVirtual).output, Not(HasSubstr("unlike")));
 }
 
+// Networks that have some names in common, and others of their own.
+const std::string kUnlikeNetworks =
+    "compare resnet18:direction=fprop resnet50:direction=fprop --only 'layer1|^fc$'" + kOnVirtual;
+
+TEST(CompareCommand, OfNetworksThatShareSomeLayersThereIsNoVerdict) {
+  const Outcome outcome = run_tool(kUnlikeNetworks + " --fail-if different");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.errors, HasSubstr("--fail-if"));
+  const std::string text = on_one_line(outcome.output);
+  EXPECT_THAT(text, testing::ContainsRegex("^.{0,3}[0-9]+ of [0-9]+ layers of B are left out"));
+  EXPECT_THAT(text, testing::ContainsRegex("Of the [0-9]+ layers in common"));
+  EXPECT_THAT(text, Not(HasSubstr("All layers")));
+  EXPECT_THAT(text, Not(HasSubstr("B is ")));
+  EXPECT_THAT(text, HasSubstr("layer1.0.conv3"));  // one of those without partner
+  const json document = json::parse(run_tool(kUnlikeNetworks + " --json -").output);
+  ASSERT_EQ(document.at("left_out").size(), 1u);
+  EXPECT_EQ(document.at("left_out")[0].at("alternative"), 1);
+  EXPECT_GT(document.at("left_out")[0].at("layers"), 3);
+  EXPECT_EQ(document.at("totals")[0].at("verdict"), "undecided");
+  EXPECT_EQ(test::validate_json(document.dump()), 0);
+}
+
+TEST(CompareCommand, UnlikeWorkOfLayersOfTheSameNameIsSaid) {
+  const std::string text = on_one_line(run_tool(kUnlikeNetworks).output);
+  EXPECT_THAT(text, testing::ContainsRegex("[0-9]+ of [0-9]+ layers are unlike work"));
+  EXPECT_THAT(text, HasSubstr("FLOP and "));
+}
+
+TEST(CompareCommand, DetailsShowCyclesAndClocksAtAnyWidth) {
+  const std::string varied = "compare relu:count=8Mi --vary data=normal,zeros --details" + kOnVirtual;
+  const std::string one = run_tool(varied).output;
+  EXPECT_THAT(one, AllOf(HasSubstr(" in cycles |"), HasSubstr("MHz |"), HasSubstr("| between processes")));
+  const std::string network =
+      run_tool(
+          "compare resnet18:layout=nchw,direction=fprop resnet18:layout=nhwc,direction=fprop --only 'layer1|fc' "
+          "--details" +
+          kOnVirtual)
+          .output;
+  EXPECT_THAT(network, AllOf(HasSubstr(" in cycles |"), HasSubstr("| all layers"), HasSubstr("MHz |")));
+}
+
+TEST(CompareCommand, AConditionThatIsMisspeltIsNamed) {
+  const Outcome outcome = run_tool("compare add:count=8 --vary cach=warm,cold" + kOnVirtual);
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("did you mean 'cache'?"));
+  EXPECT_THAT(run_tool("compare add:count=8 --vary dtipe=f16,f32" + kOnVirtual).errors,
+              AllOf(HasSubstr("did you mean 'dtype'?"), Not(HasSubstr("'cache'"))));
+}
+
+TEST(CompareCommand, AMarginBelowWhatTheTimerTellsApartIsSaid) {
+  const Outcome outcome =
+      run_tool("compare relu:count=64Ki --vary data=normal,uniform --margin 0.0001%" + kOnVirtual);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("a margin of 0.0001 % is below what "));
+  EXPECT_THAT(on_one_line(outcome.output), HasSubstr("more processes will not decide it"));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("would probably decide")));
+}
+
 TEST(CompareCommand, RunsOnTheCpu) {
   const Outcome outcome = run_tool(
       "compare relu:count=4Ki relu:count=16Mi --device cpu --processes 2 --time-limit 0.2 --min-rounds 6 "

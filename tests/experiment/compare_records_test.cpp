@@ -200,6 +200,52 @@ TEST(CompareRecords, LayersAreFoundByTheirNames) {
   EXPECT_EQ(record.totals[0].verdict, EffectVerdict::slower);
 }
 
+TEST(CompareRecords, LayersWithoutPartnerAreCountedAndLeaveNoVerdict) {
+  const RunRecord first = machine_of({layer("conv1", "add:count=1", 10), layer("fc", "add:count=2", 30, 3)});
+  RunRecord second = machine_of({layer("conv1", "add:count=1", 12), layer("fc", "add:count=2", 36, 3),
+                                 layer("pool", "add:count=4", 9, 5)});
+  const ComparisonRecord record = records_compared(first, second);
+  ASSERT_THAT(record.left_out, SizeIs(1));
+  EXPECT_EQ(record.left_out[0].alternative, 1u);
+  EXPECT_EQ(record.left_out[0].layers, 5);
+  EXPECT_EQ(record.left_out[0].of, 9);
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_EQ(record.totals[0].verdict, EffectVerdict::undecided);
+  EXPECT_FALSE(record.totals[0].processes_to_decide);
+  EXPECT_FALSE(is_whole(record, record.totals[0]));
+  ASSERT_THAT(record.notes, SizeIs(1));
+  EXPECT_EQ(record.notes[0], "5 of 9 layers of the second record have no partner in the other: pool.");
+  // The same layers, one of them run more often.
+  second = machine_of({layer("conv1", "add:count=1", 12), layer("fc", "add:count=2", 36, 7)});
+  const ComparisonRecord more = records_compared(first, second);
+  ASSERT_THAT(more.left_out, SizeIs(1));
+  EXPECT_EQ(more.left_out[0].layers, 4);
+  EXPECT_EQ(more.comparisons[1].count, 3);
+  EXPECT_THAT(records_compared(first, first).left_out, IsEmpty());
+  // Two operations of the first have one partner, which is in the total once.
+  const RunRecord twice = machine_of({layer("conv1", "add:count=1", 10), layer("conv1", "add:count=8", 11),
+                                      layer("fc", "add:count=2", 30, 3)});
+  const ComparisonRecord once = records_compared(twice, first);
+  ASSERT_THAT(once.left_out, SizeIs(1));
+  EXPECT_EQ(once.left_out[0].alternative, 0u);
+  EXPECT_EQ(once.left_out[0].layers, 1);
+  EXPECT_NEAR(once.totals.at(0).second.median.value(), 100e3, 100.0);
+  EXPECT_TRUE(is_whole(records_compared(first, first), records_compared(first, first).totals[0]));
+}
+
+TEST(CompareRecords, LayersOfTheSameNameThatDoOtherWorkAreNamed) {
+  const RunRecord first =
+      machine_of({layer("conv1", "add:count=1024", 10), layer("fc", "add:count=2", 30, 3)});
+  const RunRecord second =
+      machine_of({layer("conv1", "add:count=2048", 12), layer("fc", "add:count=2", 36, 3)});
+  const ComparisonRecord record = records_compared(first, second);
+  ASSERT_THAT(record.notes, SizeIs(1));
+  EXPECT_THAT(record.notes[0],
+              AllOf(HasSubstr("1 of 4 layers are unlike work in "),
+                    HasSubstr("as conv1: 1.02 kFLOP and 2.05 kFLOP, 12 KiB and 24 KiB to move.")));
+  EXPECT_THAT(difference_named(record, "operation")->of, testing::ElementsAre("conv1"));
+}
+
 TEST(CompareRecords, OfOneOperationEachThatIsTheDifference) {
   const ComparisonRecord record = records_compared(machine_of({entry_of("add:count=1", {about(10)})}),
                                                    machine_of({entry_of("add:count=2", {about(12)})}));
@@ -217,6 +263,13 @@ TEST(CompareRecords, WithNothingInCommonItSaysWhatEachHas) {
   EXPECT_THAT(refusal_of(two, machine_of({})), HasSubstr("nothing that was timed"));
   const RunRecord cold = machine_of({entry_of("mul:count=64", {about(1, CacheState::cold)})});
   EXPECT_THAT(refusal_of(other, cold), HasSubstr("in the same cache state"));
+}
+
+TEST(CompareRecords, WhatTheInstrumentTellsApartIsOfBoth) {
+  RunRecord first = one_add(20), second = one_add(20.002);
+  for (RunRecord* record : {&first, &second})
+    record->entries[0].result.measurements[0].constant.uncertainty = Nanoseconds(30);
+  EXPECT_NEAR(records_compared(first, second).comparisons[0].resolution, std::sqrt(2.0) * 0.0015, 1e-6);
 }
 
 TEST(CompareRecords, OnlyStatesThatBothHaveAreCompared) {

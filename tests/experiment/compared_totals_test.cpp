@@ -100,6 +100,72 @@ TEST(ComparedTotals, OfOneProcessTheBlocksAreTheUnit) {
   EXPECT_GE(held, 0.93 * kRuns);
 }
 
+TEST(ComparedTotals, OfNetworksWithOtherLayersThereIsNoVerdict) {
+  ComparisonRecord record = test::blank_comparison(2);
+  record.left_out = {{.alternative = 1, .layers = 3, .of = 14}};
+  compare_processes(layers({1, 10}), processes_of(6, {100.0, 130.0, 20.0, 20.0}), record);
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_NEAR(record.totals[0].time.ratio, 330.0 / 300.0, 0.002);
+  EXPECT_EQ(record.totals[0].verdict, EffectVerdict::undecided);
+  EXPECT_FALSE(record.totals[0].processes_to_decide);
+  EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::slower) << "of a layer there is one";
+}
+
+TEST(ComparedTotals, HaveCyclesAndClocksWhereAllLayersDo) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{5}}) {
+    std::vector<RunRecord> processes = processes_of(count, {100.0, 130.0, 20.0, 20.0});
+    for (RunRecord& process : processes) {
+      for (RunEntry& entry : process.entries) {
+        EXPECT_TRUE(entry.result.measurements[0].cycles);
+      }
+    }
+    const ComparisonRecord record = network(layers({1, 10}), processes);
+    ASSERT_THAT(record.totals, SizeIs(1));
+    ASSERT_TRUE(record.totals[0].cycles);
+    EXPECT_NEAR(record.totals[0].cycles->ratio, 330.0 / 300.0, 0.01);
+    EXPECT_NEAR(record.totals[0].first_clock->value(), test::kClock, 0.01 * test::kClock);
+    EXPECT_NEAR(record.totals[0].second_clock->value(), test::kClock, 0.01 * test::kClock);
+    // Of the last process the clock of one round of one layer is not known.
+    for (Round& round : processes.back().entries[3].result.measurements[0].rounds) round.clock.reset();
+    processes.back().entries[3].result.measurements[0].clock.reset();
+    processes.back().entries[3].result.measurements[0].cycles.reset();
+    const ComparisonRecord unknown = network(layers({1, 10}), processes);
+    ASSERT_THAT(unknown.totals, SizeIs(1));
+    EXPECT_FALSE(unknown.totals[0].cycles) << count;
+    EXPECT_FALSE(unknown.totals[0].first_clock);
+  }
+}
+
+TEST(ComparedTotals, AMarginBelowTheInstrumentAsksForNoProcesses) {
+  const auto compared_with = [](Nanoseconds grain, Nanoseconds uncertainty) {
+    std::vector<RunRecord> processes;
+    // Of alike sides one in twenty is shown to differ: these are not.
+    for (std::uint64_t number = 20; number < 26; ++number)
+      processes.push_back(test::process_of(number, {20.0, 20.0, 20.0, 20.0}));
+    for (RunRecord& process : processes) {
+      for (RunEntry& entry : process.entries) {
+        entry.result.measurements[0].constant.grain = grain;
+        entry.result.measurements[0].constant.uncertainty = uncertainty;
+      }
+    }
+    ComparisonRecord record = test::blank_comparison(2);
+    record.margin = 1e-6;
+    compare_processes(layers({1, 10}), processes, record);
+    return record;
+  };
+  const ComparisonRecord coarse = compared_with(Nanoseconds(400), {});
+  EXPECT_NEAR(coarse.comparisons[0].resolution, 0.02, 0.002);
+  EXPECT_NEAR(resolution_of(coarse, coarse.totals.at(0)), 0.02, 0.002);
+  ASSERT_EQ(coarse.totals[0].verdict, EffectVerdict::undecided);
+  EXPECT_FALSE(coarse.totals[0].processes_to_decide);
+  EXPECT_FALSE(coarse.comparisons[0].processes_to_decide);
+  const ComparisonRecord fine = compared_with({}, {});
+  EXPECT_TRUE(fine.totals.at(0).processes_to_decide) << "the control: else it is not known to be the timer";
+  EXPECT_EQ(fine.comparisons[0].resolution, 0.0);
+  // Both sides lie in one process, and have the same error.
+  EXPECT_LT(compared_with({}, Nanoseconds(400)).comparisons[0].resolution, 0.0005);
+}
+
 TEST(ComparedTotals, OneOperationHasNone) {
   EXPECT_THAT(network(layers({1}), processes_of(1, {100.0, 110.0})).totals, IsEmpty());
 }

@@ -208,6 +208,13 @@ TEST(ComparisonTable, AnInterruptionOfTheFirstProcessLeavesASentence) {
   EXPECT_THAT(one_line_table(record), HasSubstr("Interrupted: this is the result so far."));
 }
 
+TEST(ComparisonTable, AFileMayHaveTotalsAndNoComparisons) {
+  ComparisonRecord record = comparison_record({"a", "b"});
+  record.totals = {TotalComparison{}};
+  record.left_out = {{.alternative = 1, .layers = 2, .of = 3}};
+  EXPECT_THAT(one_line_table(record, {.details = true}), testing::StartsWith("Nothing was compared."));
+}
+
 TEST(ComparisonTable, SeveralArmsHaveARowEach) {
   ComparisonRecord record = comparison_record({"engine=1", "engine=2", "engine=3"});
   for (std::size_t alternative = 1; alternative < 3; ++alternative) {
@@ -321,12 +328,115 @@ TEST(ComparisonTable, DifferencesOfRecordsComeFirst) {
   EXPECT_THAT(comparison_table(record, {}), Not(HasSubstr("may come from")));
 }
 
+TEST(ComparisonTable, OfATotalThatLacksLayersThereIsNoVerdict) {
+  ComparisonRecord record = network_of(6);
+  record.left_out = {{.alternative = 1, .layers = 245, .of = 266}};
+  record.totals[0].verdict = EffectVerdict::undecided;
+  const std::string table = one_line_table(record);
+  EXPECT_THAT(table,
+              testing::StartsWith("**245 of 266 layers of nhwc are left out**: no verdict on the whole. Of "
+                                  "the 21 layers in common, warm burst: nchw 1.000 ms and nhwc 1.080 ms, "
+                                  "+8.00 % (+7.90 to +8.10 %); by layer 3 slower, 3 undecided."));
+  EXPECT_THAT(table, AllOf(Not(HasSubstr("All layers")), Not(HasSubstr("would not decide"))));
+  record.left_out.insert(record.left_out.begin(), {.alternative = 0, .layers = 2, .of = 23});
+  EXPECT_THAT(one_line_table(record),
+              testing::StartsWith("**2 of 23 layers of nchw and 245 of 266 layers of nhwc are left out**: "));
+  expect_width(record, 80);
+  // One layer makes no sum: its verdict is one on the layer.
+  record.totals.clear();
+  record.comparisons.resize(1);
+  record.comparisons[0].verdict = EffectVerdict::slower;
+  EXPECT_THAT(one_line_table(record),
+              HasSubstr("no verdict on the whole. **nhwc is slower than nchw**, layer1: "));
+}
+
+TEST(ComparisonTable, WhatFailedIsMissingFromTheTotal) {
+  ComparisonRecord record = network_of(3);
+  record.comparisons[1].failure = "out of memory";
+  EXPECT_THAT(one_line_table(record),
+              testing::StartsWith("**2 layers without a time are left out**: no verdict "
+                                  "on the whole. Of the 4 layers in common, "));
+}
+
+TEST(ComparisonTable, ACauseOfManyLayersIsSaidOnce) {
+  ComparisonRecord record = network_of(8);
+  record.processes_asked = 0;
+  for (int i = 1; i <= 8; ++i) {
+    const std::string layer = "layer" + std::to_string(i), clock = std::to_string(1700 - i) + " MHz";
+    record.differences.push_back({"clock", "1800 MHz", clock, true, {layer}});
+  }
+  record.differences.push_back({"cache", "warm", "cold", true, {"layer1", "layer2", "layer3"}});
+  const std::string table = comparison_table(record, {});
+  EXPECT_THAT(table, HasSubstr("\n- clock (layer1): 1800 MHz, then 1699 MHz\n"));
+  EXPECT_THAT(table, HasSubstr("\n- clock: 5 more\n- cache (layer1 and 2 more): warm, then cold\n"));
+  EXPECT_THAT(table, HasSubstr("A difference in time may come from clock or cache, and not from the work"));
+  expect_width(record, 80);
+}
+
+TEST(ComparisonTable, OperationsThatDifferAreOtherWork) {
+  ComparisonRecord record = network_of(3);
+  record.processes_asked = 0;
+  record.differences = {{"operation", "add:count=8", "add:count=9", true, {"layer1", "layer3"}},
+                        {"clock", "1800 MHz", "1700 MHz", true, {"layer2"}}};
+  const std::string table = one_line_table(record);
+  EXPECT_THAT(table, HasSubstr("- operation (layer1 and 1 more): add:count=8, then add:count=9"));
+  EXPECT_THAT(table,
+              HasSubstr("In 2 of 3 that both have the operations differ: this is other work, and a "
+                        "difference in time is first of all that of the work. It may also come from clock."));
+  EXPECT_THAT(table, Not(HasSubstr("not from the work itself")));
+  ComparisonRecord one = one_pair();
+  one.differences = {{"operation", "add:count=8", "add:count=9", true, {"add:count=8"}}};
+  EXPECT_THAT(one_line_table(one), HasSubstr("The operations differ: this is other work, and"));
+}
+
 TEST(ComparisonTable, DetailsSayWhatTheWordsMean) {
   ComparisonRecord record = network_of(3);
   const std::string table = one_line_table(record, {.details = true});
   EXPECT_THAT(table, HasSubstr("95 % intervals whose unit is the process"));
   EXPECT_THAT(table, HasSubstr("beside all the others (Holm)"));
   EXPECT_THAT(table, HasSubstr("same: it lies within ± 1 %"));
+}
+
+TEST(ComparisonTable, DetailsHaveCyclesClocksAndSpreadsAtAnyWidth) {
+  ComparisonRecord record = one_pair();
+  record.comparisons[0].second.clock = megahertz(1650);
+  const std::string one = comparison_table(record, {.width = 80, .details = true});
+  EXPECT_THAT(
+      one, AllOf(HasSubstr("| first clock | second clock |      in cycles |"),
+                 HasSubstr("1716 MHz |     1650 MHz | +2.21 ± 0.16 % |"), HasSubstr("| between processes")));
+  EXPECT_THAT(comparison_table(record, {.width = 80}), Not(HasSubstr("first clock")));
+  ComparisonRecord network = network_of(3);
+  network.totals[0].cycles = {1.07, 1.069, 1.071};
+  network.totals[0].first_clock = megahertz(1700);
+  network.totals[0].second_clock = megahertz(1705);
+  const std::string layers = comparison_table(network, {.width = 80, .details = true, .top = 2});
+  EXPECT_THAT(layers, HasSubstr("| all layers |    1700 MHz |     1705 MHz | +7.00 ± 0.10 % |"));
+  EXPECT_THAT(layers, HasSubstr("| layer3     |    1716 MHz |     1716 MHz | +3.00 ± 0.20 % |"));
+  EXPECT_THAT(in_one_line(layers), HasSubstr("within a process: how well one knows its own ratio; between"));
+  EXPECT_THAT(layers, Not(HasSubstr("| layer1")));
+  expect_width(network, 80);
+  expect_width(network, 60);
+  for (Comparison& each : network.comparisons) {
+    each.cycles.reset();
+    each.first.clock = each.second.clock = {};
+  }
+  network.totals[0].cycles = {};
+  network.totals[0].first_clock = network.totals[0].second_clock = {};
+  EXPECT_THAT(comparison_table(network, {.details = true}), Not(HasSubstr("cycles")));
+}
+
+TEST(ComparisonTable, AMarginBelowTheInstrumentIsSaid) {
+  ComparisonRecord record = one_pair(EffectVerdict::undecided, 1.0001);
+  record.margin = 1e-6;
+  record.comparisons[0].resolution = 0.0043;
+  record.comparisons[0].processes_to_decide = 13;
+  const std::string table = one_line_table(record);
+  EXPECT_THAT(table,
+              HasSubstr("; a margin of 0.0001 % is below what events can tell apart here, about 0.43 %: "
+                        "more processes will not decide it."));
+  EXPECT_THAT(table, Not(HasSubstr("would probably decide")));
+  record.comparisons[0].time = {1.01, 0.98, 1.04};  // it may be shown to be slower
+  EXPECT_THAT(one_line_table(record), HasSubstr("about 13 processes would probably decide"));
 }
 
 TEST(ComparisonTable, HoldsItsWidthWithLongWords) {

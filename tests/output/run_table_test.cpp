@@ -55,6 +55,17 @@ More: --details here, --csv FILE a row for each time, --json FILE everything.
 )");
 }
 
+TEST(RunTable, AFindingWithoutHeadlineHasItsSentence) {
+  RunRecord record = test::sample_model();  // as files of version 1 have them
+  for (Finding& finding : record.findings) finding.headline.clear();
+  for (RunEntry& entry : record.entries) {
+    for (Finding& finding : entry.result.findings) finding.headline.clear();
+  }
+  const std::string table = run_table(record);
+  EXPECT_THAT(table, testing::Not(testing::ContainsRegex("[*][*]: *\n")));
+  EXPECT_THAT(table, HasSubstr("1. **other_process**: " + record.findings[0].sentence.substr(0, 10)));
+}
+
 TEST(RunTable, OneOperation) {
   EXPECT_EQ(run_table(test::sample_operation()), R"(**matmul:m=4096,n=4096,k=4096,dtype=f16**
 180.0 µs ± 0.1 % (95 % interval 179.8–180.2 µs), warm burst, 1716 MHz, NVIDIA H200, jitterscope 0.1.0

@@ -94,6 +94,23 @@ ComparisonRecord compared_sides() {
   return record;
 }
 
+TEST(RecordSchema, AComparisonKeepsHowManyLayersAreLeftOut) {
+  ComparisonRecord record = compared_sides();
+  EXPECT_FALSE(Json::parse(write_record(record)).contains("left_out")) << "as files had none";
+  record.left_out = {{.alternative = 1, .layers = 245, .of = 403}};
+  record.differences = {{"clock", "1 MHz", "2 MHz", true, {"conv1", "fc"}}};
+  const std::string text = write_record(record);
+  EXPECT_EQ(validate_record(text), 0);
+  const auto read = std::get<ComparisonRecord>(read_record(text, "r.json"));
+  ASSERT_EQ(read.left_out.size(), 1u);
+  EXPECT_EQ(read.left_out[0].alternative, 1u);
+  EXPECT_EQ(read.left_out[0].layers, 245);
+  EXPECT_EQ(read.left_out[0].of, 403);
+  EXPECT_EQ(read.differences[0].of, record.differences[0].of);
+  record.left_out[0].alternative = 2;
+  EXPECT_ANY_THROW(read_record(write_record(record), "r.json"));
+}
+
 TEST(RecordSchema, SidesOfAComparisonKeepTimesOfRoundsOrNone) {
   const std::string text = write_record(compared_sides());
   EXPECT_EQ(validate_record(text), 0);

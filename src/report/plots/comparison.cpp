@@ -49,9 +49,10 @@ double distance(const EffectRow& row) { return std::abs(row.ratio->ratio - 1.0);
 std::vector<EffectRow> effect_rows(const ComparisonRecord& record) {
   std::vector<EffectRow> rows, layers;
   for (const TotalComparison& total : record.totals) {
-    rows.push_back({fmt::format("all together: {}, {} {}", record.alternatives[total.alternative],
-                                to_string(total.cache), to_string(total.load)),
-                    &total.time, total.verdict});
+    rows.push_back(
+        {fmt::format("{}: {}, {} {}", is_whole(record, total) ? "all together" : "layers in common",
+                     record.alternatives[total.alternative], to_string(total.cache), to_string(total.load)),
+         &total.time, total.verdict});
   }
   const std::vector<std::string> subjects = subjects_of(record);
   for (std::size_t i = 0; i < record.comparisons.size(); ++i) {
