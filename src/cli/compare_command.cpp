@@ -15,6 +15,7 @@
 #include "cli/python_subject.hpp"
 #include "cli/record_files.hpp"
 #include "cli/report_files.hpp"
+#include "cli/typed_flags.hpp"
 #include "measure/environment.hpp"
 #include "output/comparison_table.hpp"
 #include "output/output_file.hpp"
@@ -95,29 +96,16 @@ class CompareCommand {
     if (flags_.targets.size() != 2) throw UsageError("records are compared in pairs: name two files");
     if (!flags_.vary.empty()) throw UsageError("--vary: what is recorded cannot be varied any more");
     if (flags_.verify) throw UsageError("--verify: what is recorded cannot be verified any more");
-    refuse_flags_of_experiments();
+    refuse_typed_flags(
+        command_, invocation_,
+        {"--margin", "--fail-if", "--json", "--html", "--plot", "--top", "--findings", "--details"},
+        "two records are compared as they were measured, and nothing is measured anew; leave it out, "
+        "or name operations or models in place of records");
     record_.alternatives = flags_.targets;
     record_.title = flags_.targets[0] + " and " + flags_.targets[1];
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
     record_.device = second.device;
     compare_records(first, second, record_);
-  }
-
-  // What settings give is for other calls, and passed over.
-  void refuse_flags_of_experiments() const {
-    const std::vector<std::string> taken = {"--margin", "--fail-if",  "--json",    "--html", "--plot",
-                                            "--top",    "--findings", "--details", "--help"};
-    for (const CLI::Option* option : command_.get_options()) {
-      const std::string name = option->get_name();
-      const bool is_taken = !name.starts_with("--") || std::ranges::find(taken, name) != taken.end();
-      const auto& others = invocation_.options_of_settings;
-      const bool is_typed = option->count() > 0 && std::ranges::find(others, option) == others.end();
-      if (is_taken || !is_typed) continue;
-      throw UsageError(
-          name +
-          ": two records are compared as they were measured, and nothing is measured anew; leave it "
-          "out, or name operations or models in place of records");
-    }
   }
 
   void compare_python() {

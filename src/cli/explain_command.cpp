@@ -17,6 +17,7 @@
 #include "cli/python_subject.hpp"
 #include "cli/record_files.hpp"
 #include "cli/report_files.hpp"
+#include "cli/typed_flags.hpp"
 #include "cli/work_list.hpp"
 #include "explain/account.hpp"
 #include "explain/conclusions.hpp"
@@ -73,8 +74,8 @@ std::string names_in(const Model& model) {
 
 class ExplainCommand {
  public:
-  ExplainCommand(const ExplainFlags& flags, Invocation& invocation)
-      : flags_(flags), invocation_(invocation) {}
+  ExplainCommand(const ExplainFlags& flags, const CLI::App& command, Invocation& invocation)
+      : flags_(flags), command_(command), invocation_(invocation) {}
 
   void run() {
     constexpr double kLeast = 1.0, kMost = 3600.0;
@@ -103,6 +104,7 @@ class ExplainCommand {
  private:
   void account() {
     if (flags_.targets.size() != 2) throw UsageError("records are explained in pairs: name two files");
+    refuse_flags_of_studies();
     const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
     record_.device = second.device;
     record_.accounts = explain::account_for(first, second);
@@ -121,7 +123,15 @@ class ExplainCommand {
     return first && !second;
   }
 
+  void refuse_flags_of_studies() const {
+    refuse_typed_flags(
+        command_, invocation_, {"--json", "--html", "--plot", "--top", "--details"},
+        "what is recorded is explained as it was measured, and nothing is switched anew; leave it out, "
+        "or name an operation in place of records");
+  }
+
   void account_for_trace() {
+    refuse_flags_of_studies();
     const RunRecord record = read_run_file(flags_.targets[0]);
     const Model trace = read_model_target(flags_.targets[1]);
     record_.device = record.device;
@@ -282,6 +292,7 @@ class ExplainCommand {
   }
 
   const ExplainFlags& flags_;
+  const CLI::App& command_;
   Invocation& invocation_;
   Nanoseconds began_ = host_time_now();
   ExplainRecord record_;
@@ -319,7 +330,7 @@ void add_explain_command(CLI::App& app, Invocation& invocation) {
   flags->report.add_to(*command);
   flags->page.add_to(*command);
   command->footer(kExplainExamples);
-  command->callback([flags, &invocation] { ExplainCommand(*flags, invocation).run(); });
+  command->callback([flags, command, &invocation] { ExplainCommand(*flags, *command, invocation).run(); });
 }
 
 }  // namespace jitterscope::cli

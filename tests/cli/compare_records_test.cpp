@@ -116,6 +116,25 @@ TEST_F(RecordFiles, FlagsThatNeedAnExperimentAreRefused) {
   EXPECT_EQ(run_tool("compare " + record + " " + record + " --margin 2% --details --top 3").exit_code, 0);
 }
 
+TEST_F(RecordFiles, WhatExplainIsGivenBesideThemIsNamed) {
+  const std::string record = measured("record.json", "spin:ns=10000");
+  const std::string trace = written("trace.json", R"({"traceEvents": []})");
+  const auto said = [](const std::string& arguments) {
+    const Outcome outcome = run_tool("explain " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    return outcome.errors;
+  };
+  EXPECT_THAT(said(record + " relu:count=1Mi"), HasSubstr("relu:count=1Mi is no file"));
+  EXPECT_THAT(said(record + " none.json"), HasSubstr("none.json: there is no such file"));
+  EXPECT_THAT(said("none.json other.json"), HasSubstr("none.json: there is no such file"));
+  EXPECT_THAT(said(trace + " " + record), HasSubstr("it comes first"));
+  EXPECT_THAT(said("spin:ns=10000 --quick --max-time 10"), HasSubstr("excludes"));
+  for (const std::string flag : {"--quick", "--factors idle", "--device cpu", "--dry-run", "--seed 4"}) {
+    EXPECT_THAT(said(record + " " + record + " " + flag), HasSubstr("nothing is switched anew"));
+  }
+  EXPECT_EQ(run_tool("explain " + record + " " + record + " --details").exit_code, 0);
+}
+
 TEST_F(RecordFiles, DamagedOrForeignOnesAreRefusedByName) {
   const std::string good = measured("good.json", "spin:ns=10000");
   const std::string text = text_of(good);
