@@ -41,13 +41,13 @@ struct MeasureOptions {
   bool warm_up = true;                             ///< sustained: wait for the steady state
   DataKind data = DataKind::normal;                ///< as the operands are filled; a callable's are unknown
   std::optional<Hertz> locked_clock = {};  ///< stated in the result, not done here: the caller locked it
-  /// Where operands lie. Nothing: in other memory of the device from block to block, where the device can. A
+  /// Where the operands of an operation lie. Nothing: in other memory from block to block, where it can. A
   /// number keeps them in one place: 0 where the driver puts them, others in memory drawn by the number.
   std::optional<std::int64_t> placement = {};
   /// Each launch on the next of so many sets of operands that a set has left the last-level cache before its
   /// turn comes again. A callable has to do so itself; this then states it in the result.
   bool fresh_data = false;
-  std::vector<std::int64_t> iterations = {};  ///< loops of so many launches, before all else
+  std::vector<std::int64_t> iterations = {};  ///< of operations: loops of so many launches, first of all
   bool load_probe = false;  ///< after the bursts half a second without pause, where the device limits power
   bool kernels = false;     ///< trace the kernels of one launch as well, after its times
   /// Count one launch in each cache state as well, after its times: these counters of the device, its default
@@ -64,8 +64,8 @@ struct MeasureOptions {
 using Launch = std::function<void(NativeQueue)>;
 
 /// Times a callable with the same conditions, rounds and statistics as every operation.
-/// Calls it once first, as the first call. Throws what the callable throws, and UsageError where the device
-/// is simulated: it runs none of a program's code.
+/// Calls it once first, as the first call. Throws what the callable throws, and UsageError of iterations, and
+/// where the device is simulated: it runs none of a program's code.
 Result measure(Device& device, const Launch& launch, const MeasureOptions& options = {});
 /// The same on a stream that the caller owns (Device::adopt_queue), such as PyTorch's current one.
 Result measure(Device& device, NativeQueue stream, const Launch& launch, const MeasureOptions& options = {});

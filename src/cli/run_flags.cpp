@@ -6,15 +6,16 @@
 
 #include "cli/counter_names.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/check_options.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
 std::vector<std::int64_t> checked_iterations(const std::vector<std::int64_t>& counts) {
-  constexpr std::int64_t kMost = 1'000'000;
   for (const std::int64_t count : counts) {
-    if (count < 1 || count > kMost) {
-      throw UsageError(fmt::format("--iterations: counts from 1 to {}, as in 1,10,100,1000", kMost));
+    if (count < 1 || count > kMostIterations) {
+      throw UsageError(
+          fmt::format("--iterations: counts from 1 to {}, as in 1,10,100,1000", kMostIterations));
     }
   }
   return counts;

@@ -111,6 +111,7 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
     if (measurement.modes.size() < 2) continue;
     const auto [fastest, slowest] =
         std::ranges::minmax_element(measurement.modes, std::ranges::less(), &Mode::location);
+    if (fastest->location <= Nanoseconds(0)) continue;  // no time; older records have such modes
     const double step = slowest->location / fastest->location - 1.0;
     Finding finding;
     finding.id = "bimodal";

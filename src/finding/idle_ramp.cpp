@@ -24,7 +24,8 @@ std::optional<double> slower_first_launch(const Measurement& measurement) {
     for (std::size_t i = round.launches.size() / 2; i < round.launches.size(); ++i) {
       later.push_back(round.launches[i].value());
     }
-    ratios.push_back(round.launches.front().value() / statistics::median(later) - 1.0);
+    const double settled = statistics::median(later);
+    if (settled > 0.0) ratios.push_back(round.launches.front().value() / settled - 1.0);
   }
   const std::optional<statistics::Interval> interval = statistics::median_interval(ratios, 0.998);
   if (!interval || interval->low <= 0.0) return std::nullopt;
@@ -96,8 +97,11 @@ Finding sleep_finding(const SleepingClock& clock, const Measurement& measurement
   finding.evidence = {evidence("woken_for", clock.woken_for)};
   if (clock.time_asleep) {
     const double longer = *clock.time_asleep / measurement.time.median - 1.0;
-    finding.sentence += fmt::format(" Without that a launch took {} ({}).", time_text(*clock.time_asleep),
-                                    change_text(longer));
+    // Where it slept in few of the blocks their median is no longer, and says nothing of the sleep.
+    if (longer > 0.0) {
+      finding.sentence += fmt::format(" Without that a launch took {} ({}).", time_text(*clock.time_asleep),
+                                      change_text(longer));
+    }
     finding.evidence.push_back(evidence("time_asleep", *clock.time_asleep));
   }
   finding.remedy =

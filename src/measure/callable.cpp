@@ -11,6 +11,22 @@
 namespace jitterscope {
 namespace {
 
+// Loops are timed by operations that are prepared for them; a program times one of its own by a callable that
+// launches so many times.
+void refuse_loops(const MeasureOptions& options) {
+  if (options.iterations.empty()) return;
+  throw UsageError(
+      "MeasureOptions: iterations are for operations: give a callable that launches so many times");
+}
+
+// Nothing is known of what a callable launches on, and nothing of it was placed here.
+void forget_operands(Result& result) {
+  for (Measurement& measurement : result.measurements) {
+    measurement.conditions.data.reset();
+    measurement.conditions.placement.reset();
+  }
+}
+
 class CallableMeasurer {
  public:
   CallableMeasurer(Session& session, const std::vector<CallableWork>& callables,
@@ -27,7 +43,7 @@ class CallableMeasurer {
     std::vector<CallableOutcome> outcomes;
     for (std::size_t i = 0; i < workloads_.size(); ++i) {
       Result& result = results[i];
-      for (Measurement& measurement : result.measurements) measurement.conditions.data.reset();
+      forget_operands(result);
       if (!is_interrupted()) add_launch_details(session_, workloads_[i], options_, result);
       std::vector<std::string> notes = notes_on(workloads_[i]);
       outcomes.push_back({std::move(result), std::move(notes)});
@@ -98,10 +114,13 @@ class CallableMeasurer {
 };
 
 Result measure_one(Session& session, const Launch& launch, const MeasureOptions& options) {
+  refuse_loops(options);
   const CallableWork work{.name = "callable", .launch = launch};
   CallableWorkload workload(session.device(), work);
   Result result = session.measure(workload, work.name, options);
-  for (Measurement& measurement : result.measurements) measurement.conditions.data.reset();
+  forget_operands(result);
+  const bool is_interrupted = options.interrupted && options.interrupted();
+  if (!is_interrupted) add_launch_details(session, workload, options, result);
   return result;
 }
 
@@ -109,6 +128,7 @@ Result measure_one(Session& session, const Launch& launch, const MeasureOptions&
 
 std::vector<CallableOutcome> measure_callables(Session& session, const std::vector<CallableWork>& callables,
                                                const MeasureOptions& options) {
+  refuse_loops(options);
   return CallableMeasurer(session, callables, options).measure();
 }
 

@@ -1,5 +1,6 @@
 #include "measure/check_options.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "jitterscope/error.hpp"
@@ -23,7 +24,12 @@ void check_options(const MeasureOptions& options) {
           "time limits are above 0");
   require(options.shortest_idle >= Nanoseconds(0) && options.shortest_idle <= options.longest_idle,
           "shortest_idle is at least 0 and at most longest_idle");
-  require(options.conditioning_launches >= 0, "conditioning_launches is at least 0");
+  constexpr std::int64_t kMostConditioning = 1'000'000;
+  require(options.conditioning_launches >= 0 && options.conditioning_launches <= kMostConditioning,
+          "conditioning_launches is 0 to 1000000");
+  static_assert(kMostIterations == 1'000'000);
+  const auto can_loop = [](std::int64_t count) { return count >= 1 && count <= kMostIterations; };
+  require(std::ranges::all_of(options.iterations, can_loop), "iterations are 1 to 1000000 each");
   require(
       !options.launches_per_round || (*options.launches_per_round >= 1 && *options.launches_per_round <= 200),
       "launches_per_round is 1 to 200, so that a round fits a GPU's queue");

@@ -47,7 +47,8 @@ bool may_stop(const Measurement& measurement, double precision);
 /// Whether the ratio of two paired measurements is known to the precision in this process.
 bool may_stop_paired(const Measurement& first, const Measurement& second, double precision);
 
-/// Fills time, clock, at_reference_clock, cycles, launches and modes from rounds [first, end).
+/// Fills time, clock, at_reference_clock, cycles, launches and modes from rounds [first, end). Launches and
+/// modes are of readings above zero.
 void summarise(Measurement& measurement, std::size_t first);
 
 }  // namespace jitterscope

@@ -6,6 +6,7 @@
 
 #include "device/cpu/reference.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/check_options.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/iterations.hpp"
 #include "measure/launch_details.hpp"
@@ -23,6 +24,7 @@ struct PreparedWork {
 };
 
 PreparedWork prepare(Session& session, const Operation& operation, const MeasureOptions& options) {
+  check_options(options);
   Device& device = session.device();
   const Operation resolved = resolve_engine(session, operation, options);
   // First of all, so that the first loop's first launch is the process's first of this operation.

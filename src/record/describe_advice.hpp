@@ -65,6 +65,8 @@ void describe_content(Fields& fields, Described<Fields, study::AdviceRecord>& re
   fields("recommendations", record.recommendations);
   fields("layers", record.layers);
   fields("steps", record.steps);
+  fields.check(record.recommendations.empty() || !record.steps.empty(), "steps",
+               "a list with the steps of the recommendations");
   fields("together", record.together);
   fields("sustained", record.sustained);
   fields("untried", record.untried);

@@ -102,6 +102,9 @@ void describe(Fields& fields, Described<Fields, ComparedStudy>& study) {
   fields("answers", study.answers);
 }
 
+inline constexpr std::string_view kOneOfAlternatives =
+    "the number of one of the alternatives, from 1 for the second,";
+
 template <class Fields>
 void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& record) {
   fields("title", record.title);
@@ -115,17 +118,21 @@ void describe_content(Fields& fields, Described<Fields, ComparisonRecord>& recor
   fields("totals", record.totals);
   fields.where(!record.left_out.empty(), "left_out", record.left_out);
   fields("comparisons", record.comparisons);
-  const auto known = [&](const auto& each) {
-    return each.alternative > 0 && each.alternative < record.alternatives.size();
+  const std::size_t alternatives = record.alternatives.size();
+  fields.check(alternatives > 0, "alternatives", "a list of one or more");
+  fields.check(record.works.empty() || record.works.size() == alternatives, "works",
+               "a number for each of the alternatives");
+  check_elements(
+      fields, "works", record.works, "", [](double work) { return work > 0.0; }, "a number above 0");
+  const auto is_known = [&](const auto& each) {
+    return each.alternative > 0 && each.alternative < alternatives;
   };
-  fields.check(std::ranges::all_of(record.comparisons, known), "comparisons",
-               "numbers of alternatives that there are");
-  fields.check(std::ranges::all_of(record.totals, known), "totals", "numbers of alternatives that there are");
-  const auto is_there = [&](const LeftOutLayers& each) {
-    return each.alternative < record.alternatives.size();
-  };
-  fields.check(std::ranges::all_of(record.left_out, is_there), "left_out",
-               "numbers of alternatives that there are");
+  check_elements(fields, "comparisons", record.comparisons, "alternative", is_known, kOneOfAlternatives);
+  check_elements(fields, "totals", record.totals, "alternative", is_known, kOneOfAlternatives);
+  check_elements(
+      fields, "left_out", record.left_out, "alternative",
+      [&](const LeftOutLayers& each) { return each.alternative < alternatives; },
+      "the number of one of the alternatives, from 0 for the first,");
   fields("notes", record.notes);
   fields("lost_processes", record.lost_processes);
 }

@@ -65,9 +65,10 @@ template <class Fields>
 void describe_sequence(Fields& fields, Described<Fields, RunRecord>& record) {
   fields("sequence", record.sequence);
   if (!record.sequence) return;
-  for (const SequenceCall& call : record.sequence->calls) {
-    fields.check(call.layer < record.entries.size(), "sequence", "calls of the operations in results");
-  }
+  check_elements(
+      fields, "sequence.calls", record.sequence->calls, "result",
+      [&](const SequenceCall& call) { return call.layer < record.entries.size(); },
+      "the number of one of the results");
 }
 
 /// But for the functions that it calls.

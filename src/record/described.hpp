@@ -11,11 +11,14 @@
 //   fields.derived(key, value)          for users of the file: follows from other fields, and is not read
 //   fields.require(key)                 a file without it is refused
 //   fields.check(holds, key, expected)  a file that breaks it is refused: "key: `expected` was expected"
+//   check_elements(fields, key, list, inner, holds, expected)  likewise each element: "key[2].inner: …"
 //   Fields::kWrites                      which of the two it is
 #pragma once
 
 #include <concepts>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -61,6 +64,19 @@ inline constexpr bool kIsNamedList<std::vector<T>> = true;
 template <class T>
 T blank(std::type_identity<T>) {
   return T{};
+}
+
+/// Of elements that say a number of another list: whoever shows them takes it for one that is there.
+template <class Fields, class T, class Holds>
+void check_elements(Fields& fields, std::string_view key, const std::vector<T>& list, std::string_view inner,
+                    const Holds& holds, std::string_view expected) {
+  if constexpr (!Fields::kWrites) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      std::string place = std::string(key) + '[' + std::to_string(i) + ']';
+      if (!inner.empty()) place += '.' + std::string(inner);
+      fields.check(holds(list[i]), place, expected);
+    }
+  }
 }
 
 }  // namespace jitterscope

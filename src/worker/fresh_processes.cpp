@@ -180,8 +180,12 @@ Nanoseconds time_limit_of(const Plan& plan) {
   for (const std::vector<Trial>& group : plan.groups) {
     for (const Trial& trial : group) {
       const MeasureOptions& options = trial.options;
-      limit += kPreparation + options.time_limit * kMargin;
-      limit += options.sustained_time_limit * (kMargin * static_cast<double>(options.caches.size()));
+      limit += kPreparation;
+      for (const Load load : options.loads) {
+        limit += load == Load::burst
+                     ? options.time_limit * kMargin
+                     : options.sustained_time_limit * (kMargin * static_cast<double>(options.caches.size()));
+      }
       for (const std::int64_t count : options.iterations) limit += kLaunch * static_cast<double>(count);
     }
   }

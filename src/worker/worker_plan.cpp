@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "jitterscope/error.hpp"
+#include "measure/check_options.hpp"
 #include "record/describe_measurement.hpp"
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
@@ -78,11 +79,22 @@ void check_envelope(const Json& document) {
   }
 }
 
+// What measuring would refuse as well, with where it stands.
+void check_options_of(const Trial& trial, std::size_t group, std::size_t number) {
+  try {
+    check_options(trial.options);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("plan: groups[{}][{}].options: {}", group, number, error.what()));
+  }
+}
+
 void check_plan(const WorkerPlan& plan) {
   if (plan.plan.groups.empty()) throw UsageError("plan: groups is empty: there is nothing to time");
-  for (const std::vector<Trial>& group : plan.plan.groups) {
+  for (std::size_t number = 0; number < plan.plan.groups.size(); ++number) {
+    const std::vector<Trial>& group = plan.plan.groups[number];
     if (group.empty()) throw UsageError("plan: a group has no trial");
     for (const Trial& trial : group) {
+      check_options_of(trial, number, static_cast<std::size_t>(&trial - group.data()));
       const bool alike = trial.options.caches.size() == group.front().options.caches.size() &&
                          trial.options.loads == plan.plan.groups.front().front().options.loads;
       if (!alike) throw UsageError("plan: trials of a group have different numbers of cache states or loads");

@@ -71,6 +71,12 @@ TEST(Bimodal, ModesWithinEveryRoundAreSaidToBeSo) {
   EXPECT_THAT(bimodal(measurement).at(0).sentence, HasSubstr("alternate within rounds"));
 }
 
+TEST(Bimodal, NoLevelIsBelowZero) {
+  Measurement measurement = simulated::measure({}, 1);
+  measurement.modes = {{microseconds(-20), 0.1}, {milliseconds(1.368), 0.6}, {milliseconds(1.6), 0.3}};
+  EXPECT_THAT(bimodal(measurement), IsEmpty());
+}
+
 TEST(Bimodal, OneModeIsNone) { EXPECT_THAT(bimodal(simulated::measure({}, 1)), IsEmpty()); }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 Result with_effect(const simulated::Effect& effect, std::uint64_t seed, bool has_clock = true,
@@ -85,6 +86,16 @@ TEST(IdleRamp, WithoutAClockTheTimeIsFollowed) {
 TEST(IdleRamp, AFasterFirstLaunchOrARisingClockIsNone) {
   EXPECT_THAT(ramps(with_effect(slow_first(0.9), 1)), IsEmpty());
   EXPECT_THAT(ramps(with_effect(clock_by_idle(0.04), 1)), IsEmpty());
+}
+
+TEST(IdleRamp, ASleepThatMadeNothingLongerHasNoNumber) {
+  Measurement measurement = simulated::measure({}, 1);
+  const auto sentence = [&](double factor) {
+    measurement.sleeping_clock = SleepingClock{milliseconds(20), measurement.time.median * factor};
+    return ramps(simulated::result_of({measurement})).at(0).sentence;
+  };
+  EXPECT_THAT(sentence(1.5), HasSubstr("Without that a launch took 2.05"));
+  EXPECT_THAT(sentence(0.9996), Not(HasSubstr("Without that")));
 }
 
 TEST(IdleRamp, SustainedLoadHasNoIdle) {

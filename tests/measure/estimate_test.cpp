@@ -128,16 +128,36 @@ TEST(Estimate, SummaryOfNothingIsEmpty) {
 TEST(Estimate, PercentilesAreOverLaunches) {
   Measurement measurement;
   Round round;
-  for (int i = 100; i >= 0; --i) round.launches.push_back(Nanoseconds(i));
+  for (int i = 101; i > 0; --i) round.launches.push_back(Nanoseconds(i));
   measurement.rounds = {round};
   summarise(measurement, 0);
-  EXPECT_EQ(measurement.launches.minimum, Nanoseconds(0));
-  EXPECT_EQ(measurement.launches.p5, Nanoseconds(5));
-  EXPECT_EQ(measurement.launches.p25, Nanoseconds(25));
-  EXPECT_EQ(measurement.launches.median, Nanoseconds(50));
-  EXPECT_EQ(measurement.launches.p75, Nanoseconds(75));
-  EXPECT_EQ(measurement.launches.p95, Nanoseconds(95));
-  EXPECT_EQ(measurement.launches.maximum, Nanoseconds(100));
+  EXPECT_EQ(measurement.launches.minimum, Nanoseconds(1));
+  EXPECT_EQ(measurement.launches.p5, Nanoseconds(6));
+  EXPECT_EQ(measurement.launches.p25, Nanoseconds(26));
+  EXPECT_EQ(measurement.launches.median, Nanoseconds(51));
+  EXPECT_EQ(measurement.launches.p75, Nanoseconds(76));
+  EXPECT_EQ(measurement.launches.p95, Nanoseconds(96));
+  EXPECT_EQ(measurement.launches.maximum, Nanoseconds(101));
+}
+
+TEST(Estimate, WhatReadsNoTimeIsInTheMedianAlone) {
+  Measurement measurement;
+  for (int i = 0; i < 30; ++i) measurement.rounds.push_back(round_of({-20.0, 0.0, 5.0, 5.1, 30.0}));
+  summarise(measurement, 0);
+  EXPECT_EQ(measurement.time.median, Nanoseconds(5)) << "both sides of what was disturbed";
+  EXPECT_EQ(measurement.launches.values, 90);
+  EXPECT_EQ(measurement.launches.minimum, Nanoseconds(5));
+  EXPECT_EQ(measurement.launches.maximum, Nanoseconds(30));
+  for (const Mode& mode : measurement.modes) EXPECT_GT(mode.location, Nanoseconds(0));
+}
+
+TEST(Estimate, NoDistributionWhereNothingReadsATime) {
+  Measurement measurement;
+  for (int i = 0; i < 10; ++i) measurement.rounds.push_back(round_of({-1.0, 0.0}));
+  summarise(measurement, 0);
+  EXPECT_EQ(measurement.launches.values, 0);
+  EXPECT_EQ(measurement.launches.median, Nanoseconds(0));
+  EXPECT_TRUE(measurement.modes.empty());
 }
 
 TEST(Estimate, SummaryTwiceIsTheSummaryOnce) {

@@ -21,6 +21,13 @@ TEST(Options, WhatCannotBeMeasuredWithIsRefusedByName) {
       {"time limits", [](MeasureOptions& o) { o.time_limit = Nanoseconds(0); }},
       {"shortest_idle", [](MeasureOptions& o) { o.shortest_idle = o.longest_idle * 2.0; }},
       {"conditioning_launches", [](MeasureOptions& o) { o.conditioning_launches = -1; }},
+      {"conditioning_launches", [](MeasureOptions& o) { o.conditioning_launches = 1'000'001; }},
+      {"iterations",
+       [](MeasureOptions& o) {
+         o.iterations = {10, 0};
+       }},
+      {"iterations", [](MeasureOptions& o) { o.iterations = {-1}; }},
+      {"iterations", [](MeasureOptions& o) { o.iterations = {1'000'001}; }},
       {"launches_per_round", [](MeasureOptions& o) { o.launches_per_round = 201; }},
       {"recorded",
        [](MeasureOptions& o) {

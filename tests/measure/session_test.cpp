@@ -142,6 +142,20 @@ TEST(Session, CallableIsMeasuredLikeAnOperation) {
   EXPECT_NEAR(result.measurements.front().time.median.value(), 100e3, 200);
 }
 
+TEST(Session, WhatIsAskedOfACallableIsDoneOrRefused) {
+  ScriptedDevice device;
+  MeasureOptions options = kWarmBurst;
+  options.kernels = true;
+  options.counters.emplace();
+  options.placement = 3;
+  const Result result = measure(device, launch_kernel, options);
+  EXPECT_EQ(result.kernels.size(), 1u);
+  EXPECT_TRUE(!result.counters.empty() || result.without_counters);
+  EXPECT_EQ(result.measurements.front().conditions.placement, std::nullopt) << "nothing was placed";
+  options.iterations = {10};
+  EXPECT_THROW(measure(device, launch_kernel, options), UsageError);
+}
+
 TEST(Session, CallableIsLaunchedOnTheStreamOfItsOwner) {
   ScriptedDevice device;
   Stream stream;

@@ -214,7 +214,8 @@ TEST(Record, SaysOfOtherFilesWhatTheyAre) {
 TEST(Record, RefusesWhatNoRunCanHold) {
   Json document = Json::parse(write_record(filled_record()));
   document["sequence"]["calls"][0]["result"] = 1;
-  EXPECT_THAT(reason(json_text(document)), HasSubstr("sequence: calls of the operations in results"));
+  EXPECT_THAT(reason(json_text(document)),
+              HasSubstr("sequence.calls[0].result: the number of one of the results"));
 }
 
 TEST(Record, VersionOneHasDefaultsForWhatItLacks) {

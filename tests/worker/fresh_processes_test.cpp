@@ -329,12 +329,31 @@ TEST(TimeLimit, IsLongerThanWhatThePlanAllows) {
   const Nanoseconds short_limit = time_limit_of(plan);
   EXPECT_GT(short_limit, seconds(60));
   for (Trial& trial : plan.groups[0]) {
+    trial.options.loads = {Load::burst, Load::sustained};
     trial.options.time_limit = seconds(100);
     trial.options.sustained_time_limit = seconds(50);
     trial.options.iterations = {1000000};
   }
   // Two trials, each in two cache states.
   EXPECT_GT(time_limit_of(plan), short_limit + 2.0 * (seconds(100) + 2.0 * seconds(40)));
+}
+
+TEST(TimeLimit, IsOfTheLoadsThatThePlanHas) {
+  Plan plan = small_plan();
+  const auto limit_of = [&](std::vector<Load> loads, Nanoseconds burst, Nanoseconds sustained) {
+    for (Trial& trial : plan.groups[0]) {
+      trial.options.loads = loads;
+      trial.options.time_limit = burst;
+      trial.options.sustained_time_limit = sustained;
+    }
+    return time_limit_of(plan);
+  };
+  EXPECT_EQ(limit_of({Load::burst}, seconds(1), seconds(10)),
+            limit_of({Load::burst}, seconds(1), seconds(90)));
+  EXPECT_EQ(limit_of({Load::sustained}, seconds(1), seconds(10)),
+            limit_of({Load::sustained}, seconds(9), seconds(10)));
+  EXPECT_GT(limit_of({Load::burst, Load::sustained}, seconds(1), seconds(10)),
+            limit_of({Load::burst}, seconds(1), seconds(10)));
 }
 
 }  // namespace

@@ -161,6 +161,15 @@ TEST(WorkerPlan, DamageIsNamedByItsPlace) {
   EXPECT_THAT(refusal_of_plan(without.dump()), HasSubstr("plan: device: a value was expected"));
 }
 
+TEST(WorkerPlan, OptionsThatCannotBeMeasuredWithAreRefused) {
+  for (const json& counts : {json::array({0}), json::array({10, -1})}) {
+    EXPECT_EQ(refusal_of_plan(changed("/groups/0/1/options/iterations", counts)),
+              "plan: groups[0][1].options: MeasureOptions: iterations are 1 to 1000000 each");
+  }
+  EXPECT_THAT(refusal_of_plan(changed("/groups/0/0/options/precision", 0)),
+              testing::StartsWith("plan: groups[0][0].options: MeasureOptions: precision"));
+}
+
 TEST(WorkerPlan, OnlyAPlanOfThisProgramIsRead) {
   EXPECT_THAT(refusal_of_plan(changed("/format", "jitterscope-record")), HasSubstr("its format is not"));
   EXPECT_THAT(refusal_of_plan(changed("/version", 2)), HasSubstr("of another version than 1"));

@@ -23,7 +23,10 @@ SettledTimes settled_part(const Measurement& measurement) {
   for (std::size_t i = first_settled_round(measurement); i < measurement.rounds.size(); ++i) {
     const Round& round = measurement.rounds[i];
     part.rounds.push_back({i + 1, round.time()});
-    for (const Nanoseconds launch : round.launches) part.launches.push_back(launch.value());
+    // As in the distribution that the table has: none is a time that is not above zero.
+    for (const Nanoseconds launch : round.launches) {
+      if (launch > Nanoseconds(0)) part.launches.push_back(launch.value());
+    }
     part.grain = std::max(part.grain, round.grain.value());
   }
   std::ranges::sort(part.launches);
