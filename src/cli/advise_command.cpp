@@ -14,6 +14,8 @@
 #include "output/output_file.hpp"
 #include "output/standard_output.hpp"
 #include "record/record.hpp"
+#include "study/loss_scaling.hpp"
+#include "study/study.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -28,6 +30,15 @@ struct AdviseFlags {
   double budget = 300.0;  // seconds
   bool dry_run = false;
 };
+
+// Of the studies that are none, each is asked by itself.
+void require_remedy(const std::string& name) {
+  if (name != study::kLossScaling.id && study::find_study(name).is_remedy) return;
+  throw UsageError(fmt::format(
+      "--allow {0}: that study shows what a machine or a training does, and has no remedy to try; ask it by "
+      "itself: jitterscope study {0}",
+      name));
+}
 
 constexpr const char* kAdviseExamples = R"(Examples:
   jitterscope advise resnet50:batch=64
@@ -47,7 +58,7 @@ class AdviseCommand {
 
   void run() {
     check_flags();
-    for (const std::string& name : flags_.allowed) study::find_study(name);
+    for (const std::string& name : flags_.allowed) require_remedy(name);
     record_.goal = read_word("--goal", flags_.goal, kGoals);
     record_.margin = read_margin(flags_.margin);
     record_.tolerance = read_percentage("--tolerance", flags_.tolerance);
@@ -119,6 +130,13 @@ class AdviseCommand {
 void add_advise_command(CLI::App& app, Invocation& invocation) {
   auto flags = std::make_shared<AdviseFlags>();
   flags->measure.queue = "eager";  // as programs launch: what the host costs can be saved as well
+  flags->measure.help = {.caches =
+                             "the one cache state that the work has: warm, cold, dirty or produced "
+                             "(default: warm)",
+                         .precision = "as --margin",
+                         .has_load = false,
+                         .has_lock_clocks = false,
+                         .has_sustained_time_limit = false};
   CLI::App* command =
       app.add_subcommand("advise", "say what would make work shorter: tries remedies and measures their sum");
   command

@@ -85,6 +85,16 @@ bool is_remedy(const study::Study& study, const study::Arm& arm) {
   return arm.is_remedy && !study.remedy(arm.name).lines.empty();
 }
 
+// What is launched is changed before how it is launched.
+std::vector<AppliedArm> with_arm(std::vector<AppliedArm> arms, const AppliedArm& arm) {
+  auto place = arms.end();
+  if (!arm.study->saves_host_time) {
+    place = std::ranges::find_if(arms, [](const AppliedArm& known) { return known.study->saves_host_time; });
+  }
+  arms.insert(place, arm);
+  return arms;
+}
+
 }  // namespace
 
 AdvisedWork::AdvisedWork(AdviceRequest request, const Invocation& invocation, study::AdviceRecord& record)
@@ -291,8 +301,7 @@ bool AdvisedWork::step() {
   std::vector<study::Candidate> candidates;
   const double memory = memory_of(now);
   for (const AppliedArm& arm : arms_to_try(now)) {
-    std::vector<AppliedArm> arms = taken_;
-    arms.push_back(arm);
+    const std::vector<AppliedArm> arms = with_arm(taken_, arm);
     const std::string name = study::remedy_name(arm.study->id, arm.arm.name);
     const WorkList changed = applied("", arms, work, request_.options).work;
     if (const std::string problem = problem_of(changed, record_.device); !problem.empty()) {
@@ -318,13 +327,17 @@ bool AdvisedWork::step() {
       study::add_step(record_, compare(alternatives, work, names, request_.options, true), candidates);
   if (record_.interrupted || taken == nullptr) return false;
   taken_ = alternatives[study::alternative_of(record_.steps.back(), *taken)];
-  recommend(*taken_.back().study, taken->arm);
+  recommend(study::find_study(taken->study), taken->arm);
   return true;
 }
 
 // What is launched is written before how it is launched: a graph holds the model as it was captured.
 void AdvisedWork::recommend(const study::Study& study, const std::string& arm) {
-  const study::Remedy remedy = study.remedy(arm);
+  std::vector<Operation> operations;
+  for (const Layer& layer : work_.model.layers) {
+    if (study.can_be_asked_of(layer.operation)) operations.push_back(layer.operation);
+  }
+  const study::Remedy remedy = study::remedy_of(study, arm, operations);
   const auto is_launching = [](const study::Recommendation& known) {
     return study::find_study(known.study).saves_host_time;
   };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/host_time.hpp"
@@ -46,6 +47,12 @@ std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const In
   ProcessRecords found = run_in_fresh_processes(record.device.id, work.plan, processes);
   line.clear();
   record.interrupted = found.interrupted;
+  // The first process verifies: what it could not.
+  for (const RunRecord& process : found.records) {
+    for (const std::string& note : process.notes) {
+      if (std::ranges::find(record.notes, note) == record.notes.end()) record.notes.push_back(note);
+    }
+  }
   record.lost_processes = std::move(found.lost);
   compare_processes(work.items, found.records, record);
   return std::move(found.durations);

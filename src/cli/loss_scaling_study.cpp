@@ -25,6 +25,12 @@ std::string callable_of(const std::vector<std::string>& targets) {
                   in_quotes(targets.size() == 1 ? targets.front() : targets[1])));
 }
 
+DeviceDescription describe_trainer(const std::string& device) {
+  DeviceDescription description = open_device(device)->describe();
+  if (!description.capabilities.is_simulated) return description;
+  throw UsageError(description.id + " is simulated and trains nothing: use --device cpu or --device cuda");
+}
+
 // Python writes what it found; the envelope is this program's.
 study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, const std::string& output) {
   const nlohmann::json found = nlohmann::json::parse(output, nullptr, false);
@@ -41,8 +47,10 @@ study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, con
 
 }  // namespace
 
-std::string training_plan_text(const std::vector<std::string>& targets) {
+std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device) {
   const std::string callable = callable_of(targets);
+  // Others are opened by who runs it, on a machine that may have another one.
+  if (device.starts_with("virtual")) describe_trainer(device);
   return fmt::format("{} is trained for 100 steps in float32, and as many with each scale, by {}\n",
                      callable.empty() ? "ResNet-18" : "The model of " + callable, interpreter());
 }
@@ -52,11 +60,7 @@ study::LossScalingRecord train_with_scales(const std::vector<std::string>& targe
   const std::string callable = callable_of(targets);
   study::LossScalingRecord record;
   record.environment = read_environment(invocation.command_line);
-  record.device = open_device(device)->describe();
-  if (record.device.capabilities.is_simulated) {
-    throw UsageError(record.device.id +
-                     " is simulated and trains nothing: use --device cpu or --device cuda");
-  }
+  record.device = describe_trainer(device);
   const nlohmann::json asked = {
       {"callable", callable}, {"device", record.device.capabilities.pytorch_device}, {"seed", seed}};
   return record_of(record, ask_python("loss-scaling", asked.dump(), invocation));

@@ -12,8 +12,8 @@ namespace jitterscope::cli {
 
 struct Invocation;
 
-/// What would be trained, by which Python. Throws UsageError for a target that is none.
-std::string training_plan_text(const std::vector<std::string>& targets);
+/// What would be trained, by which Python. Throws UsageError for a target or a device that is none.
+std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device);
 
 /// Trains what the one target names, python:FILE:FUNCTION, whose function returns a model and its loss;
 /// without a target torchvision's ResNet-18. `device` is as open_device takes it. Throws UsageError for

@@ -49,38 +49,47 @@ std::function<std::string(std::string)> count_of(const std::string& flag) {
 
 void MeasureFlags::add_to(CLI::App& command) {
   command.add_option("--device", device, kDeviceHelp)->capture_default_str();
-  command.add_option("--cache", caches, "cache states: warm, cold, dirty, produced (default: warm,cold)")
-      ->delimiter(',');
-  command
-      .add_option(
-          "--load", loads,
-          "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
-          "default: burst")
-      ->delimiter(',');
+  const auto show_if = [](CLI::Option* option, bool is_taken) {
+    if (!is_taken) option->group("");
+  };
+  command.add_option("--cache", caches, help.caches)->delimiter(',');
+  CLI::Option* load =
+      command
+          .add_option(
+              "--load", loads,
+              "burst (short rounds with idle between), sustained (without pause until time and clock settle); "
+              "default: burst")
+          ->delimiter(',');
+  show_if(load, help.has_load);
   command.add_option("--queue", queue, "saturated (behind a gate), eager (as a program launches), graph")
       ->capture_default_str();
   command.add_option("--instrument", instrument, "auto, events, graph, cupti or host")->capture_default_str();
   command.add_option("--data", data, "what operands hold: normal, uniform, zeros, ones, sparse")
       ->capture_default_str();
-  precision_option =
+  CLI::Option* own_precision =
       command
           .add_option("--precision", precision_percent,
                       "stop at this half-width of the 95 % interval, in percent, as 0.5 or 0.5%; exit code 4 "
                       "where it was given and not reached")
           ->transform(without_percent_sign)
           ->capture_default_str();
-  time_limit_option = command
-                          .add_option("--time-limit", time_limit_seconds,
-                                      "for the bursts of one operation, as 2, 2s, 500ms or 1m")
-                          ->transform(duration_in("--time-limit", seconds(1)))
-                          ->type_name("TIME")
-                          ->capture_default_str();
-  command
-      .add_option("--sustained-time-limit", sustained_time_limit_seconds,
-                  "for each sustained measurement, as 10, 10s or 1m")
-      ->transform(duration_in("--sustained-time-limit", seconds(1)))
-      ->type_name("TIME")
-      ->capture_default_str();
+  CLI::Option* own_time_limit = command
+                                    .add_option("--time-limit", time_limit_seconds,
+                                                "for the bursts of one operation, as 2, 2s, 500ms or 1m")
+                                    ->transform(duration_in("--time-limit", seconds(1)))
+                                    ->type_name("TIME")
+                                    ->capture_default_str();
+  if (*help.precision != '\0') own_precision->default_str(help.precision);
+  if (*help.time_limit != '\0') own_time_limit->default_str(help.time_limit);
+  precision_option = own_precision;
+  time_limit_option = own_time_limit;
+  CLI::Option* sustained = command
+                               .add_option("--sustained-time-limit", sustained_time_limit_seconds,
+                                           "for each sustained measurement, as 10, 10s or 1m")
+                               ->transform(duration_in("--sustained-time-limit", seconds(1)))
+                               ->type_name("TIME")
+                               ->capture_default_str();
+  show_if(sustained, help.has_sustained_time_limit);
   command.add_option("--min-rounds", minimum_rounds, "rounds before the precision is looked at")
       ->capture_default_str();
   command
@@ -104,9 +113,10 @@ void MeasureFlags::add_to(CLI::App& command) {
           "also give each time at this SM clock, from how it follows the clock of the rounds, so that "
           "runs at unlike clocks compare (default: the run's own median clock)")
       ->type_name("MHZ");
-  command.add_option(
+  CLI::Option* lock = command.add_option(
       "--lock-clocks", lock_clocks,
       "hold the SM clock at MHZ, base or max while measuring (needs the right; restored on every way out)");
+  show_if(lock, help.has_lock_clocks);
 }
 
 MeasureOptions MeasureFlags::options() const {

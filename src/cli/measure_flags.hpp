@@ -35,7 +35,16 @@ Enum read_word(const std::string& flag, const std::string& word, const std::vect
   throw UsageError(fmt::format("{}: unknown word '{}'{}", flag, word, suggestion(word, known)));
 }
 
+/// In what a command's flags differ from those of `run`, for its help.
+struct MeasureHelp {
+  const char* caches = "cache states: warm, cold, dirty, produced (default: warm,cold)";
+  const char *precision = "", *time_limit = "";  ///< defaults in words; empty: the numbers
+  /// Flags that the command does not take are left out of its help; it says why when they are typed.
+  bool has_load = true, has_lock_clocks = true, has_sustained_time_limit = true;
+};
+
 struct MeasureFlags {
+  MeasureHelp help = {};
   std::string device = "auto";
   std::vector<std::string> caches, loads;  ///< empty: the command's own default
   std::string queue = "saturated", instrument = "auto", data = "normal";

@@ -22,6 +22,7 @@ void take(const Plan& plan, std::vector<RunRecord> processes, RunRecord& record)
   record.ceilings = std::move(found.ceilings);
   record.findings = std::move(found.findings);
   record.interrupted = found.interrupted;
+  record.notes.insert(record.notes.end(), found.notes.begin(), found.notes.end());
   for (std::size_t i = 0; i < found.entries.size(); ++i) {
     RunEntry entry = plan.entries[i];
     entry.result = std::move(found.entries[i].result);

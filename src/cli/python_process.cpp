@@ -27,6 +27,7 @@ std::string ask_python(const std::string& name, const std::string& question, con
                                              limits);
   line.clear();
   rethrow_written_error(outcome.output);
+  require_interpreter(outcome.exit_code);
   require_module(outcome.errors);
   if (outcome.exit_code == 0) return std::move(outcome.output);
   if (is_interrupted()) throw InterruptedError();

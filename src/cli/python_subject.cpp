@@ -94,6 +94,13 @@ void require_module(std::string_view errors) {
                   interpreter()));
 }
 
+void require_interpreter(int exit_code) {
+  constexpr int kCannotBeRun = 126, kNotFound = 127;  // of env
+  if (exit_code != kCannotBeRun && exit_code != kNotFound) return;
+  throw MissingError(fmt::format(
+      "there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there", interpreter()));
+}
+
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,
                           const MeasureOptions& options, std::int64_t processes) {
   CallablePlan plan{.device = device, .groups = {}};
@@ -114,7 +121,10 @@ ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, c
     line.clear();
     return found;
   } catch (const FailedError& error) {
-    require_module(error.what());
+    constexpr int kNotFound = 127;
+    const std::string_view what = error.what();
+    require_interpreter(what.find("exit code 127") != std::string_view::npos ? kNotFound : 0);
+    require_module(what);
     throw;
   }
 }

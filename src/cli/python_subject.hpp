@@ -26,6 +26,8 @@ std::vector<std::string> python_labels(const std::vector<std::string>& targets);
 
 /// Throws MissingError where a process of Python ended for want of jitterscope; `errors` is what it wrote.
 void require_module(std::string_view errors);
+/// Throws MissingError where a process that was to be Python ended as env does that finds no program.
+void require_interpreter(int exit_code);
 
 /// Each group beside each other. Throws MissingError where Python has no jitterscope.
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,

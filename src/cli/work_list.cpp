@@ -78,6 +78,16 @@ void refuse_spaces(const std::vector<std::string>& targets) {
   }
 }
 
+void refuse_bare_kernel(const std::string& target) {
+  const std::string file = target.substr(0, target.find(".cu") + std::string_view(".cu").size());
+  const bool is_source = file.ends_with(".cu") && (file == target || target[file.size()] == ':');
+  if (!is_source) return;
+  throw UsageError(
+      fmt::format("{} is a CUDA source and no model: name its kernel and how it is launched, as "
+                  "cuda:{}:KERNEL,grid=4096,block=256,n=1Mi,x=f32[n],y=out:f32[n]",
+                  in_quotes(target), printable(file, 100)));
+}
+
 }  // namespace
 
 WorkList read_targets(const std::vector<std::string>& targets, const std::string& only) {
@@ -95,6 +105,7 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
       }
       continue;
     }
+    refuse_bare_kernel(target);
     Model model = read_model_target(target);
     for (const Layer& layer : model.layers) names.push_back(layer.names.front());
     if (pattern) keep_layers(model, *pattern);

@@ -170,6 +170,11 @@ class PlanRunner {
       }
     }
     result.subject = trial.operation;
+    if (!outcome.not_verified.empty()) {
+      record_.notes.push_back(
+          fmt::format("Not verified: {}: {}.", trial.operation.text(), outcome.not_verified));
+      if (failure_ == ExitCode::done) failure_ = ExitCode::failed;
+    }
     return entry;
   }
 

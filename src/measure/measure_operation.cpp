@@ -1,6 +1,7 @@
 #include "measure/measure_operation.hpp"
 
 #include <algorithm>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -48,10 +49,25 @@ PreparedOperation& finest_of(PreparedWork& work, std::span<PreparedWork> compare
   return *finest;
 }
 
-// What is to be said beside the times, and what can only be asked after them. `compared` are the works of its
-// group.
-void complete(Session& session, PreparedWork& work, std::span<PreparedWork> compared,
-              const MeasureOptions& options, bool with_verification, Result& result) {
+// `compared` are the works of its group.
+std::optional<Verification> verification_of(Session& session, PreparedWork& work,
+                                            std::span<PreparedWork> compared, const MeasureOptions& options) {
+  const Operation& operation = *work.operation;
+  if (const auto* kernel = std::get_if<CudaKernel>(&operation.parameters())) {
+    const InputData data{.kind = options.data, .seed = options.seed};
+    return kernel->reference.empty()
+               ? verify_by_first(session.device(), session.queue(), operation, *compared.front().operation,
+                                 data)
+               : verify_by_reference(session.device(), session.queue(), operation, data);
+  }
+  if (std::holds_alternative<Chain>(operation.parameters()) && !has_reference(operation)) return std::nullopt;
+  return verify(session.queue(), work.workload.first(), finest_of(work, compared));
+}
+
+// What is to be said beside the times, and what can only be asked after them. Returns why it could not be
+// verified: operands, and what they should be, are numbers of 8 bytes on the host.
+std::string complete(Session& session, PreparedWork& work, std::span<PreparedWork> compared,
+                     const MeasureOptions& options, bool with_verification, Result& result) {
   PreparedOperation& prepared = work.workload.first();
   result.subject = *work.operation;
   result.iterations = std::move(work.iterations);
@@ -66,12 +82,12 @@ void complete(Session& session, PreparedWork& work, std::span<PreparedWork> comp
   // After the times: no operand is read back before the first call.
   add_launch_details(session, work.workload, options, result);
   prepared.check_launches();
-  if (!with_verification || work.operation->operands().empty()) return;
-  if (std::holds_alternative<CudaKernel>(work.operation->parameters())) {
-    result.verification = verify_by_reference(session.device(), session.queue(), *work.operation,
-                                              {.kind = options.data, .seed = options.seed});
-  } else if (!std::holds_alternative<Chain>(work.operation->parameters()) || has_reference(*work.operation)) {
-    result.verification = verify(session.queue(), prepared, finest_of(work, compared));
+  if (!with_verification || work.operation->operands().empty()) return {};
+  try {
+    result.verification = verification_of(session, work, compared, options);
+    return {};
+  } catch (const std::bad_alloc&) {
+    return "the host has too little memory for its operands and what they should be; take a smaller one";
   }
 }
 
@@ -81,7 +97,10 @@ Result measure_operation(Session& session, const Operation& operation, const Mea
                          bool with_verification) {
   PreparedWork work = prepare(session, operation, options);
   Result result = session.measure(work.workload, operation.text(), options);
-  complete(session, work, {&work, 1}, options, with_verification, result);
+  if (const std::string problem = complete(session, work, {&work, 1}, options, with_verification, result);
+      !problem.empty()) {
+    throw FailedError(operation.text() + " is not verified: " + problem);
+  }
   return result;
 }
 
@@ -180,7 +199,8 @@ std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std
       outcome.result = std::move(results[next++]);
       const MeasureOptions& options = groups[entry.first][group.members[i]].options;
       const auto say_the_rest = [&] {
-        complete(session, group.works[i], group.works, options, with_verification, outcome.result);
+        outcome.not_verified =
+            complete(session, group.works[i], group.works, options, with_verification, outcome.result);
       };
       succeeds(say_the_rest, outcome);
     }

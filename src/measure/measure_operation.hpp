@@ -24,7 +24,8 @@ struct Trial {
 /// What came of one of several trials.
 struct Outcome {
   Result result;
-  std::optional<Error> error;  ///< what measuring it threw; then the result holds nothing
+  std::optional<Error> error = {};  ///< what measuring it threw; then the result holds nothing
+  std::string not_verified = {};    ///< why there is no verification, though there was memory for the times
 };
 
 /// How many operations are best measured at once: more share the idles between bursts, and more memory is

@@ -227,21 +227,9 @@ Verification compare_written(DataType dtype, const std::vector<double>& written,
   return result;
 }
 
-}  // namespace
-
-std::optional<Verification> verify_by_reference(Device& device, Queue& queue, const Operation& operation,
-                                                const InputData& data) {
-  const auto& kernel = std::get<CudaKernel>(operation.parameters());
-  if (kernel.reference.empty() || device.describe().capabilities.is_simulated) return std::nullopt;
-  CudaKernel reference = kernel;
-  reference.kernel = std::exchange(reference.reference, {});
-  const CudaKernel usual;
-  reference.fast_math = usual.fast_math;
-  reference.registers = usual.registers;
-  reference.optimize = usual.optimize;
-  reference.min_blocks = usual.min_blocks;
-  reference.architecture = usual.architecture;
-  // One after the other, so that memory holds the operands of one of them at a time.
+// One after the other, so that memory holds the operands of one of them at a time.
+std::optional<Verification> compare_kernels(Device& device, Queue& queue, const CudaKernel& kernel,
+                                            const CudaKernel& reference, const InputData& data) {
   const std::vector<std::vector<double>> written = written_by(device, queue, kernel, data);
   const std::vector<std::vector<double>> expected = written_by(device, queue, reference, data);
   std::optional<Verification> result;
@@ -257,6 +245,35 @@ std::optional<Verification> verify_by_reference(Device& device, Queue& queue, co
     }
   }
   return result;
+}
+
+}  // namespace
+
+std::optional<Verification> verify_by_reference(Device& device, Queue& queue, const Operation& operation,
+                                                const InputData& data) {
+  const auto& kernel = std::get<CudaKernel>(operation.parameters());
+  if (kernel.reference.empty() || device.describe().capabilities.is_simulated) return std::nullopt;
+  CudaKernel reference = kernel;
+  reference.kernel = std::exchange(reference.reference, {});
+  const CudaKernel usual;
+  reference.fast_math = usual.fast_math;
+  reference.registers = usual.registers;
+  reference.optimize = usual.optimize;
+  reference.min_blocks = usual.min_blocks;
+  reference.architecture = usual.architecture;
+  return compare_kernels(device, queue, kernel, reference, data);
+}
+
+std::optional<Verification> verify_by_first(Device& device, Queue& queue, const Operation& operation,
+                                            const Operation& first, const InputData& data) {
+  const auto* kernel = std::get_if<CudaKernel>(&operation.parameters());
+  const auto* expected = std::get_if<CudaKernel>(&first.parameters());
+  if (kernel == nullptr || expected == nullptr || device.describe().capabilities.is_simulated)
+    return std::nullopt;
+  const bool is_same_work = kernel->file == expected->file && kernel->arguments == expected->arguments;
+  const bool writes = std::ranges::any_of(kernel->arguments, is_written);
+  if (!is_same_work || !writes || *kernel == *expected) return std::nullopt;
+  return compare_kernels(device, queue, *kernel, *expected, data);
 }
 
 namespace {

@@ -34,6 +34,12 @@ Verification verify(Queue& queue, PreparedOperation& prepared, PreparedOperation
 std::optional<Verification> verify_by_reference(Device& device, Queue& queue, const Operation& kernel,
                                                 const InputData& data);
 
+/// Of a kernel that names no reference: compares what it writes with what `first` does, the kernel that it is
+/// measured beside. Nothing unless both are of one file and get the same arguments, or where they are one
+/// kernel launched in one way.
+std::optional<Verification> verify_by_first(Device& device, Queue& queue, const Operation& kernel,
+                                            const Operation& first, const InputData& data);
+
 /// Whether they differ in nothing but the data type, in which engine runs them, and in conversions of types
 /// in front of `operation` and behind it.
 bool is_same_work(const Operation& operation, const Operation& other);

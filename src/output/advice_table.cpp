@@ -117,6 +117,7 @@ std::string reason_of(const TriedRemedy& remedy, const AdviceRecord& record) {
     case Trying::slower: return "slower";
     case Trying::too_inexact: return fmt::format("error above {}", percent_text(record.tolerance));
     case Trying::wrong: return "WRONG RESULT";
+    case Trying::not_compared: return "not compared";
     case Trying::failed: return one_line(remedy.failure);
   }
   return {};
@@ -184,10 +185,15 @@ std::string notes_of(const AdviceRecord& record, const Page& page) {
   if (record.interrupted) text += "Interrupted: this is the result so far.\n";
   if (page.details) {
     text += wrapped(
+        "Studies that show what a machine does, such as streams, overlap or waves, have no remedy and are not "
+        "tried: `jitterscope study NAME` asks one.",
+        page.width);
+    text += wrapped(
         fmt::format(
             "Each step compares what is left to try with the work as the step before left it, in fresh "
             "processes; a gain counts where its whole 95 % interval lies beyond {}. error: L2 norm of the "
-            "difference to a float64 reference, over that of the reference. memory: of all operands.",
+            "difference to a float64 reference, over that of the reference; of kernels that name no reference, to "
+            "what the work as it is writes. memory: of all operands.",
             percent_text(record.margin)),
         page.width);
   }

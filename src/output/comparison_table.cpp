@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
@@ -77,7 +78,12 @@ std::string device_line(const ComparisonRecord& record, std::size_t width) {
 
 std::string study_answers(const ComparedStudy& study, std::size_t width) {
   std::string text = wrapped(one_line(study.question), width) + '\n';
-  for (const std::string& answer : study.answers) text += wrapped(one_line(answer), width);
+  for (const std::string& answer : study.answers) {
+    // Lines of code are printed as they are, so that they can be pasted.
+    std::istringstream lines(answer);
+    for (std::string line; std::getline(lines, line);)
+      text += line.starts_with("    ") ? one_line(line) + '\n' : wrapped(one_line(line), width);
+  }
   return text + '\n';
 }
 

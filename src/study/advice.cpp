@@ -28,6 +28,7 @@ Trying outcome_of(const ArmOutcome& arm, const TriedRemedy& remedy, const Advice
   const bool is_gain = limits.goal == Goal::memory ? saves_memory(remedy, limits.margin)
                                                    : gains(arm.time, arm.verdict, limits.margin);
   if (!is_gain) return Trying::no_gain;
+  if (!arm.is_compared) return Trying::not_compared;
   if (arm.error && *arm.error > limits.tolerance) return Trying::too_inexact;
   return Trying::beaten;
 }
@@ -121,6 +122,12 @@ std::string nothing_sentence(const AdviceRecord& record) {
   std::size_t tried = 0;
   for (const AdviceStep& step : record.steps) tried += step.remedies.size();
   if (tried == 0) return "**No study applies to this work.**";
+  const bool are_kernels =
+      !record.layers.empty() && std::ranges::all_of(record.layers, [](const AdvisedLayer& layer) {
+        const Operation* operation = operation_of(layer.subject);
+        return operation != nullptr && std::holds_alternative<CudaKernel>(operation->parameters());
+      });
+  if (std::string note = simulation_note(record.device); are_kernels && !note.empty()) return note;
   return fmt::format("**Nothing that was tried gains more than {}**: leave it as it is.",
                      percent_text(record.margin));
 }
@@ -134,6 +141,18 @@ std::optional<std::string> inexact_sentence(const AdviceRecord& record) {
   return fmt::format("{} is {}, and its error of {:.1e} is above the {} that is allowed (--tolerance).",
                      remedy_name(inexact->study, inexact->arm), speed_against(inexact->time, "before"),
                      inexact->error.value_or(0.0), percent_text(record.tolerance));
+}
+
+// Of what was refused since nobody compared its result the one that gains most.
+std::optional<std::string> not_compared_sentence(const AdviceRecord& record) {
+  if (record.steps.empty()) return std::nullopt;
+  const AdviceStep& step = record.steps.back();
+  const auto found = std::ranges::find(step.remedies, Trying::not_compared, &TriedRemedy::outcome);
+  if (found == step.remedies.end()) return std::nullopt;
+  std::string text = fmt::format("{} is {}, but its result was not compared, so it is not taken",
+                                 remedy_name(found->study, found->arm), speed_against(found->time, "before"));
+  if (record.device.capabilities.is_simulated) return text + ": a simulated GPU runs no kernel.";
+  return text + ": compare it yourself.";
 }
 
 }  // namespace
@@ -159,6 +178,7 @@ std::string_view to_string(Trying outcome) {
     case Trying::slower: return "slower";
     case Trying::too_inexact: return "too inexact";
     case Trying::wrong: return "wrong";
+    case Trying::not_compared: return "not compared";
     case Trying::failed: return "failed";
   }
   return "";
@@ -177,7 +197,8 @@ std::vector<TriedRemedy> judge(const ComparisonRecord& comparison, const std::ve
       const auto failed = std::ranges::find_if(comparison.comparisons, [&](const Comparison& each) {
         return each.alternative == i + 1 && !each.failure.empty();
       });
-      remedy.failure = failed == comparison.comparisons.end() ? "no time" : failed->failure;
+      const char* const without = comparison.interrupted ? "interrupted before it had a time" : "no time";
+      remedy.failure = failed == comparison.comparisons.end() ? without : failed->failure;
     } else {
       remedy.time = arm->time;
       remedy.error = arm->error;
@@ -260,6 +281,7 @@ std::vector<std::string> conclusions_of(const AdviceRecord& record) {
                                     speed_against(sustained->time, "before")));
   }
   if (auto inexact = inexact_sentence(record)) sentences.push_back(std::move(*inexact));
+  if (auto unknown = not_compared_sentence(record)) sentences.push_back(std::move(*unknown));
   return sentences;
 }
 

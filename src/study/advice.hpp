@@ -25,9 +25,10 @@ enum class Trying {
   beaten,   ///< gains, but another one of its step gains more
   no_gain,  ///< none that is shown to lie above the margin
   slower,
-  too_inexact,  ///< its results are further off than was allowed
-  wrong,        ///< computes something else
-  failed,       ///< has no time
+  too_inexact,   ///< its results are further off than was allowed
+  wrong,         ///< computes something else
+  not_compared,  ///< gains, but its result could not be compared with that of the work as it is
+  failed,        ///< has no time
 };
 std::string_view to_string(Trying);
 

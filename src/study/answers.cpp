@@ -18,10 +18,23 @@ bool is_in_first_conditions(const ComparisonRecord& record, const Comparison& co
   return own.load == first.load && own.cache == first.cache;
 }
 
+// What runs the first arm's operation in another way computes the same, and callables are the caller's to
+// compare.
+bool needs_comparison(const Comparison& comparison) {
+  const Operation* operation = operation_of(comparison.second.subject);
+  if (operation == nullptr || comparison.second.subject == comparison.first.subject) return false;
+  return comparison.failure.empty() &&
+         std::ranges::count(operation->operands(), OperandRole::output, &Operand::role) > 0;
+}
+
 void add_errors(const ComparisonRecord& record, ArmOutcome& outcome) {
   for (const Comparison& comparison : record.comparisons) {
     const auto& verification = comparison.second.verification;
-    if (comparison.alternative != outcome.alternative || !verification) continue;
+    if (comparison.alternative != outcome.alternative) continue;
+    if (!verification) {
+      outcome.is_compared = outcome.is_compared && !needs_comparison(comparison);
+      continue;
+    }
     outcome.error = std::max(outcome.error.value_or(0.0), verification->relative_error);
     outcome.is_wrong = outcome.is_wrong || !verification->passed;
   }
@@ -58,7 +71,7 @@ std::size_t compared_operations(const std::vector<ArmOutcome>& outcomes) {
 std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record) {
   std::vector<ArmOutcome> outcomes;
   const auto add = [&](std::size_t alternative, const RatioEstimate& time, EffectVerdict verdict) {
-    outcomes.push_back({alternative, record.alternatives[alternative], time, verdict, {}, false});
+    outcomes.push_back({alternative, record.alternatives[alternative], time, verdict, {}});
     add_errors(record, outcomes.back());
   };
   if (!record.totals.empty()) {
@@ -95,6 +108,22 @@ std::string speed_against(const RatioEstimate& time, const std::string& first) {
                      time.high);
 }
 
+std::string not_decided(const std::string& what) {
+  return fmt::format("**Not decided: {}**; more processes would tell (--processes).", what);
+}
+
+bool any_undecided(const std::vector<ArmOutcome>& outcomes) {
+  return std::ranges::any_of(outcomes, [](const ArmOutcome& outcome) {
+    return !outcome.is_wrong && outcome.verdict == EffectVerdict::undecided;
+  });
+}
+
+std::vector<ArmOutcome> right_outcomes(const ComparisonRecord& record) {
+  std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
+  return outcomes;
+}
+
 std::vector<std::string> wrong_results(const ComparisonRecord& record) {
   std::vector<std::string> names, sentences;
   for (const ArmOutcome& outcome : arm_outcomes(record)) {
@@ -108,16 +137,46 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
   return sentences;
 }
 
-std::string simulation_note(const ComparisonRecord& record) {
-  if (!record.device.capabilities.is_simulated) return {};
+std::string simulation_note(const DeviceDescription& device) {
+  if (!device.capabilities.is_simulated) return {};
   return "**This GPU is simulated**: it moves a kernel's buffers once, however the kernel does it, so that no arm "
          "differs from another here.";
 }
 
+std::string reference_hint(const ComparisonRecord& record) {
+  bool lacks_one = false, any_compared = false;
+  for (const Comparison& comparison : record.comparisons) {
+    const Operation* operation = operation_of(comparison.first.subject);
+    const auto* kernel = operation == nullptr ? nullptr : std::get_if<CudaKernel>(&operation->parameters());
+    if (!comparison.failure.empty() || kernel == nullptr || !kernel->reference.empty()) continue;
+    lacks_one = true;
+    any_compared = any_compared || comparison.second.verification.has_value();
+  }
+  if (!lacks_one) return {};
+  return (any_compared ? "Results were compared with those of " + record.alternatives.front() + " alone"
+                       : std::string("No results were compared")) +
+         ": name a kernel of the same file that computes the same exactly, by reference=KERNEL.";
+}
+
 std::string remedy_sentence(const Remedy& remedy) {
-  std::string text = remedy.lines.empty() ? "" : remedy.place + ": " + joined(remedy.lines, "; ") + ".";
-  if (!text.empty() && !remedy.price.empty()) text += ' ';
+  std::string text = remedy.lines.empty() ? "" : remedy.place + ':';
+  for (const std::string& line : remedy.lines) text += "\n    " + line;
+  if (!text.empty() && !remedy.price.empty()) text += '\n';
   return text + remedy.price;
+}
+
+bool runs_own_kernels(const Operation& operation) {
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  if (chain == nullptr) return std::holds_alternative<CudaKernel>(operation.parameters());
+  return std::ranges::all_of(chain->steps, runs_own_kernels);
+}
+
+RemedyOfArm remedy_for(const ComparisonRecord& record, RemedyOfArm in_pytorch, RemedyOfArm in_cuda) {
+  const bool of_kernels = std::ranges::all_of(record.comparisons, [](const Comparison& comparison) {
+    const Operation* operation = operation_of(comparison.first.subject);
+    return operation != nullptr && runs_own_kernels(*operation);
+  });
+  return of_kernels && !record.comparisons.empty() ? in_cuda : in_pytorch;
 }
 
 std::vector<std::string> what_ran(const ComparisonRecord& record) {
@@ -137,17 +196,13 @@ std::vector<std::string> what_ran(const ComparisonRecord& record) {
   return ran.empty() ? ran : std::vector{joined(ran, "; ") + "."};
 }
 
-std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
-                                           Remedy (*remedy)(const std::string& arm)) {
+std::vector<std::string> answer_by_fastest(const ComparisonRecord& record, RemedyOfArm remedy) {
   std::vector<std::string> sentences;
-  std::vector<ArmOutcome> outcomes = arm_outcomes(record);
-  std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
+  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
   const std::string& first = record.alternatives.front();
   std::vector<const ArmOutcome*> faster;
-  bool any_undecided = false;
   for (const ArmOutcome& outcome : outcomes) {
     if (outcome.verdict == EffectVerdict::faster) faster.push_back(&outcome);
-    any_undecided = any_undecided || outcome.verdict == EffectVerdict::undecided;
   }
   if (!faster.empty()) {
     sentences.push_back(fastest_sentence(faster, compared_operations(outcomes), first));
@@ -155,7 +210,7 @@ std::vector<std::string> answer_by_fastest(const ComparisonRecord& record,
     if (sentences.back().empty()) sentences.pop_back();
   } else if (outcomes.empty()) {
     sentences.push_back(fmt::format("Nothing was compared with {}.", first));
-  } else if (any_undecided) {
+  } else if (any_undecided(outcomes)) {
     sentences.push_back(
         fmt::format("**Nothing is shown to be faster than {}**, and not all is decided: more "
                     "processes would tell (--processes).",

@@ -34,7 +34,8 @@ struct StudyContext {
 
 /// How a person gets an arm in a program, and what it costs there.
 struct Remedy {
-  std::vector<std::string> lines;  ///< to write, with `model` and `batch` in PyTorch; empty: there are none
+  /// To write, with `model` and `batch` in PyTorch, where together they are Python; empty: there are none.
+  std::vector<std::string> lines;
   std::string price;  ///< a sentence: what the times do not hold; empty where nothing is left out
   std::string place = "In PyTorch";  ///< where the lines belong
 };
@@ -54,11 +55,16 @@ struct Study {
   /// where there is no second one, with the reason.
   std::vector<Arm> (*arms)(const StudyContext&) = nullptr;
   Remedy (*remedy)(const std::string& arm) = nullptr;
+  /// For kernels of a user's own, where that is another one; else null.
+  Remedy (*kernel_remedy)(const std::string& arm) = nullptr;
   /// What a launch does, where that is to stand beside its time; null where it is not.
   std::optional<Amount> (*amount)(const Operation&) = nullptr;
   /// Sentences for a person who asked the question, the most important first.
   std::vector<std::string> (*answer)(const ComparisonRecord&) = nullptr;
 };
+
+/// As `remedy` says, or `kernel_remedy` where all operations are kernels of a user's own.
+Remedy remedy_of(const Study&, const std::string& arm, const std::vector<Operation>&);
 
 /// The lines of its own subject.
 std::vector<std::string> subjects_of(const Study&, const DeviceDescription&);

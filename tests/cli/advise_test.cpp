@@ -126,6 +126,38 @@ TEST(AdviseCommand, ArmsThatConvertAreNotTried) {
   EXPECT_THAT(plan, AllOf(HasSubstr("tried: precision f16\n"), Not(HasSubstr("autocast"))));
 }
 
+TEST(AdviseCommand, AChainThatCanBeFusedIsTriedSo) {
+  const json found =
+      advice_on("'chain:[add:count=16Mi][relu:count=16Mi]' --allow fusion,graph" + kAdviceOnVirtualGpu);
+  EXPECT_THAT(taken_of(found), HasSubstr("fusion=fused"));
+  EXPECT_THAT(found.at("together").at("comparisons")[0].at("second").at("operation"), HasSubstr("fused=1"));
+  std::vector<std::string> arms;
+  for (const json& remedy : found.at("steps")[0].at("remedies")) arms.push_back(remedy.at("arm"));
+  EXPECT_THAT(arms, testing::UnorderedElementsAre("fused", "graph")) << "graphs are a study of their own";
+}
+
+// A block size, of a kernel that names no reference, on a GPU that runs none.
+TEST(AdviseCommand, AKernelsRemediesAreNotTakenUnseen) {
+  const Outcome outcome = run_tool(
+      "advise 'cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]' "
+      "--allow occupancy" +
+      kAdviceOnVirtualGpu + " --details");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(on_one_line(outcome.output),
+              AllOf(HasSubstr("This GPU is simulated"), Not(HasSubstr("leave it as it is")),
+                    HasSubstr("have no remedy and are not tried")));
+}
+
+TEST(AdviseCommand, ItsHelpHasItsOwnDefaults) {
+  const std::string advise = on_one_line(run_tool("advise --help").output);
+  EXPECT_THAT(advise, AllOf(Not(HasSubstr("--load ")), Not(HasSubstr("--lock-clocks")),
+                            HasSubstr("(default: warm)"), HasSubstr("as --margin")));
+  const std::string study = on_one_line(run_tool("study --help").output);
+  EXPECT_THAT(study, AllOf(HasSubstr("--load "), HasSubstr("(default: warm)"),
+                           HasSubstr("a quarter of --margin"), HasSubstr("so that all take 15 s")));
+  EXPECT_THAT(on_one_line(run_tool("run --help").output), HasSubstr("(default: warm,cold)"));
+}
+
 TEST(AdviseCommand, RunsOnThisCpu) {
   const json found = advice_on(
       "conv2d:n=1,c=16,hw=14,k=16,rs=3,pad=1 --device cpu --allow layout --processes 2" + kShortAdvice);
@@ -142,6 +174,13 @@ TEST(AdviseCommand, SaysWhatCannotBe) {
   const std::string relu = "relu:count=1Ki --device virtual:h200 ";
   EXPECT_THAT(error_of(relu + "--goal speed"), HasSubstr("--goal"));
   EXPECT_THAT(error_of(relu + "--allow layuot"), HasSubstr("did you mean 'layout'?"));
+  EXPECT_THAT(error_of(relu + "--allow streams"),
+              AllOf(HasSubstr("has no remedy to try"), HasSubstr("study streams")));
+  EXPECT_THAT(error_of(relu + "--allow loss-scaling"),
+              AllOf(HasSubstr("has no remedy to try"), HasSubstr("study loss-scaling"),
+                    Not(HasSubstr("did you mean"))));
+  EXPECT_THAT(error_of("mine.cu --device virtual:h200"), HasSubstr("cuda:mine.cu:KERNEL"));
+  EXPECT_THAT(error_of("mine.cu:scale --device virtual:h200"), HasSubstr("cuda:mine.cu:KERNEL"));
   EXPECT_THAT(error_of(relu + "--processes 1"), HasSubstr("its own luck"));
   EXPECT_THAT(error_of(relu + "--budget 1"), HasSubstr("--budget"));
   EXPECT_THAT(error_of(relu + "--tolerance much"), HasSubstr("--tolerance"));

@@ -98,7 +98,11 @@ TEST(StudyCommand, LossScalingIsTrainedByPython) {
 }
 
 TEST(StudyCommand, LossScalingSaysWhatItCannotTrain) {
-  EXPECT_THAT(run_tool("study loss-scaling --device virtual").errors, HasSubstr("trains nothing"));
+  for (const char* dry_run : {"", " --dry-run"}) {
+    const Outcome outcome = run_tool(std::string("study loss-scaling --device virtual") + dry_run);
+    EXPECT_THAT(outcome.errors, HasSubstr("trains nothing"));
+    EXPECT_EQ(outcome.exit_code, 2);
+  }
   EXPECT_THAT(run_tool("study loss-scaling relu:count=8 --device cpu").errors,
               HasSubstr("python:FILE:FUNCTION"));
   EXPECT_THAT(run_tool("study loss-scaling --processes 3 --device cpu").errors,
@@ -117,6 +121,16 @@ TEST(StudyCommand, LossScalingSaysWhatItCannotTrain) {
   EXPECT_THAT(with("cut {", 0).errors, HasSubstr("nothing that can be read"));
 }
 
+TEST(StudyCommand, APythonThatIsNotThereIsMissing) {
+  ::setenv("JITTERSCOPE_PYTHON", "/nowhere/python", 1);
+  for (const char* command : {"study loss-scaling --device cpu", "run python:train.py:step --device cpu"}) {
+    const Outcome outcome = run_tool(command);
+    EXPECT_EQ(outcome.exit_code, 3) << command << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("there is no Python /nowhere/python")) << command;
+  }
+  ::unsetenv("JITTERSCOPE_PYTHON");
+}
+
 TEST(StudyCommand, AKernelOfOnesOwnIsStudied) {
   const json found =
       study_of("occupancy cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]" +
@@ -124,7 +138,8 @@ TEST(StudyCommand, AKernelOfOnesOwnIsStudied) {
   EXPECT_THAT(found.at("alternatives"),
               ElementsAre("block=256", "block=64", "block=128", "block=512", "block=1024", "shared=24Ki",
                           "shared=48Ki", "shared=64Ki"));
-  EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(), HasSubstr("block=256"));
+  EXPECT_THAT(found.at("study").at("answers")[0].get<std::string>(), HasSubstr("This GPU is simulated"));
+  EXPECT_THAT(found.at("study").at("answers")[1].get<std::string>(), HasSubstr("reference=KERNEL"));
   const json compiled = study_of("compiler" + kOnVirtualGpu);
   EXPECT_THAT(compiled.at("alternatives"), ElementsAre("as typed", "fast_math=1", "optimize=0", "optimize=1",
                                                        "registers=32", "registers=64", "registers=128",

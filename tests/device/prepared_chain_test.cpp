@@ -76,6 +76,21 @@ TEST_P(PreparedChains, ConversionsKeepWhatIsSampled) {
   EXPECT_EQ(verification.checked, std::ssize(reference_sample(Operation::parse(product))));
 }
 
+// A product of which a check looks at some elements, and the next step at all.
+TEST_P(PreparedChains, WhatIsSampledIsReadWholeByTheNextStep) {
+  const std::string product = "[conv2d:n=1,c=64,hw=34,k=64,rs=3,pad=1,layout=nhwc]";
+  for (const std::string& text :
+       {"chain:" + product + "[relu:count=73984]", "chain:" + product + "*2",
+        "chain:" + product + "[copy:bytes=295936][relu:count=73984]",
+        "chain:" + product + "[convert:n=1,c=64,hw=34,from=nhwc,to=nchw][gelu:count=73984]",
+        std::string("chain:[matmul:m=352,n=352,k=352]*3")}) {
+    const auto chain = prepare(text);
+    const Verification verification = verify(*queue_, *chain);
+    EXPECT_TRUE(verification.passed) << text << ": " << verification.relative_error;
+    EXPECT_GT(verification.checked, 0) << text;
+  }
+}
+
 // A queue holds about a thousand: of more, the launches wait for the first ones.
 TEST_P(PreparedChains, OfManyLaunchesNoGateHoldsThem) {
   EXPECT_FALSE(prepare("chain:[relu:count=8]*8,lanes=8")->waits_for_queue());

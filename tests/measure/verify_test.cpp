@@ -239,6 +239,55 @@ TEST(VerifyKernel, WithoutAReferenceOrAGpuThereIsNothingToVerify) {
   EXPECT_FALSE(verify_by_reference(*device, *queue, Operation::parse(kKernel), InputData()));
 }
 
+// Kernels of one file, launched in a group with the arguments of the first.
+std::vector<std::optional<Verification>> verify_beside_first(const std::vector<std::string>& texts) {
+  Script script;
+  script.kernel = [](const CudaKernel& kernel, const Operand&) {
+    if (kernel.block[0] == 64) return std::vector<double>{1, 2, 3, 9};
+    return kernel.fast_math ? std::vector<double>{1, 2, 3, 4.000001} : std::vector<double>{1, 2, 3, 4};
+  };
+  Laboratory laboratory(script);
+  std::vector<Trial> group;
+  for (const std::string& text : texts) {
+    group.push_back({Operation::parse(text), one_condition(CacheState::warm, Load::burst)});
+  }
+  std::vector<std::optional<Verification>> found;
+  for (const Outcome& outcome : measure_trials(laboratory.session, {group}, true)) {
+    EXPECT_FALSE(outcome.error);
+    found.push_back(outcome.result.verification);
+  }
+  return found;
+}
+
+TEST(VerifyKernel, WithoutAReferenceItIsComparedWithTheFirst) {
+  const std::string own = "cuda:@saxpy:f,grid=1,", buffers = ",n=4,y=out:f32[4]";
+  const auto found = verify_beside_first({own + "block=32" + buffers, own + "block=32,fast_math=1" + buffers,
+                                          own + "block=64" + buffers, own + "block=64,n=3,y=out:f32[4]",
+                                          own + "block=32,shared=1024" + buffers});
+  EXPECT_FALSE(found[0]) << "it is the one that counts";
+  ASSERT_TRUE(found[1]);
+  EXPECT_TRUE(found[1]->passed);
+  EXPECT_GT(found[1]->relative_error, 1e-8);
+  ASSERT_TRUE(found[2]);
+  EXPECT_FALSE(found[2]->passed);
+  EXPECT_FALSE(found[3]) << "other arguments, other work";
+  ASSERT_TRUE(found[4]);
+  EXPECT_EQ(found[4]->relative_error, 0.0);
+}
+
+TEST(Verify, WhatTheHostHasNoMemoryForKeepsItsTimes) {
+  Script script;
+  script.spoil = [](auto&) { throw std::bad_alloc(); };
+  Laboratory laboratory(script);
+  const std::vector<Outcome> outcomes =
+      measure_trials(laboratory.session, {{{kMatmul, one_condition(CacheState::warm, Load::burst)}}}, true);
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_FALSE(outcomes[0].error);
+  EXPECT_FALSE(outcomes[0].result.verification);
+  EXPECT_EQ(outcomes[0].result.measurements.size(), 1u);
+  EXPECT_THAT(outcomes[0].not_verified, testing::HasSubstr("too little memory"));
+}
+
 TEST(VerifyKernel, IsWhatMeasuringAKernelAsksFor) {
   Script script;
   Laboratory laboratory(script);

@@ -86,6 +86,28 @@ TEST(Advice, WhatIsInexactOrWrongIsNotTaken) {
               ElementsAre("nhwc wrong", "bf16 too inexact", "tf32 taken"));
 }
 
+// As a block size, or fast math, of a kernel that names no reference.
+TEST(Advice, WhatNobodyComparedIsNotTaken) {
+  ComparisonRecord record;
+  record.alternatives = {"before", "compiler fast_math=1", "graph"};
+  record.comparisons = {comparison_of(1, {"compiler", "fast_math=1", 0.5}, 0.002),
+                        comparison_of(2, {"graph", "graph", 0.9}, 0.002)};
+  for (Comparison& comparison : record.comparisons) comparison.second.verification.reset();
+  record.comparisons[0].second.subject = Operation(Matmul{.m = 8, .n = 8, .k = 8, .dtype = DataType::f16});
+  AdviceRecord advice;
+  const TriedRemedy* taken =
+      add_step(advice, record, {{"compiler", "fast_math=1", {}}, {"graph", "graph", {}}});
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(taken->arm, "graph") << "the same operation, launched otherwise";
+  EXPECT_THAT(outcomes_of(advice.steps.back().remedies),
+              ElementsAre("fast_math=1 not compared", "graph taken"));
+  EXPECT_THAT(conclusions_of(advice).back(),
+              HasSubstr("compiler fast_math=1 is 2.00 times as fast as before (1.99 to 2.01), but its result "
+                        "was not compared, so it is not taken"));
+  advice.device.capabilities.is_simulated = true;
+  EXPECT_THAT(conclusions_of(advice).back(), HasSubstr("a simulated GPU runs no kernel"));
+}
+
 TEST(Advice, OfMemoryTheSmallestIsTakenThatIsNotSlower) {
   const AdviceLimits limits{.goal = Goal::memory};
   EXPECT_THAT(outcomes_of(judged({{"precision", "f64", 3.0, 0.0, true, 2.0},
@@ -174,6 +196,14 @@ TEST(Advice, WhatTheToleranceRefusedIsNamed) {
               ElementsAre(HasSubstr("leave it as it is"),
                           "precision f16 is 2.50 times as fast as before (2.49 to 2.51), and its error of "
                           "4.0e-04 is above the 0.01 % that is allowed (--tolerance)."));
+}
+
+TEST(Advice, ArmsThatAnInterruptionLeftOutSaySo) {
+  ComparisonRecord record;
+  record.alternatives = {"before", "graph"};
+  EXPECT_EQ(judge(record, {{"graph", "graph", {}}}, {}).front().failure, "no time");
+  record.interrupted = true;
+  EXPECT_EQ(judge(record, {{"graph", "graph", {}}}, {}).front().failure, "interrupted before it had a time");
 }
 
 TEST(Advice, WhatWasInterruptedIsNotKnown) {

@@ -11,18 +11,23 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-TEST(KernelStudyAnswers, CompilerSaysThatResultsWereNotCompared) {
+TEST(KernelStudyAnswers, WhatResultsWereComparedWithIsSaidWhereNoReferenceIsNamed) {
   ComparisonRecord record;
   record.alternatives = {"as typed", "fast_math=1"};
   Comparison comparison;
+  comparison.first.subject = Operation::parse("cuda:@saxpy:saxpy,grid=1,block=64,y=out:f32[8]");
   comparison.alternative = 1;
   comparison.time = {0.5, 0.49, 0.51};
   comparison.verdict = statistics::EffectVerdict::faster;
   record.comparisons = {comparison};
   EXPECT_THAT(find_study("compiler").answer(record),
               ElementsAre(HasSubstr("fast_math=1 is 2.00 times as fast"), HasSubstr("-use_fast_math"),
-                          HasSubstr("reference=")));
+                          AllOf(HasSubstr("No results were compared"), HasSubstr("reference=KERNEL"))));
   record.comparisons[0].second.verification = Verification{.relative_error = 1e-6, .passed = true};
+  EXPECT_THAT(find_study("compiler").answer(record).back(),
+              AllOf(HasSubstr("those of as typed alone"), HasSubstr("reference=KERNEL")));
+  record.comparisons[0].first.subject =
+      Operation::parse("cuda:@saxpy:saxpy,reference=right,grid=1,block=64,y=out:f32[8]");
   EXPECT_THAT(find_study("compiler").answer(record), SizeIs(2));
 }
 
@@ -47,8 +52,16 @@ TEST(KernelStudyAnswers, CompilerSaysWhatCodeForAnOlderGpuCosts) {
 TEST(KernelStudyAnswers, OnASimulatedGpuAKernelsArmsCannotDiffer) {
   ComparisonRecord record;
   record.device.capabilities.is_simulated = true;
-  for (const char* id : {"tiling", "waves", "access"}) {
+  for (const char* id : {"tiling", "waves", "access", "compiler", "occupancy"}) {
     EXPECT_THAT(find_study(id).answer(record), ElementsAre(HasSubstr("simulated"))) << id;
+  }
+  record.alternatives = {"block=64", "block=128"};
+  Comparison& comparison = record.comparisons.emplace_back();
+  comparison.first.subject = Operation::parse("cuda:@saxpy:saxpy,grid=1,block=64,y=out:f32[8]");
+  for (const char* id : {"compiler", "occupancy"}) {
+    EXPECT_THAT(find_study(id).answer(record),
+                ElementsAre(HasSubstr("simulated"), HasSubstr("reference=KERNEL")))
+        << id;
   }
 }
 

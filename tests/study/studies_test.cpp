@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/chain.hpp"
 #include "study/study.hpp"
@@ -495,6 +496,54 @@ TEST_F(Studies, EachArmButTheFirstSaysWhatToWrite) {
   }
   EXPECT_THAT(find_study("engine").remedy("autotune").lines, SizeIs(1));
   EXPECT_THAT(find_study("engine").remedy("best").lines, IsEmpty());
+}
+
+// Python compiles what is to be pasted into a program, and says where it cannot.
+TEST_F(Studies, LinesForPyTorchArePython) {
+  allocators_ = DeviceCapabilities().allocators;
+  host_memories_ = DeviceCapabilities().host_memories;
+  std::string programs;
+  std::int64_t count = 0;
+  for (const Study& study : all_studies()) {
+    if (study.id == "hierarchy") continue;
+    const Operation operation = parse_sweep(subjects_of(study, device_->describe()).front()).front();
+    std::vector<std::string> all = {"autotune"};
+    if (study.id != "engine") all = names(study.id, operation.text());
+    if (study.id == "graph") all.emplace_back("batched");
+    for (const std::string& arm : all) {
+      const Remedy remedy = study.remedy(arm);
+      if (remedy.place != "In PyTorch" || remedy.lines.empty()) continue;
+      if (count++ > 0) programs += '\x1e';
+      for (const std::string& line : remedy.lines) programs += line + '\n';
+    }
+  }
+  EXPECT_GT(count, 20);
+  SubprocessLimits limits;
+  limits.input = programs;
+  const SubprocessOutcome outcome =
+      run_subprocess({"/usr/bin/env", "python3", "-c",
+                      "import sys\nfor text in sys.stdin.read().split(chr(30)): compile(text, text, 'exec')"},
+                     limits);
+  if (outcome.exit_code == 127) GTEST_SKIP() << "there is no python3";
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+}
+
+TEST_F(Studies, KernelsOfAUsersOwnAreLaunchedInCuda) {
+  const std::vector<Operation> kernel = {Operation::parse("cuda:@saxpy:saxpy,grid=1,block=64,y=out:f32[8]")};
+  const std::vector<Operation> relu = {Operation::parse("relu:count=8")};
+  for (const char* id : {"graph", "streams", "priorities"}) {
+    EXPECT_EQ(remedy_of(find_study(id), "graph", kernel).place, "In CUDA") << id;
+    EXPECT_EQ(remedy_of(find_study(id), "graph", relu).place, "In PyTorch") << id;
+  }
+  EXPECT_THAT(remedy_of(find_study("graph"), "graph", kernel).lines,
+              testing::Contains(HasSubstr("cudaGraphLaunch")));
+  ComparisonRecord record;
+  record.alternatives = {"eager", "graph"};
+  record.comparisons = {compared(1, 0.5, statistics::EffectVerdict::faster)};
+  record.comparisons[0].first.subject = kernel[0];
+  EXPECT_THAT(find_study("graph").answer(record).back(),
+              testing::AllOf(HasSubstr("In CUDA:\n    cudaStreamBeginCapture(stream"),
+                             testing::Not(HasSubstr("model("))));
 }
 
 TEST_F(Studies, AGraphIsAboutLaunchesThatReturnEarly) {

@@ -12,11 +12,11 @@ std::size_t count_of(const Operation& step, OperandRole role) {
 }
 
 bool is_copy(const Operation& step) { return std::holds_alternative<Copy>(step.parameters()); }
-bool computes_nothing(const Operation& step) {
+}  // namespace
+
+bool passes_on(const Operation& step) {
   return is_copy(step) || std::holds_alternative<Convert>(step.parameters());
 }
-
-}  // namespace
 
 std::vector<OperandInChain> outputs_of(const Chain& chain) {
   std::vector<OperandInChain> outputs;
@@ -28,7 +28,7 @@ std::vector<OperandInChain> outputs_of(const Chain& chain) {
 }
 
 OperandInChain computed_by(const Chain& chain, OperandInChain output) {
-  while (computes_nothing(chain.steps[output.step]) && is_linked(chain, output.step)) {
+  while (passes_on(chain.steps[output.step]) && is_linked(chain, output.step)) {
     output = {output.lane, output.step - 1, 0};
   }
   return output;
@@ -52,7 +52,7 @@ std::int64_t index_in_output(const Chain& chain, const OperandInChain& output, s
 
 bool is_needed_whole(const Chain& chain, std::size_t step) {
   for (std::size_t next = step + 1; next < chain.steps.size() && is_linked(chain, next); ++next) {
-    if (!computes_nothing(chain.steps[next])) return true;
+    if (!passes_on(chain.steps[next])) return true;
   }
   return false;
 }

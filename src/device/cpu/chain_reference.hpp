@@ -17,7 +17,9 @@ struct OperandInChain {
 /// In the order of the chain's operands.
 std::vector<OperandInChain> outputs_of(const Chain& chain);
 
-/// Copies and conversions pass on what a step has computed: that step, or the first of them.
+/// Copies and conversions pass on what a step has computed.
+bool passes_on(const Operation& step);
+/// The step that has computed an output, or the first of those that pass on.
 OperandInChain computed_by(const Chain& chain, OperandInChain output);
 /// Where an element of the output lies in what that step writes, since conversions between layouts move it;
 /// and the same back.

@@ -19,6 +19,7 @@ namespace jitterscope {
 namespace {
 
 constexpr double kWorthThreads = 1e6;
+constexpr double kAffordable = 2e9;  // multiply-adds: seconds, on a few cores
 
 /// Multiply-adds behind an element, at most.
 struct Terms {
@@ -191,10 +192,13 @@ std::vector<std::int64_t> reference_sample(const Operation& operation, std::size
   return elements;
 }
 
+bool can_be_computed_whole(const Operation& operation) {
+  return cost_of_all(operation, 0, output_counts(operation).front()) <= kAffordable;
+}
+
 bool has_reference(const Operation& operation) {
   const Operation::Parameters& parameters = operation.parameters();
   if (const Chain* chain = std::get_if<Chain>(&parameters)) {
-    constexpr double kAffordable = 2e9;  // seconds, on a few cores
     for (std::size_t i = 0; i < chain->steps.size(); ++i) {
       const Operation& step = chain->steps[i];
       if (step.operands().empty()) continue;

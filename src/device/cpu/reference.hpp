@@ -53,6 +53,9 @@ inline constexpr double kMostMultiplyAdds = 4e7;
 /// compute.
 bool has_reference(const Operation&);
 
+/// Whether all that an operation writes first takes no more than seconds to compute, on a few cores.
+bool can_be_computed_whole(const Operation&);
+
 /// Multiply-adds behind one element of an output, at most, where it is computed by itself; 1 where all
 /// elements are computed at once.
 std::int64_t terms_per_element(const Operation&, std::size_t output = 0);

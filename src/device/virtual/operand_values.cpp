@@ -78,7 +78,7 @@ std::vector<double> input_values(const Operand& operand, std::size_t index, cons
 }
 
 std::vector<double> output_values(const Operation& operation, std::size_t output,
-                                  std::vector<std::vector<double>> inputs) {
+                                  std::vector<std::vector<double>> inputs, Elements elements) {
   std::vector<Operand> outputs;
   for (const Operand& operand : operation.operands()) {
     if (operand.role == OperandRole::output) outputs.push_back(operand);
@@ -86,10 +86,16 @@ std::vector<double> output_values(const Operation& operation, std::size_t output
   if (operation.dtype() == DataType::tf32) {
     for (std::vector<double>& input : inputs) std::ranges::transform(input, input.begin(), as_tf32);
   }
-  std::vector<double> values(static_cast<std::size_t>(outputs.at(output).count));
+  const DataType dtype = outputs.at(output).dtype;
   Reference reference(operation, std::move(inputs));
+  if (elements == Elements::all) {
+    std::vector<double> values = reference.all(output);
+    for (double& value : values) value = rounded_to(dtype, value);
+    return values;
+  }
+  std::vector<double> values(static_cast<std::size_t>(outputs[output].count));
   reference.for_each_sampled(output, [&](std::int64_t index, double value) {
-    values[static_cast<std::size_t>(index)] = rounded_to(outputs[output].dtype, value);
+    values[static_cast<std::size_t>(index)] = rounded_to(dtype, value);
   });
   return values;
 }

@@ -13,10 +13,12 @@ double rounded_to(DataType dtype, double value);
 /// Operand `index` of an operation; the same for the same kind and seed. Indices are random for any kind.
 std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data);
 
-/// The output, counted from 0, that follows from the inputs. Where computing all of it would take minutes,
-/// only the elements that a check looks at (Reference::for_each_sampled) are computed, and the others are
-/// zero.
+/// Of an output. Where computing all would take long, a check looks at some only
+/// (Reference::for_each_sampled): the others are zero where those are asked for.
+enum class Elements { looked_at, all };
+
+/// The output, counted from 0, that follows from the inputs.
 std::vector<double> output_values(const Operation& operation, std::size_t output,
-                                  std::vector<std::vector<double>> inputs);
+                                  std::vector<std::vector<double>> inputs, Elements elements);
 
 }  // namespace jitterscope::virtual_gpu

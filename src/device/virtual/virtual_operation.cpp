@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "device/can_run.hpp"
+#include "device/cpu/chain_reference.hpp"
+#include "device/cpu/reference.hpp"
 #include "device/kernel_source.hpp"
 #include "device/shared_operand.hpp"
 #include "device/virtual/kernel_work.hpp"
@@ -20,6 +22,10 @@ namespace {
 bool waits_for_host(const Operation& operation) {
   const Copy* copy = std::get_if<Copy>(&operation.parameters());
   return copy != nullptr && copy->kind != CopyKind::d2d && copy->memory == HostMemory::pageable;
+}
+
+std::size_t count_inputs(const std::vector<Operand>& operands) {
+  return static_cast<std::size_t>(std::ranges::count(operands, OperandRole::input, &Operand::role));
 }
 
 }  // namespace
@@ -71,6 +77,7 @@ std::optional<physics::Buffer> VirtualOperation::shared_buffer(std::size_t index
 }
 
 void VirtualOperation::run(NativeQueue queue) {
+  whole_.clear();
   const physics::Parameters& parameters = timeline_.parameters();
   if (timeline_.is_first_launch(kernel_->name) && parameters.has(physics::Mechanism::one_time_work))
     timeline_.spend(parameters.one_time.module_load);
@@ -100,33 +107,44 @@ bool VirtualOperation::place_anew() {
 void VirtualOperation::poison_outputs() {
   timeline_.synchronize();
   kernel_->has_run = false;
+  whole_.clear();
 }
 
-// What another operation wrote there, or what it was filled with.
-std::vector<double> VirtualOperation::values_of_input(std::size_t index) {
+// What another operation wrote there, or what it was filled with. What computes needs all that it reads;
+// where that would take minutes the chain has no reference, and nothing is compared.
+std::vector<double> VirtualOperation::values_of_input(std::size_t index, Elements elements) {
   const Operand& operand = operands_[index];
   const SharedOperand* shared = find_shared(data_, index, operand.bytes());
   const bool is_whole = shared != nullptr && !is_filled_by_owner(*shared) &&
                         shared->owner->operation().operands()[shared->owner_operand].count == operand.count;
   if (!is_whole) return input_values(operand, index, data_);
-  return const_cast<PreparedOperation*>(shared->owner)->read_operand(shared->owner_operand);
+  auto* owner = const_cast<PreparedOperation*>(shared->owner);
+  if (!passes_on(operation_)) elements = Elements::all;
+  auto* simulated = dynamic_cast<VirtualOperation*>(owner);
+  if (simulated == nullptr) return owner->read_operand(shared->owner_operand);
+  return simulated->values_of_output(
+      shared->owner_operand - count_inputs(simulated->operands_),
+      can_be_computed_whole(owner->operation()) ? elements : Elements::looked_at);
+}
+
+std::vector<double> VirtualOperation::values_of_output(std::size_t output, Elements elements) {
+  const std::size_t inputs = count_inputs(operands_);
+  if (!kernel_->has_run) {
+    return std::vector<double>(static_cast<std::size_t>(operands_.at(inputs + output).count),
+                               std::numeric_limits<double>::quiet_NaN());
+  }
+  if (const auto known = whole_.find(output); known != whole_.end()) return known->second;
+  std::vector<std::vector<double>> read;
+  for (std::size_t i = 0; i < inputs; ++i) read.push_back(values_of_input(i, elements));
+  std::vector<double> values = output_values(operation_, output, std::move(read), elements);
+  if (elements == Elements::all && terms_per_element(operation_, output) > 1) whole_[output] = values;
+  return values;
 }
 
 std::vector<double> VirtualOperation::read_operand(std::size_t index) {
   timeline_.synchronize();
-  const Operand& operand = operands_.at(index);
-  if (operand.role == OperandRole::input) return values_of_input(index);
-  const auto inputs =
-      static_cast<std::size_t>(std::count_if(operands_.begin(), operands_.end(), [](const Operand& each) {
-        return each.role == OperandRole::input;
-      }));
-  if (kernel_->has_run) {
-    std::vector<std::vector<double>> values;
-    for (std::size_t i = 0; i < inputs; ++i) values.push_back(values_of_input(i));
-    return output_values(operation_, index - inputs, std::move(values));
-  }
-  return std::vector<double>(static_cast<std::size_t>(operand.count),
-                             std::numeric_limits<double>::quiet_NaN());
+  if (operands_.at(index).role == OperandRole::input) return values_of_input(index, Elements::looked_at);
+  return values_of_output(index - count_inputs(operands_), Elements::looked_at);
 }
 
 }  // namespace jitterscope::virtual_gpu

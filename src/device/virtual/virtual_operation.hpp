@@ -2,10 +2,12 @@
 // demand.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "device/virtual/operand_values.hpp"
 #include "device/virtual/timeline.hpp"
 
 namespace jitterscope::virtual_gpu {
@@ -33,7 +35,8 @@ class VirtualOperation final : public PreparedOperation {
   std::vector<double> read_operand(std::size_t index) override;
 
  private:
-  std::vector<double> values_of_input(std::size_t index);
+  std::vector<double> values_of_input(std::size_t index, Elements elements);
+  std::vector<double> values_of_output(std::size_t output, Elements elements);
   /// The buffer that an operand shares.
   std::optional<physics::Buffer> shared_buffer(std::size_t index, const InputData& data) const;
 
@@ -45,6 +48,8 @@ class VirtualOperation final : public PreparedOperation {
   std::vector<bool> owns_;  ///< of each buffer
   std::shared_ptr<Kernel> kernel_;
   bool waits_ = false;  ///< each launch, until it is done
+  /// Outputs that a later step has read whole, where computing them takes long; until it is launched again.
+  std::map<std::size_t, std::vector<double>> whole_;
 };
 
 }  // namespace jitterscope::virtual_gpu

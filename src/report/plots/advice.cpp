@@ -97,12 +97,12 @@ std::optional<Plot> remedies_plot(const AdviceRecord& record) {
   }
   if (rows.empty()) return std::nullopt;
   const Json y = category("row", "", parsed(R"({"title": null, "sort": null, "axis": {"labelLimit": 260}})"));
-  const Json color =
-      category("outcome", "",
-               Json{{"title", nullptr},
-                    {"scale",
-                     {{"domain", {"taken", "beaten", "no gain", "slower", "too inexact", "wrong"}},
-                      {"range", {kGreen, kBlue, kGrey, kRed, kOrange, kRed}}}}});
+  const Json color = category(
+      "outcome", "",
+      Json{{"title", nullptr},
+           {"scale",
+            {{"domain", {"taken", "beaten", "no gain", "slower", "too inexact", "wrong", "not compared"}},
+             {"range", {kGreen, kBlue, kGrey, kRed, kOrange, kRed, kOrange}}}}});
   const Json scale = parsed(R"({"scale": {"type": "symlog", "constant": 10},
     "axis": {"values": [-95, -80, -50, -20, -10, -5, 0, 5, 10, 20, 50, 100, 200, 500, 1000, 5000], "labelOverlap": "greedy"}})");
   const std::vector<Json> layers =

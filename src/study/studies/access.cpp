@@ -97,7 +97,7 @@ std::string rate_of_side(const ComparedSide& side) {
 
 // Of one copy: what the coalesced one gets, what the worst gets, and whether wider pieces gain.
 std::vector<std::string> access_answer(const ComparisonRecord& record) {
-  if (std::string note = simulation_note(record); !note.empty()) return {std::move(note)};
+  if (std::string note = simulation_note(record.device); !note.empty()) return {std::move(note)};
   std::vector<const Comparison*> right;
   for (const Comparison& comparison : record.comparisons) {
     if (comparison.failure.empty() && !is_wrong(comparison) && comparison.second.amount) {
@@ -108,24 +108,33 @@ std::vector<std::string> access_answer(const ComparisonRecord& record) {
   if (right.empty()) {
     sentences.emplace_back("No pattern but the first has a time.");
   } else {
-    const auto ratio = [](const Comparison* comparison) { return comparison->time.ratio; };
-    const Comparison& worst = **std::ranges::max_element(right, {}, ratio);
-    const Comparison& best = **std::ranges::min_element(right, {}, ratio);
+    using enum statistics::EffectVerdict;
+    const Comparison *worst = nullptr, *best = nullptr;
+    for (const Comparison* each : right) {
+      const double ratio = each->time.ratio;
+      if (each->verdict == slower && (worst == nullptr || ratio > worst->time.ratio)) worst = each;
+      if (each->verdict == faster && (best == nullptr || ratio < best->time.ratio)) best = each;
+    }
     const std::string& first = record.alternatives.front();
-    if (worst.verdict == statistics::EffectVerdict::slower) {
+    if (worst != nullptr) {
       sentences.push_back(fmt::format("**{} gets {} of the bytes that it needs, and {} {}**: it is {}.",
-                                      first, rate_of_side(worst.first),
-                                      record.alternatives[worst.alternative], rate_of_side(worst.second),
-                                      speed_against(worst.time, first)));
+                                      first, rate_of_side(worst->first),
+                                      record.alternatives[worst->alternative], rate_of_side(worst->second),
+                                      speed_against(worst->time, first)));
     } else {
       sentences.push_back(fmt::format("**{} gets {}, and no pattern is shown to be slower.**", first,
-                                      rate_of_side(worst.first)));
+                                      rate_of_side(right.front()->first)));
     }
-    if (best.verdict == statistics::EffectVerdict::faster) {
-      sentences.push_back(fmt::format("The fastest is {}, {}.", record.alternatives[best.alternative],
-                                      speed_against(best.time, first)));
+    if (best != nullptr) {
+      sentences.push_back(fmt::format("The fastest is {}, {}.", record.alternatives[best->alternative],
+                                      speed_against(best->time, first)));
     } else {
       sentences.push_back(fmt::format("Nothing is shown to be faster than {}.", first));
+    }
+    const bool is_open =
+        std::ranges::any_of(right, [](const Comparison* each) { return each->verdict == undecided; });
+    if (is_open && (worst == nullptr || best == nullptr)) {
+      sentences.push_back(not_decided("whether all patterns are as fast"));
     }
   }
   for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));

@@ -65,16 +65,29 @@ std::string batch_subject(const DeviceDescription& device) {
 constexpr double kOfBest = 1.05;
 
 struct Knee {
-  const ArmOutcome* arm = nullptr;
-  bool is_last = false;  // throughput grows to the largest batch that was tried
+  const ArmOutcome* arm = nullptr;  // null where no batch is shown to be faster
+  bool is_last = false;             // throughput grows to the largest batch that was tried
+  bool may_grow = false;            // a larger one may gain more, which is not decided
 };
 
+// `outcomes` are the right ones, the smallest batch first.
 Knee knee_of(const std::vector<ArmOutcome>& outcomes) {
-  const double best =
-      std::ranges::min(outcomes, {}, [](const ArmOutcome& outcome) { return outcome.time.ratio; }).time.ratio;
-  const auto knee = std::ranges::find_if(
-      outcomes, [&](const ArmOutcome& outcome) { return outcome.time.ratio <= best * kOfBest; });
-  return {&*knee, knee + 1 == outcomes.end()};
+  const auto is_faster = [](const ArmOutcome& outcome) {
+    return outcome.verdict == statistics::EffectVerdict::faster;
+  };
+  double best = 1.0;
+  for (const ArmOutcome& outcome : outcomes) {
+    if (is_faster(outcome)) best = std::min(best, outcome.time.ratio);
+  }
+  const auto knee = std::ranges::find_if(outcomes, [&](const ArmOutcome& outcome) {
+    return is_faster(outcome) && outcome.time.ratio <= best * kOfBest;
+  });
+  if (knee == outcomes.end()) return {};
+  const bool may_grow = std::any_of(knee + 1, outcomes.end(), [&](const ArmOutcome& outcome) {
+    return outcome.verdict == statistics::EffectVerdict::undecided &&
+           outcome.time.low * kOfBest < knee->time.ratio;
+  });
+  return {&*knee, knee + 1 == outcomes.end(), may_grow};
 }
 
 // "×16" is sixteen times the batch.
@@ -84,7 +97,7 @@ Remedy batch_remedy(const std::string& arm) {
 }
 
 std::vector<std::string> batch_answer(const ComparisonRecord& record) {
-  const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
   std::vector<std::string> sentences;
   const auto of_first =
       outcomes.empty() ? 0
@@ -93,16 +106,22 @@ std::vector<std::string> batch_answer(const ComparisonRecord& record) {
     sentences.emplace_back("Each operation has its own answer: the table has the time for the same work.");
   } else if (outcomes.empty()) {
     sentences.emplace_back("No larger batch has a time.");
-  } else if (const Knee knee = knee_of(outcomes); knee.arm->verdict != statistics::EffectVerdict::faster) {
+  } else if (const Knee knee = knee_of(outcomes); knee.arm == nullptr && any_undecided(outcomes)) {
+    sentences.push_back(not_decided("whether a larger batch makes a sample faster"));
+  } else if (knee.arm == nullptr) {
     sentences.emplace_back("**A larger batch makes no sample faster**: it only takes longer.");
   } else {
     const double work = work_of(record, knee.arm->alternative);
     sentences.push_back(
         fmt::format("**At {} the batch a sample is {}**; a launch takes {:.1f} times as long.",
                     knee.arm->name, speed_against(knee.arm->time, "at ×1"), work * knee.arm->time.ratio));
-    sentences.emplace_back(knee.is_last
-                               ? "That is the largest batch tried: a larger one may gain more."
-                               : "A larger batch gains less than 5 % more, and has a longer latency.");
+    if (knee.may_grow) {
+      sentences.push_back(not_decided("whether a larger batch gains 5 % more"));
+    } else {
+      sentences.emplace_back(knee.is_last
+                                 ? "That is the largest batch tried: a larger one may gain more."
+                                 : "A larger batch gains less than 5 % more, and has a longer latency.");
+    }
   }
   for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
   return sentences;

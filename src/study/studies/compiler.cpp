@@ -1,8 +1,8 @@
 // Compiler. Varies how a kernel of the user's is compiled: fast math, how far it is optimized, how many
-// registers a thread may take, by a limit or by launch bounds, and for which GPU. Reports time, and where the
-// kernel names a reference the error of each result. Can go wrong: without a reference nothing says what fast
-// math did to the results; a limit on registers that helps here may hurt on another GPU; code for an older
-// one is compiled by the driver, whose compiler may be of another version.
+// registers a thread may take, by a limit or by launch bounds, and for which GPU. Reports time, and the error
+// of each result against the reference that the kernel names, or against the first arm. Can go wrong: what is
+// wrong in the first arm as well only a reference shows; a limit on registers that helps here may hurt on
+// another GPU; code for an older one is compiled by the driver, whose compiler may be of another version.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -150,16 +150,15 @@ std::string older_code_sentence(const ComparisonRecord& record) {
 }
 
 std::vector<std::string> compiler_answer(const ComparisonRecord& record) {
+  if (const std::string note = simulation_note(record.device); !note.empty()) {
+    std::vector<std::string> sentences = {note};
+    if (std::string hint = reference_hint(record); !hint.empty()) sentences.push_back(std::move(hint));
+    return sentences;
+  }
   std::vector<std::string> sentences = answer_by_fastest(record, compiler_remedy);
   if (std::string older = older_code_sentence(record); !older.empty()) sentences.push_back(std::move(older));
   for (std::string& sentence : what_ran(record)) sentences.push_back(std::move(sentence));
-  const bool all_verified = std::ranges::all_of(record.comparisons, [](const Comparison& comparison) {
-    return !comparison.failure.empty() || comparison.second.verification.has_value();
-  });
-  if (!all_verified) {
-    sentences.emplace_back(
-        "No results were compared: name a kernel that computes the same exactly, by reference=, and run on a GPU.");
-  }
+  if (std::string hint = reference_hint(record); !hint.empty()) sentences.push_back(std::move(hint));
   return sentences;
 }
 

@@ -66,6 +66,10 @@ std::string cost_sentence(const ComparisonRecord& record, const char* arm) {
   const Nanoseconds one_stream = comparison->first.time.median;
   const auto each = [&](double ratio) { return one_stream * ((ratio - 1.0) / kWaits); };
   const RatioEstimate& time = comparison->time;
+  if (comparison->verdict == statistics::EffectVerdict::undecided) {
+    return fmt::format("Whether {} costs time is not decided: between {} and {} each (--processes).", arm,
+                       time_text(each(time.low)), time_text(each(time.high)));
+  }
   if (time.low <= 1.0 && time.high >= 1.0) {
     return fmt::format("{} costs nothing that shows: between {} and {} each.", arm, time_text(each(time.low)),
                        time_text(each(time.high)));

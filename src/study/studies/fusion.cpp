@@ -43,10 +43,13 @@ bool has_steps_to_fuse(const Operation& operation) {
 }
 
 Arm fusion_arm(const char* name, bool fused, std::optional<QueueMode> queue) {
-  return {name, [fused, queue](Trial& trial) {
-            trial.operation = as_fused(trial.operation, fused);
-            if (queue) trial.options.queue = *queue;
-          }};
+  return {.name = name,
+          .apply =
+              [fused, queue](Trial& trial) {
+                trial.operation = as_fused(trial.operation, fused);
+                if (queue) trial.options.queue = *queue;
+              },
+          .is_remedy = name == std::string_view(kFused)};
 }
 
 // Throws the first one's reason where none can be fused.
@@ -88,7 +91,7 @@ Remedy fusion_remedy(const std::string& arm) {
   }
   return {
       {"model = torch.compile(model)",
-       "or by hand: torch.nn.utils.fusion.fuse_conv_bn_eval(conv, norm) for inference"},
+       "# or by hand, for inference: torch.nn.utils.fusion.fuse_conv_bn_eval(conv, norm)"},
       "Compiling takes seconds to minutes, and again for new shapes; what it fuses is its own choice, and "
       "js.compare, of both as functions, says what it gives."};
 }
@@ -119,7 +122,7 @@ bool is_fused_arm(const ArmOutcome& outcome) { return outcome.name == kFused || 
 
 std::vector<std::string> fusion_answer(const ComparisonRecord& record) {
   std::vector<std::string> sentences = answer_by_fastest(record, fusion_remedy);
-  const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
+  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
   const auto is_faster = [](const ArmOutcome& outcome) { return outcome.verdict == EffectVerdict::faster; };
   const auto fused_is_faster = [&](const ArmOutcome& outcome) {
     return is_fused_arm(outcome) && is_faster(outcome);
@@ -132,7 +135,12 @@ std::vector<std::string> fusion_answer(const ComparisonRecord& record) {
                     speed_against(of_graph->time, record.alternatives.front())));
   }
   if (std::string bytes = bytes_sentence(record); !bytes.empty()) sentences.push_back(std::move(bytes));
-  if (!outcomes.empty() && std::ranges::none_of(outcomes, fused_is_faster)) {
+  std::vector<ArmOutcome> fused = outcomes;
+  std::erase_if(fused, [](const ArmOutcome& outcome) { return !is_fused_arm(outcome); });
+  if (fused.empty() || std::ranges::any_of(fused, fused_is_faster)) return sentences;
+  if (any_undecided(fused)) {
+    sentences.push_back(not_decided("whether fusing gains"));
+  } else {
     sentences.emplace_back(
         "Fusing is not shown to gain here: it does where memory is the limit, and neither where the cache keeps the "
         "results between the launches nor where a step computes for longer.");
@@ -142,13 +150,13 @@ std::vector<std::string> fusion_answer(const ComparisonRecord& record) {
 
 }  // namespace
 
-// advise looks at a network's operations one by one, which have no neighbours to be fused with.
+// advise tries what is fused alone, as graphs are a study of their own. It looks at a network's operations
+// one by one, which have no neighbours to be fused with.
 Study fusion() {
   return {.id = "fusion",
           .question = "Do steps gain by being one launch, whose results in between never reach memory?",
           .concerns =
               "chains of two or more steps on one stream, each of which reads what the one before it wrote",
-          .is_remedy = false,
           .subject = fusion_subject,
           .can_be_asked_of = has_steps_to_fuse,
           .arms = fusion_arms,

@@ -186,7 +186,10 @@ std::vector<LevelOutcome> level_outcomes(const ComparisonRecord& record) {
   std::vector<LevelOutcome> outcomes;
   for (const Comparison& comparison : record.comparisons) {
     if (!comparison.failure.empty()) continue;
-    if (outcomes.empty()) outcomes.push_back({record.alternatives.front(), &comparison.first});
+    const auto& of_first = comparison.first.verification;
+    const bool first_is_right = !of_first || of_first->passed;
+    if (outcomes.empty() && first_is_right)
+      outcomes.push_back({record.alternatives.front(), &comparison.first});
     if (!is_wrong(comparison))
       outcomes.push_back({record.alternatives[comparison.alternative], &comparison.second});
   }

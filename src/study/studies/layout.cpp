@@ -134,7 +134,7 @@ std::string conversions_sentence(const ComparisonRecord& record) {
   const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
   if (outcomes.size() != 2 || outcomes[0].verdict != EffectVerdict::faster) return {};
   const ArmOutcome &other = outcomes[0], &converted = outcomes[1];
-  if (!converted.name.ends_with(kConverted) || converted.is_wrong) return {};
+  if (!converted.name.ends_with(kConverted) || converted.is_wrong || other.is_wrong) return {};
   const std::string& first = record.alternatives.front();
   const char* borders = record.totals.empty() ? "its borders" : "each layer's borders";
   if (converted.verdict == EffectVerdict::faster) {

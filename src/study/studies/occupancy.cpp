@@ -86,6 +86,11 @@ Remedy occupancy_remedy(const std::string& arm) {
 }
 
 std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
+  if (const std::string note = simulation_note(record.device); !note.empty()) {
+    std::vector<std::string> sentences = {note};
+    if (std::string hint = reference_hint(record); !hint.empty()) sentences.push_back(std::move(hint));
+    return sentences;
+  }
   std::vector<std::string> sentences = answer_by_fastest(record, occupancy_remedy);
   const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
   const auto fullest = std::ranges::find_if(outcomes, [](const ArmOutcome& outcome) {
@@ -98,6 +103,7 @@ std::vector<std::string> occupancy_answer(const ComparisonRecord& record) {
                     fullest->name, speed_against(fullest->time, record.alternatives.front())));
   }
   for (std::string& sentence : what_ran(record)) sentences.push_back(std::move(sentence));
+  if (std::string hint = reference_hint(record); !hint.empty()) sentences.push_back(std::move(hint));
   return sentences;
 }
 

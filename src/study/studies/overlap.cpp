@@ -83,9 +83,12 @@ std::string overlap_subject(const DeviceDescription&) { return "linear:n=16Ki,in
 
 Remedy overlap_remedy(const std::string& arm) {
   const std::string pieces = arm.substr(0, arm.find(' '));
-  return {{fmt::format("for i, piece in enumerate(batch.chunk({})):  # of pinned memory", pieces),
-           "with torch.cuda.stream(streams[i % len(streams)]): "
-           "output[i].copy_(model(piece.to(\"cuda\", non_blocking=True)), non_blocking=True)"},
+  const std::size_t comma = arm.find(", ");
+  const std::string streams = comma == std::string::npos ? "1" : arm.substr(comma + 2, 1);
+  return {{fmt::format("streams = [torch.cuda.Stream() for _ in range({})]", streams),
+           fmt::format("for i, piece in enumerate(batch.chunk({})):  # of pinned memory", pieces),
+           "    with torch.cuda.stream(streams[i % len(streams)]):",
+           "        output[i].copy_(model(piece.to(\"cuda\", non_blocking=True)), non_blocking=True)"},
           "Both sides of the copies are pinned here; from pageable memory nothing overlaps."};
 }
 
@@ -115,9 +118,10 @@ std::vector<std::string> overlap_answer(const ComparisonRecord& record) {
   for (const Comparison& comparison : record.comparisons) {
     if (!is_pipeline(record, comparison) || alone == nullptr) continue;
     if (comparison.first.subject != alone->first.subject || is_wrong(comparison)) continue;
+    if (comparison.verdict != EffectVerdict::faster) continue;
     if (best == nullptr || comparison.time.ratio < best->time.ratio) best = &comparison;
   }
-  if (best != nullptr && best->verdict == EffectVerdict::faster && alone->time.high < 1.0) {
+  if (best != nullptr && !is_wrong(*alone) && alone->time.high < 1.0) {
     sentences.insert(sentences.begin() + 1, hidden_sentence(record, *best, *alone));
   }
   return sentences;

@@ -146,8 +146,8 @@ std::vector<std::string> other_ways(const ComparisonRecord& record) {
           "{} pays from {} on, at {} it is {}.", way_text(memory), bytes_text(Bytes(size_of(from))),
           bytes_text(Bytes(size_of(sizes.back()))), speed_against(sizes.back()->time, "pageable")));
     } else if (!sizes.empty()) {
-      sentences.push_back(fmt::format("{} pays up to {}, where it is {}, and not beyond.", way_text(memory),
-                                      bytes_text(Bytes(size_of(sizes.back()))),
+      sentences.push_back(fmt::format("{} pays up to {}, where it is {}, and is not shown to pay beyond.",
+                                      way_text(memory), bytes_text(Bytes(size_of(sizes.back()))),
                                       speed_against(sizes.back()->time, "pageable")));
     } else {
       sentences.push_back(fmt::format("{} is not shown to pay at any of these sizes.", way_text(memory)));
@@ -178,14 +178,16 @@ std::vector<std::string> times_by_node(const ComparisonRecord& record) {
 
 std::vector<std::string> pinned_answer(const ComparisonRecord& record) {
   const std::vector<const Comparison*> sizes = sizes_that_pay(record, HostMemory::pinned);
+  const Comparison* from = pays_from(record, HostMemory::pinned);
   std::vector<std::string> sentences;
   if (sizes.empty()) {
     sentences = answer_by_fastest(record, pinned_remedy);
   } else {
     sentences = {
-        fmt::format("**Copies of {} from pinned memory are {}**; it pays from {} on.",
+        fmt::format("**Copies of {} from pinned memory are {}**; it {}.",
                     bytes_text(Bytes(size_of(sizes.back()))), speed_against(sizes.back()->time, "pageable"),
-                    bytes_text(Bytes(size_of(sizes.front())))),
+                    from == nullptr ? "is not shown to pay beyond"
+                                    : fmt::format("pays from {} on", bytes_text(Bytes(size_of(from))))),
         remedy_sentence(pinned_remedy("pinned"))};
     for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
   }

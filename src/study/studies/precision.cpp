@@ -129,19 +129,26 @@ Remedy precision_remedy(const std::string& arm) {
 // Of one operation, or of a network's layers together: what is left where the fastest type is autocast's, and
 // each product converts.
 std::string autocast_sentence(const ComparisonRecord& record) {
-  std::vector<ArmOutcome> outcomes = arm_outcomes(record);
-  std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
-  if (outcomes.empty()) return {};
-  const auto ratio = [](const ArmOutcome& outcome) { return outcome.time.ratio; };
-  const ArmOutcome& best = *std::ranges::min_element(outcomes, {}, ratio);
-  const std::string name = std::string(kAutocast) + best.name;
-  if (best.verdict != EffectVerdict::faster || std::ranges::count(outcomes, name, &ArmOutcome::name) != 1) {
-    return {};
+  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
+  const ArmOutcome* best = nullptr;
+  for (const ArmOutcome& outcome : outcomes) {
+    if (outcome.verdict != EffectVerdict::faster) continue;
+    if (best == nullptr || outcome.time.ratio < best->time.ratio) best = &outcome;
   }
+  if (best == nullptr) return {};
+  const std::string name = std::string(kAutocast) + best->name;
+  if (std::ranges::count(outcomes, name, &ArmOutcome::name) != 1) return {};
   const ArmOutcome& autocast = *std::ranges::find(outcomes, name, &ArmOutcome::name);
-  return fmt::format("With the conversion that torch.autocast makes where {} is in float32 it is {}.",
-                     record.totals.empty() ? "its input" : "each layer's input",
-                     speed_against(autocast.time, record.alternatives.front()));
+  const std::string where = fmt::format("the conversion that torch.autocast makes where {} is in float32",
+                                        record.totals.empty() ? "its input" : "each layer's input");
+  const std::string& first = record.alternatives.front();
+  switch (autocast.verdict) {
+    case EffectVerdict::undecided: return not_decided("whether a gain is left with " + where);
+    case EffectVerdict::same: return fmt::format("With {} it is as fast as {}.", where, first);
+    case EffectVerdict::faster:
+    case EffectVerdict::slower: break;
+  }
+  return fmt::format("With {} it is {}.", where, speed_against(autocast.time, first));
 }
 
 std::vector<std::string> precision_answer(const ComparisonRecord& record) {

@@ -37,15 +37,25 @@ Remedy priorities_remedy(const std::string&) {
       "It takes time from the work on other streams, and stops no block that runs."};
 }
 
+Remedy priorities_in_cuda(const std::string&) {
+  return {{"cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1);",
+           "kernel<<<grid, block, 0, stream>>>(…);"},
+          "It takes time from the work on other streams, and stops no block that runs.",
+          "In CUDA"};
+}
+
 std::vector<std::string> priorities_answer(const ComparisonRecord& record) {
   ComparisonRecord under_load = record;
   std::erase_if(under_load.comparisons, [&](const Comparison& comparison) {
     return record.alternatives[comparison.alternative] == kAlone;
   });
-  std::vector<std::string> sentences = answer_by_fastest(under_load, priorities_remedy);
+  std::vector<std::string> sentences =
+      answer_by_fastest(under_load, remedy_for(record, priorities_remedy, priorities_in_cuda));
   if (const Comparison* alone = comparison_with(record, kAlone); alone != nullptr && !is_wrong(*alone)) {
     sentences.insert(sentences.begin() + 1,
-                     fmt::format("Alone on the device it is {}.", speed_against(alone->time, kUsual)));
+                     alone->verdict == statistics::EffectVerdict::undecided
+                         ? not_decided("whether it is faster alone on the device")
+                         : fmt::format("Alone on the device it is {}.", speed_against(alone->time, kUsual)));
   }
   sentences.emplace_back(
       "The load is of blocks of 10 µs. It is stopped when the small work is done, which takes some µs that are in "
@@ -64,6 +74,7 @@ Study priorities() {
           .can_be_asked_of = can_be_step,
           .arms = priorities_arms,
           .remedy = priorities_remedy,
+          .kernel_remedy = priorities_in_cuda,
           .answer = priorities_answer};
 }
 

@@ -42,17 +42,28 @@ std::string streams_subject(const DeviceDescription&) {
 Remedy streams_remedy(const std::string& arm) {
   return {
       {fmt::format("streams = [torch.cuda.Stream() for _ in range({})]", arm.substr(0, arm.find(' '))),
-       "with torch.cuda.stream(streams[i]): outputs[i] = model(batches[i])",
+       "for i, batch in enumerate(batches):",
+       "    with torch.cuda.stream(streams[i % len(streams)]): outputs[i] = model(batch)",
        "for s in streams: torch.cuda.current_stream().wait_stream(s)"},
       "The launches must not need each other's results, and the host must be fast enough to fill all streams."};
 }
 
-// Of several sizes, those for which no number of streams is faster.
+Remedy streams_in_cuda(const std::string& arm) {
+  return {
+      {fmt::format("cudaStream_t streams[{}];  // each by cudaStreamCreateWithFlags(&stream, "
+                   "cudaStreamNonBlocking)",
+                   arm.substr(0, arm.find(' '))),
+       "kernel<<<grid, block, 0, streams[i % std::size(streams)]>>>(…);"},
+      "The launches must not need each other's results, and the host must be fast enough to fill all streams.",
+      "In CUDA"};
+}
+
+// Of several sizes, those for which no number of streams is faster, where all are decided.
 std::string sizes_without_gain(const ComparisonRecord& record) {
-  std::vector<std::string> all, faster;
+  std::vector<std::string> all, faster, open;
   for (const Comparison& comparison : record.comparisons) {
     const Operation* chain = operation_of(comparison.first.subject);
-    if (chain == nullptr || !comparison.failure.empty()) continue;
+    if (chain == nullptr || !comparison.failure.empty() || is_wrong(comparison)) continue;
     const auto* parameters = std::get_if<Chain>(&chain->parameters());
     if (parameters == nullptr) continue;
     const std::string name = parameters->steps.front().text();
@@ -60,15 +71,19 @@ std::string sizes_without_gain(const ComparisonRecord& record) {
     if (comparison.verdict == EffectVerdict::faster && std::ranges::find(faster, name) == faster.end()) {
       faster.push_back(name);
     }
+    if (comparison.verdict == EffectVerdict::undecided) open.push_back(name);
   }
-  if (faster.empty() || faster.size() == all.size()) return {};
-  std::erase_if(all,
-                [&](const std::string& name) { return std::ranges::find(faster, name) != faster.end(); });
+  if (faster.empty()) return {};
+  std::erase_if(all, [&](const std::string& name) {
+    return std::ranges::find(faster, name) != faster.end() || std::ranges::find(open, name) != open.end();
+  });
+  if (all.empty()) return {};
   return "No number of streams helps " + joined(all) + ": one launch keeps the device busy by itself.";
 }
 
 std::vector<std::string> streams_answer(const ComparisonRecord& record) {
-  std::vector<std::string> sentences = answer_by_fastest(record, streams_remedy);
+  std::vector<std::string> sentences =
+      answer_by_fastest(record, remedy_for(record, streams_remedy, streams_in_cuda));
   if (std::string without = sizes_without_gain(record); !without.empty()) {
     sentences.insert(sentences.begin() + 1, std::move(without));
   }
@@ -86,6 +101,7 @@ Study streams() {
           .can_be_asked_of = can_be_step,
           .arms = streams_arms,
           .remedy = streams_remedy,
+          .kernel_remedy = streams_in_cuda,
           .answer = streams_answer};
 }
 

@@ -67,10 +67,20 @@ Remedy synchronization_remedy(const std::string&) {
   return {
       {"loss.item(), print(loss) and torch.cuda.synchronize() out of the loop; keep sums on the GPU and read "
        "them once"},
-      ""};
+      "",
+      "In the training loop"};
+}
+
+bool is_decided(const Comparison& comparison) {
+  return comparison.verdict != statistics::EffectVerdict::undecided;
 }
 
 std::string cost_of_waits(const Comparison& comparison, double waits, const std::string& name) {
+  if (!is_decided(comparison)) {
+    const auto each = [&](double ratio) { return comparison.first.time.median * ((ratio - 1.0) / waits); };
+    return fmt::format("{}: not decided, between {} and {} more for each of {:.0f} waits.", name,
+                       time_text(each(comparison.time.low)), time_text(each(comparison.time.high)), waits);
+  }
   return fmt::format("{}: {} more for each of {:.0f} waits ({:.2f} times as long).", name,
                      time_text(added_time(comparison) / waits), waits, comparison.time.ratio);
 }
@@ -80,7 +90,7 @@ std::vector<std::string> synchronization_answer(const ComparisonRecord& record) 
   const Comparison *least = nullptr, *most = nullptr;
   for (const Waiting& waiting : kWaitings) {
     const Comparison* comparison = comparison_with(record, waiting.name);
-    if (comparison == nullptr || is_wrong(*comparison)) continue;
+    if (comparison == nullptr || is_wrong(*comparison) || !is_decided(*comparison)) continue;
     if (waiting.after == WaitAfter::lane) {
       if (least == nullptr || comparison->time.ratio < least->time.ratio) least = comparison;
     } else if (most == nullptr || comparison->time.ratio > most->time.ratio) {

@@ -83,22 +83,28 @@ const ArmOutcome* tiling_outcome(const std::vector<ArmOutcome>& outcomes, std::s
 }
 
 std::vector<std::string> tiling_answer(const ComparisonRecord& record) {
-  if (std::string note = simulation_note(record); !note.empty()) return {std::move(note)};
+  if (std::string note = simulation_note(record.device); !note.empty()) return {std::move(note)};
   std::vector<std::string> sentences = answer_by_fastest(record, tiling_remedy);
   const std::vector<ArmOutcome> outcomes = arm_outcomes(record);
   const ArmOutcome* conflicts = tiling_outcome(outcomes, kConflicts);
   const ArmOutcome* padded = tiling_outcome(outcomes, kPadded);
   const bool of_one_product = std::ranges::count(outcomes, std::size_t{1}, &ArmOutcome::alternative) <= 1;
   if (conflicts != nullptr && padded != nullptr && of_one_product) {
+    // Each was compared with the first: together their intervals hold the ratio of the two.
     const double ratio = conflicts->time.ratio / padded->time.ratio;
-    sentences.push_back(
-        ratio > 1.0 + record.margin
-            ? fmt::format(
-                  "Bank conflicts make a transposed tile {:.2f} times slower; a column more in it (padded) "
-                  "avoids them.",
-                  ratio)
-            : fmt::format("Bank conflicts cost nothing here: {} takes {:.2f} times as long as {}.",
-                          kConflicts, ratio, kPadded));
+    const double low = conflicts->time.low / padded->time.high;
+    if (ratio > 1.0 + record.margin && low > 1.0) {
+      sentences.push_back(fmt::format(
+          "Bank conflicts make a transposed tile {:.2f} times slower; a column more in it (padded) "
+          "avoids them.",
+          ratio));
+    } else if (conflicts->time.high / padded->time.low <= 1.0 + record.margin) {
+      sentences.push_back(
+          fmt::format("Bank conflicts cost nothing here: {} takes {:.2f} times as long as {}.", kConflicts,
+                      ratio, kPadded));
+    } else {
+      sentences.push_back(not_decided("whether bank conflicts cost time here"));
+    }
   }
   for (std::string& sentence : what_ran(record)) sentences.push_back(std::move(sentence));
   return sentences;

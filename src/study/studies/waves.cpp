@@ -55,20 +55,24 @@ Remedy waves_remedy(const std::string& arm) {
 }
 
 std::vector<std::string> waves_answer(const ComparisonRecord& record) {
-  if (std::string note = simulation_note(record); !note.empty()) return {std::move(note)};
-  std::vector<ArmOutcome> outcomes = arm_outcomes(record);
-  std::erase_if(outcomes, [](const ArmOutcome& outcome) { return outcome.is_wrong; });
-  const auto ratio = [](const ArmOutcome& outcome) { return outcome.time.ratio; };
+  if (std::string note = simulation_note(record.device); !note.empty()) return {std::move(note)};
+  const std::vector<ArmOutcome> outcomes = right_outcomes(record);
+  const ArmOutcome* worst = nullptr;
+  for (const ArmOutcome& outcome : outcomes) {
+    if (outcome.verdict != EffectVerdict::slower) continue;
+    if (worst == nullptr || outcome.time.ratio > worst->time.ratio) worst = &outcome;
+  }
   std::vector<std::string> sentences;
   if (outcomes.empty()) {
     sentences.emplace_back("No grid but the first has a time.");
-  } else if (const auto worst = std::ranges::max_element(outcomes, {}, ratio);
-             worst->verdict == EffectVerdict::slower) {
+  } else if (worst != nullptr) {
     sentences.push_back(
         fmt::format("**The same work in {} is {}**: the blocks of the last wave run while other "
                     "processors have nothing to do.",
                     worst->name, speed_against(worst->time, record.alternatives.front())));
     sentences.emplace_back("Take whole waves, or so many blocks that the last wave does not count.");
+  } else if (any_undecided(outcomes)) {
+    sentences.push_back(not_decided("whether a wave that is not full costs time"));
   } else {
     sentences.emplace_back(
         "**A wave that is not full costs nothing here**: no grid is slower than the first.");

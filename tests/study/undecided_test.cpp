@@ -1,0 +1,191 @@
+// Nothing is claimed from a comparison that is not decided, or from an arm that computed something else.
+#include <gmock/gmock.h>
+
+#include "study/study.hpp"
+
+namespace jitterscope::study {
+namespace {
+
+using enum statistics::EffectVerdict;
+using statistics::EffectVerdict;
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+struct FoundArm {
+  const char* arm;
+  double ratio;
+  EffectVerdict verdict;
+  bool is_right = true;
+  double half_width = 0.01;
+};
+
+// Each arm beside the first one, which takes 100 us.
+ComparisonRecord record_beside(const std::string& first, const std::vector<FoundArm>& arms,
+                               const std::string& subject = "relu:count=8Ki") {
+  ComparisonRecord record;
+  record.alternatives = {first};
+  for (const FoundArm& found : arms) {
+    Comparison comparison;
+    comparison.alternative = record.alternatives.size();
+    comparison.first.subject = comparison.second.subject = Operation::parse(subject);
+    comparison.first.time.median = microseconds(100);
+    comparison.second.time.median = microseconds(100) * found.ratio;
+    comparison.first.amount = comparison.second.amount = Amount{Amount::Unit::bytes, 4e8};
+    comparison.time = {found.ratio, found.ratio - found.half_width, found.ratio + found.half_width};
+    comparison.verdict = found.verdict;
+    comparison.second.verification =
+        Verification{.relative_error = found.is_right ? 0.0 : 0.5, .passed = found.is_right};
+    record.alternatives.emplace_back(found.arm);
+    record.comparisons.push_back(comparison);
+  }
+  return record;
+}
+
+std::vector<std::string> answers(const char* study, const ComparisonRecord& record) {
+  return find_study(study).answer(record);
+}
+
+TEST(Undecided, BatchClaimsNothing) {
+  EXPECT_THAT(answers("batch", record_beside("×1", {{"×2", 0.9, undecided}, {"×4", 0.8, undecided}})),
+              ElementsAre(HasSubstr("Not decided: whether a larger batch makes a sample faster")));
+  EXPECT_THAT(answers("batch", record_beside("×1", {{"×2", 1.0, same}, {"×4", 1.2, slower}})),
+              ElementsAre(HasSubstr("makes no sample faster")));
+  EXPECT_THAT(answers("batch", record_beside("×1", {{"×2", 0.41, undecided}, {"×4", 0.4, faster}})).front(),
+              HasSubstr("At ×4 the batch"))
+      << "the first that is shown";
+  EXPECT_THAT(answers("batch", record_beside("×1", {{"×2", 0.4, faster}, {"×4", 0.3, undecided}})),
+              ElementsAre(HasSubstr("At ×2 the batch"), HasSubstr("Not decided: whether a larger batch")));
+}
+
+TEST(Undecided, AWrongBatchIsNoKnee) {
+  const auto found =
+      answers("batch", record_beside("×1", {{"×2", 0.5, faster}, {"×4", 0.1, undecided, false}}));
+  EXPECT_THAT(found, ElementsAre(HasSubstr("At ×2 the batch"), HasSubstr("largest batch tried"),
+                                 HasSubstr("×4 computes something else")));
+}
+
+TEST(Undecided, WavesDoNotCostNothing) {
+  EXPECT_THAT(
+      answers("waves", record_beside("1 wave", {{"1.01 waves", 1.3, undecided}, {"2 waves", 1.0, same}})),
+      ElementsAre(HasSubstr("Not decided: whether a wave that is not full costs time")));
+  EXPECT_THAT(
+      answers("waves", record_beside("1 wave", {{"1.01 waves", 1.3, undecided}, {"2 waves", 1.1, slower}}))
+          .front(),
+      HasSubstr("in 2 waves is 10.0 % slower"));
+}
+
+TEST(Undecided, AccessNamesTheWorstThatIsShown) {
+  const auto found = answers("access", record_beside("coalesced", {{"random", 8.0, undecided},
+                                                                   {"stride 2", 2.0, slower},
+                                                                   {"8 bytes", 0.9, undecided}}));
+  EXPECT_THAT(found.front(), HasSubstr("stride 2"));
+  EXPECT_THAT(found, Contains(HasSubstr("Not decided")));
+}
+
+TEST(Undecided, BankConflictsNeedAnIntervalOfTheirOwn) {
+  const auto found = [](double half_width) {
+    return answers("tiling", record_beside("plain", {{"conflicts", 0.80, faster, true, half_width},
+                                                     {"padded", 0.78, faster, true, half_width}}))
+        .back();
+  };
+  EXPECT_THAT(found(0.001), HasSubstr("1.03 times slower"));
+  EXPECT_THAT(found(0.02), HasSubstr("Not decided: whether bank conflicts cost time"));
+}
+
+TEST(Undecided, OneLargeLaunchIsNamedIfItIsShown) {
+  ComparisonRecord record = record_beside("eager", {{"graph", 0.5, faster}, {"batched", 0.1, undecided}},
+                                          "chain:[relu:count=1Ki],lanes=100");
+  EXPECT_THAT(answers("graph", record), Not(Contains(HasSubstr("One launch as large"))));
+  Comparison second = record.comparisons.back();
+  second.time = {0.2, 0.19, 0.21};
+  second.verdict = faster;
+  record.comparisons.push_back(second);
+  EXPECT_THAT(answers("graph", record), Contains(HasSubstr("One launch as large")));
+}
+
+TEST(Undecided, WhyAGraphDoesNotPayIsNotGuessed) {
+  ComparisonRecord record = record_beside("eager", {{"graph", 0.5, faster}});
+  record.comparisons.push_back(record_beside("eager", {{"graph", 0.9, undecided}}).comparisons.front());
+  EXPECT_THAT(answers("graph", record), Not(Contains(HasSubstr("Where a graph is not faster"))));
+  record.comparisons.back().verdict = same;
+  EXPECT_THAT(answers("graph", record), Contains(HasSubstr("Where a graph is not faster")));
+}
+
+TEST(Undecided, FusingMayGain) {
+  const char* const chain = "chain:[relu:count=8]*2";
+  EXPECT_THAT(answers("fusion", record_beside("separate", {{"fused", 0.8, undecided}}, chain)),
+              AllOf(Contains(HasSubstr("Not decided: whether fusing gains")),
+                    Each(Not(HasSubstr("not shown to gain")))));
+  EXPECT_THAT(answers("fusion", record_beside("separate", {{"fused", 0.8, undecided, false}}, chain)),
+              Each(Not(HasSubstr("not shown to gain"))))
+      << "it is wrong";
+}
+
+TEST(Undecided, WhatAConversionLeavesOfAGain) {
+  const auto found = [](EffectVerdict autocast) {
+    return answers("precision", record_beside("f32", {{"f16", 0.5, faster}, {"autocast f16", 0.9, autocast}}))
+        .back();
+  };
+  EXPECT_THAT(found(faster), HasSubstr("11.1 % faster than f32"));
+  EXPECT_THAT(found(undecided), HasSubstr("Not decided: whether a gain is left"));
+  EXPECT_THAT(found(same), HasSubstr("it is as fast as f32"));
+}
+
+TEST(Undecided, StreamsMayHelpALargeLaunch) {
+  ComparisonRecord record =
+      record_beside("1 stream", {{"2 streams", 0.5, faster}}, "chain:[relu:count=8],lanes=16");
+  const ComparisonRecord large =
+      record_beside("1 stream", {{"2 streams", 0.9, undecided}}, "chain:[relu:count=1Mi],lanes=16");
+  record.comparisons.push_back(large.comparisons.front());
+  EXPECT_THAT(answers("streams", record), Not(Contains(HasSubstr("No number of streams"))));
+  record.comparisons.back().verdict = same;
+  EXPECT_THAT(answers("streams", record), Contains(HasSubstr("No number of streams")));
+}
+
+TEST(Undecided, CopiesAreHiddenByAPipelineThatIsShown) {
+  const auto found =
+      answers("overlap", record_beside("one after the other", {{"2 pieces, 2 streams", 0.5, undecided},
+                                                               {"4 pieces, 2 streams", 0.8, faster},
+                                                               {"without copies", 0.4, faster}}));
+  EXPECT_THAT(found, Contains(HasSubstr("4 pieces, 2 streams hides 33 %")));
+}
+
+TEST(Undecided, AWaitsCostIsARange) {
+  const auto waits =
+      answers("synchronization", record_beside("wait at the end", {{"stream, each step", 1.07, undecided},
+                                                                   {"event, each step", 1.14, slower}}));
+  EXPECT_THAT(waits, Contains(HasSubstr("event, each step costs least")));
+  EXPECT_THAT(waits, Contains(HasSubstr("stream, each step: not decided, between")));
+  const auto events = answers(
+      "dependencies", record_beside("one stream", {{"an event between two streams", 1.0, undecided}}));
+  EXPECT_THAT(events.front(), HasSubstr("costs time is not decided: between"));
+}
+
+TEST(Undecided, PinnedMemoryPaysFromWhereAllLargerOnesGain) {
+  ComparisonRecord record;
+  record.alternatives = {"pageable", "pinned"};
+  for (const auto& [bytes, verdict] :
+       {std::pair{4096, faster}, std::pair{65536, undecided}, std::pair{1 << 20, faster}}) {
+    Comparison comparison = record_beside("pageable", {{"pinned", 0.5, verdict}}).comparisons.front();
+    comparison.second.subject = Operation(Copy{bytes, CopyKind::h2d, HostMemory::pinned});
+    record.comparisons.push_back(comparison);
+  }
+  EXPECT_THAT(answers("pinned", record).front(), HasSubstr("it pays from 1 MiB on"));
+  record.comparisons.back().verdict = undecided;
+  EXPECT_THAT(answers("pinned", record).front(),
+              AllOf(HasSubstr("Copies of 4 KiB"), HasSubstr("not shown to pay beyond")));
+}
+
+TEST(Undecided, AloneOnTheDevice) {
+  EXPECT_THAT(answers("priorities",
+                      record_beside("usual priority, under load",
+                                    {{"high priority, under load", 0.5, faster}, {"alone", 0.9, undecided}})),
+              Contains(HasSubstr("Not decided: whether it is faster alone")));
+}
+
+}  // namespace
+}  // namespace jitterscope::study
