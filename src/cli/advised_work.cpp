@@ -301,7 +301,7 @@ bool AdvisedWork::step() {
   std::vector<study::Candidate> candidates;
   const double memory = memory_of(now);
   for (const AppliedArm& arm : arms_to_try(now)) {
-    const std::vector<AppliedArm> arms = with_arm(taken_, arm);
+    std::vector<AppliedArm> arms = with_arm(taken_, arm);
     const std::string name = study::remedy_name(arm.study->id, arm.arm.name);
     const WorkList changed = applied("", arms, work, request_.options).work;
     if (const std::string problem = problem_of(changed, record_.device); !problem.empty()) {

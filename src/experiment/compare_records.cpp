@@ -300,8 +300,10 @@ class RecordComparer {
   // At most `count` of them, those first that the other record does not name.
   static std::vector<std::string> left_of(std::vector<std::string> own,
                                           const std::vector<std::string>& others, std::int64_t count) {
-    std::ranges::stable_partition(
-        own, [&](const std::string& name) { return std::ranges::find(others, name) == others.end(); });
+    // Not that of ranges: clang 14 cannot compile what it returns.
+    std::stable_partition(own.begin(), own.end(), [&](const std::string& name) {
+      return std::ranges::find(others, name) == others.end();
+    });
     own.resize(std::min(own.size(), static_cast<std::size_t>(count)));
     return own;
   }
