@@ -84,14 +84,12 @@ std::string read_study(const std::string& text, const std::string& device, expla
       return start_neighbour_process(program, device, interrupted);
     };
   }
-  std::vector<explain::ProcessTime> times;
   if (const auto processes = document.find("processes"); processes != document.end()) {
     if (!processes->is_array()) fields.inside("processes").refuse("records");
     for (const Json& process : *processes) {
       const auto own = explain::times_of(read_run_record(process.dump(), "processes"));
-      times.insert(times.end(), own.begin(), own.end());
+      options.process_times.insert(options.process_times.end(), own.begin(), own.end());
     }
-    options.measure_in_processes = [times](std::int64_t) { return times; };
   }
   return command_line;
 }

@@ -176,19 +176,24 @@ class Study {
     found_.random_factors.push_back(vary_placement(bench_, static_cast<std::size_t>(std::min(most, kMost)),
                                                    random_, [&] { return stops(); }));
     const std::int64_t processes = processes_in(options_.time_limit, bench_.launch_time());
-    if (options_.measure_in_processes && processes == 0) {
+    if (!options_.process_times.empty()) {
+      take_process_times(options_.process_times);
+    } else if (options_.measure_in_processes && processes == 0) {
       found_.random_factors.push_back(process_without_time());
     } else if (options_.measure_in_processes && !is_interrupted()) {
       if (options_.progress) options_.progress("the same in fresh processes", share_spent());
-      const std::vector<ProcessTime> times = options_.measure_in_processes(processes);
-      found_.random_factors.push_back(vary_process(times));
-      for (const ProcessTime& time : times) {
-        found_.observation.first_work.launch_in_processes.push_back(time.first_call);
-      }
+      take_process_times(options_.measure_in_processes(processes));
     }
     if (options_.measure_on_each_gpu && !is_interrupted()) {
       if (options_.progress) options_.progress("the same on each GPU", share_spent());
       found_.random_factors.push_back(vary_gpu(options_.measure_on_each_gpu()));
+    }
+  }
+
+  void take_process_times(const std::vector<ProcessTime>& times) {
+    found_.random_factors.push_back(vary_process(times));
+    for (const ProcessTime& time : times) {
+      found_.observation.first_work.launch_in_processes.push_back(time.first_call);
     }
   }
 

@@ -17,6 +17,8 @@ struct ExplainOptions {
   std::vector<std::string> factors = {};  ///< ids; empty: all
   Nanoseconds time_limit = seconds(180);  ///< of all steps; the least that each step needs comes on top
   std::uint64_t seed = 1;
+  /// What fresh processes have read of the subject before the study; then none are started.
+  std::vector<ProcessTime> process_times = {};
   /// The subject, burst and warm, in so many fresh processes; nothing: not asked.
   std::function<std::vector<ProcessTime>(std::int64_t processes)> measure_in_processes = {};
   /// The same on each GPU of the machine, one process each; nothing: there is one, or it is not asked.
