@@ -172,9 +172,8 @@ void note_unlike_work(const std::vector<ComparedAlternative>& alternatives, Comp
         unlike.add(entry.layers.front(), group[0].operation, group[i].operation, entry.count);
         continue;
       }
-      const std::string difference = unlike_work(group[0].operation, group[i].operation);
-      if (difference.empty()) continue;
-      work.notes.push_back(fmt::format("{} and {} are unlike work: {}.", first, second, difference));
+      const std::string note = unlike_work_sentence(first, group[0].operation, second, group[i].operation);
+      if (!note.empty()) work.notes.push_back(note);
     }
     if (const std::string sentence = unlike.sentence(first, second); !sentence.empty())
       work.notes.push_back(sentence);

@@ -26,6 +26,13 @@ std::string unlike_work(const Operation& first, const Operation& second) {
   return joined(parts);
 }
 
+std::string unlike_work_sentence(const std::string& first_label, const Operation& first,
+                                 const std::string& second_label, const Operation& second) {
+  const std::string difference = unlike_work(first, second);
+  if (difference.empty()) return {};
+  return fmt::format("{} and {} are unlike work: {}.", first_label, second_label, difference);
+}
+
 void UnlikeWork::add(const std::string& name, const Operation& first, const Operation& second,
                      std::int64_t count) {
   all_ += count;
@@ -53,11 +60,8 @@ void note_unlike_layers(ComparisonRecord& record) {
     if (first == nullptr || second == nullptr || is_known) continue;
     known.push_back(&each);
     if (each.layers.empty()) {
-      const std::string difference = unlike_work(*first, *second);
-      if (!difference.empty()) {
-        record.notes.push_back(
-            fmt::format("{} and {} are unlike work: {}.", to_string(*first), to_string(*second), difference));
-      }
+      const std::string note = unlike_work_sentence(to_string(*first), *first, to_string(*second), *second);
+      if (!note.empty()) record.notes.push_back(note);
       continue;
     }
     unlike.add(each.layers.front(), *first, *second, each.count);

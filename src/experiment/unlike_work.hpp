@@ -11,6 +11,9 @@ namespace jitterscope {
 /// "16.8 MFLOP and 33.6 MFLOP, 64 KiB and 128 KiB to move": in what two operations compute or move unlike
 /// amounts; empty where they do not.
 std::string unlike_work(const Operation& first, const Operation& second);
+/// The same as a sentence that names both.
+std::string unlike_work_sentence(const std::string& first_label, const Operation& first,
+                                 const std::string& second_label, const Operation& second);
 
 /// How many pairs of layers or operations there are, and those that do unlike work.
 class UnlikeWork {

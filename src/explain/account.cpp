@@ -116,32 +116,30 @@ std::string experiment_of(const Sides& sides, const std::string& vary) {
 template <class State>
 std::optional<AccountedPart> state_part(const Sides& sides, const std::string& name, State Conditions::*state,
                                         const std::optional<RatioEstimate>& in_first,
-                                        const std::optional<RatioEstimate>& in_second) {
+                                        const std::optional<RatioEstimate>& in_second,
+                                        const std::string& verb, const std::string& flag) {
   const State a = sides.first->conditions.*state, b = sides.second->conditions.*state;
   if (a == b) return std::nullopt;
   AccountedPart part{.name = name, .first = std::string(to_string(a)), .second = std::string(to_string(b))};
   part.ratio = in_first ? in_first : in_second;
   part.source = part.ratio ? fmt::format("as the {} record timed both", in_first ? "first" : "second")
                            : "neither record timed both";
-  if (part.ratio) return part;
-  part.experiment = name == "cache"
-                        ? experiment_of(sides, fmt::format("cache={},{}", part.first, part.second))
-                        : command_of(sides, "run", fmt::format("--{} {},{}", name, part.first, part.second));
+  if (!part.ratio) part.experiment = command_of(sides, verb, flag + part.first + ',' + part.second);
   return part;
 }
 
 std::optional<AccountedPart> cache_part(const Sides& sides) {
   const Conditions &a = sides.first->conditions, &b = sides.second->conditions;
-  return state_part(sides, "cache", &Conditions::cache,
-                    contrast_in(sides.first_result(), a.cache, a.load, b.cache, a.load),
-                    contrast_in(sides.second_result(), a.cache, b.load, b.cache, b.load));
+  return state_part(
+      sides, "cache", &Conditions::cache, contrast_in(sides.first_result(), a.cache, a.load, b.cache, a.load),
+      contrast_in(sides.second_result(), a.cache, b.load, b.cache, b.load), "compare", "--vary cache=");
 }
 
 std::optional<AccountedPart> load_part(const Sides& sides) {
   const Conditions &a = sides.first->conditions, &b = sides.second->conditions;
   return state_part(sides, "load", &Conditions::load,
                     contrast_in(sides.first_result(), a.cache, a.load, a.cache, b.load),
-                    contrast_in(sides.second_result(), b.cache, a.load, b.cache, b.load));
+                    contrast_in(sides.second_result(), b.cache, a.load, b.cache, b.load), "run", "--load ");
 }
 
 // What one record says of two engines, where it timed the same work by both.

@@ -108,12 +108,17 @@ class Study {
   void leave_out() {
     constexpr double kBlocks = 8.0, kAsked = 2.0;
     const bool is_asked = !options_.factors.empty();
-    if (!is_asked) leave_out_until(kBlocks, 1.0, WhenShort::leave_out);
-    leave_out_until(static_cast<double>(kFewestBlocks), is_asked ? kAsked : 1.0, WhenShort::keep);
+    const auto can_be_spared = [](const Factor* factor) {
+      return factor->when_time_is_short == WhenShort::leave_out;
+    };
+    const auto any = [](const Factor*) { return true; };
+    if (!is_asked) leave_out_until(kBlocks, 1.0, can_be_spared);
+    leave_out_until(static_cast<double>(kFewestBlocks), is_asked ? kAsked : 1.0, any);
   }
 
-  // From the end of the lists; `keep` stands for any.
-  void leave_out_until(double blocks, double stretch, WhenShort spared) {
+  // From the end of the lists, until so many blocks have time, or so many times it.
+  template <class MayGo>
+  void leave_out_until(double blocks, double stretch, const MayGo& may_go) {
     const auto time_needed = [&] {
       constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
       Nanoseconds time;
@@ -123,9 +128,7 @@ class Study {
       return time * blocks * kMargin;
     };
     const auto drop_from = [&](std::vector<const Factor*>& factors) {
-      const auto last = std::find_if(factors.rbegin(), factors.rend(), [&](const Factor* factor) {
-        return spared == WhenShort::keep || factor->when_time_is_short == spared;
-      });
+      const auto last = std::find_if(factors.rbegin(), factors.rend(), may_go);
       if (last == factors.rend()) return false;
       left_out_.push_back(*last);
       factors.erase(std::next(last).base());
