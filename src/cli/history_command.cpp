@@ -47,6 +47,7 @@ struct HistoryCommandFlags {
 std::string first_time(const RunRecord& record) {
   ComparisonRecord beside_itself;
   beside_itself.title = record.title;
+  beside_itself.alternatives = {record.title, record.title};
   compare_records(record, record, beside_itself);
   const std::vector<GateCase> cases = gate_cases(beside_itself);
   const auto first = std::ranges::find_if(cases, [](const GateCase& each) { return each.failure.empty(); });

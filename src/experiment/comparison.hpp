@@ -175,10 +175,11 @@ enum class Judging {
          ///< gates on either side; else it is undecided
 };
 
-/// Fills differences, comparisons and totals from two records that were measured apart: entry by entry, where
-/// the subject and the conditions are the same, or where each record has one entry. Where both were measured
-/// by several processes, these are the unit of the interval (Welch), in time and in cycles; else each record
-/// has its own. Throws UsageError where nothing can be compared, with what each record holds.
+/// Fills differences, comparisons and totals of a record that names both alternatives, from two records that
+/// were measured apart: entry by entry, where the subject and the conditions are the same, or where each
+/// record has one entry. Where both were measured by several processes, these are the unit of the interval
+/// (Welch), in time and in cycles; else each record has its own. Throws UsageError where nothing can be
+/// compared, with what each record holds.
 void compare_records(const RunRecord& first, const RunRecord& second, ComparisonRecord& record,
                      Judging judging = Judging::comparison);
 
