@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "jitterscope/units.hpp"
+
 namespace jitterscope {
 
 /// What a counter says, where a table has a column for it. Bytes are bytes, all else is in percent.
@@ -45,6 +47,9 @@ struct CounterReading {
   std::int64_t passes = 0;  ///< how often the launch was repeated for it
   std::vector<CounterValue> values;
 };
+
+/// All that memory read and wrote; nothing where one of them was not counted.
+std::optional<Bytes> moved_bytes(const CounterReading& reading);
 
 /// Counts launches. Times taken while it lives are not to be used.
 class CounterReader {

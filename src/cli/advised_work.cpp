@@ -196,6 +196,7 @@ std::string AdvisedWork::plan_text() {
 
 void AdvisedWork::advise() {
   observe();
+  if (!record_.interrupted && !record_.device.capabilities.is_host) count_longest();
   while (!record_.interrupted && step()) {
   }
   if (!taken_.empty() && !record_.interrupted) measure_together();
@@ -243,6 +244,37 @@ void AdvisedWork::observe() {
       layers_that_fit(record_.layers, arms, duration_of(arms), request_.budget * kShareOfFirstStep));
 }
 
+// What hardware counts of the longest layers: it says why they take so long, and no remedy depends on it. In
+// a process of its own, where the counters' hooks move no time.
+void AdvisedWork::count_longest() {
+  constexpr std::size_t kMost = 3;
+  const std::size_t count = std::min(kMost, record_.layers.size());
+  MeasureOptions options = request_.options;
+  options.time_limit = milliseconds(50);  // the times are known
+  options.counters.emplace();
+  Plan plan;
+  for (std::size_t i = 0; i < count; ++i) {
+    const study::AdvisedLayer& layer = record_.layers[i];
+    plan.groups.push_back({{std::get<Operation>(layer.subject), options}});
+    plan.entries.push_back({.count = layer.count, .layers = layer.layers});
+  }
+  plan.ceilings = false;
+  RunRecord found;
+  found.device = record_.device;
+  try {
+    measure_in_processes(plan, 1, invocation_, found);
+  } catch (const FailedError& error) {
+    return note_once(fmt::format("Hardware counters were not read: {}.", error.what()));
+  }
+  record_.interrupted = found.interrupted;
+  for (std::size_t i = 0; i < std::min(count, found.entries.size()); ++i) {
+    const Result& result = found.entries[i].result;
+    if (!result.counters.empty()) record_.layers[i].counters = result.counters.front();
+    if (result.without_counters)
+      note_once("Hardware counters were not read: " + result.without_counters->reason);
+  }
+}
+
 ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>& alternatives,
                                       const WorkList& work, const std::vector<std::string>& names,
                                       const MeasureOptions& options, bool verify) {
@@ -266,7 +298,8 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   if (!record.interrupted && std::ssize(durations) < record.processes_asked) {
     note_once(fmt::format(
         "A comparison ended after {}, and not {}, since the budget of {} was used up: --budget.",
-        counted(std::ssize(durations), "process"), record.processes_asked, duration_text(request_.budget)));
+        std::ssize(durations) == 1 ? "1 process" : fmt::format("{} processes", std::ssize(durations)),
+        record.processes_asked, duration_text(request_.budget)));
   }
   for (const std::string& note : plan.notes) note_once(note);
   for (const std::string& lost : record.lost_processes) note_once("Lost: " + lost + '.');

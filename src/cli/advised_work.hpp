@@ -35,6 +35,7 @@ class AdvisedWork {
 
  private:
   void observe();
+  void count_longest();
   std::vector<AppliedArm> arms_to_try(const WorkList& work);
   bool step();
   void measure_together();

@@ -47,10 +47,15 @@ std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const In
   ProcessRecords found = run_in_fresh_processes(record.device.id, work.plan, processes);
   line.clear();
   record.interrupted = found.interrupted;
-  // The first process verifies: what it could not.
+  // The first process verifies and counts: what it could not.
+  const auto note_once = [&](const std::string& note) {
+    if (std::ranges::find(record.notes, note) == record.notes.end()) record.notes.push_back(note);
+  };
   for (const RunRecord& process : found.records) {
-    for (const std::string& note : process.notes) {
-      if (std::ranges::find(record.notes, note) == record.notes.end()) record.notes.push_back(note);
+    for (const std::string& note : process.notes) note_once(note);
+    for (const RunEntry& entry : process.entries) {
+      const auto& shortfall = entry.result.without_counters;
+      if (shortfall) note_once("What memory moves is not counted: " + shortfall->reason);
     }
   }
   record.lost_processes = std::move(found.lost);

@@ -56,7 +56,8 @@ void measure_in_processes(const Plan& plan, std::int64_t processes, const Invoca
   line.clear();
   const std::size_t done = found.records.size();
   if (done > 0) take(plan, std::move(found.records), record);
-  if (done == 1) record.notes.emplace_back("One process gave a record: the times are its own.");
+  if (done == 1 && processes > 1)
+    record.notes.emplace_back("One process gave a record: the times are its own.");
   note_processes(done, found.lost, record);
   record.interrupted = record.interrupted || found.interrupted;
 }

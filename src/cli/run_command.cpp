@@ -115,7 +115,7 @@ class RunCommand {
       print_result(plan_text(request_, record_.device, page_.width));
       return;
     }
-    if (request_.processes > 1) {
+    if (request_.processes > 1 || may_never_end()) {
       measure_in_processes(std::move(device));
     } else {
       measure(*device);
@@ -134,6 +134,15 @@ class RunCommand {
         "Operands stay in placement {} of the device's memory; without --placement they are placed anew from "
         "block to block.",
         number));
+  }
+
+  // Where a kernel does not end, its process must: it is another one. What goes on with an earlier run has
+  // run before.
+  bool may_never_end() const {
+    return !before_ && !flags_.in_sequence &&
+           std::ranges::any_of(request_.work.model.layers, [](const Layer& layer) {
+             return std::holds_alternative<CudaKernel>(layer.operation.parameters());
+           });
   }
 
   void measure(Device& device) {

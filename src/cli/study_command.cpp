@@ -141,6 +141,9 @@ class StudyCommand {
     for (const Layer& layer : work.model.layers) context.operations.push_back(layer.operation);
     const std::vector<study::Arm> arms = study_.arms(context);
     MeasureOptions each = options;
+    // Of what follows in the same process the counters' hooks might move the time: there is nothing.
+    if (study_.counts_memory && work.model.layers.size() == 1 && !record_.device.capabilities.is_host)
+      each.counters.emplace();
     if (!work.is_model) each.time_limit = time_for_each(arms.size() * work.model.layers.size(), options);
     std::vector<ComparedAlternative> alternatives;
     for (const study::Arm& arm : arms) {

@@ -19,6 +19,16 @@ std::string_view to_string(CounterQuantity quantity) {
   return "";
 }
 
+std::optional<Bytes> moved_bytes(const CounterReading& reading) {
+  std::optional<double> read, written;
+  for (const CounterValue& value : reading.values) {
+    if (value.quantity == CounterQuantity::dram_bytes_read) read = value.value;
+    if (value.quantity == CounterQuantity::dram_bytes_written) written = value.value;
+  }
+  if (!read || !written) return std::nullopt;
+  return Bytes(static_cast<std::int64_t>(*read + *written));
+}
+
 std::vector<Counter> Device::list_counters() {
   throw MissingError(
       describe().id +

@@ -36,6 +36,7 @@ struct ComparedSide {
   std::optional<Cycles> cycles;
   std::optional<Verification> verification;  ///< the first process's, where it was asked for
   std::optional<Amount> amount;
+  std::optional<LaunchCounters> counters;  ///< in its cache state, the first process's, where asked for
 };
 
 /// Second over first, 1 where they are alike.

@@ -35,6 +35,11 @@ void set_verdict(Compared& compared, const Effect& effect, double margin, double
     compared.processes_to_decide = processes_to_decide(effect, margin, judging);
 }
 
+std::optional<LaunchCounters> counters_of(const Result& result, const Measurement& measurement) {
+  const auto found = std::ranges::find(result.counters, measurement.conditions.cache, &LaunchCounters::cache);
+  return found == result.counters.end() ? std::nullopt : std::optional(*found);
+}
+
 }  // namespace
 
 ComparedSide side_of(const Result& result, const Measurement& measurement) {
@@ -50,7 +55,8 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
           .clock = own.clock,
           .cycles = own.cycles,
           .verification = result.verification,
-          .amount = {}};
+          .amount = {},
+          .counters = counters_of(result, measurement)};
 }
 
 namespace {

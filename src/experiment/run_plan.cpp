@@ -165,9 +165,6 @@ class PlanRunner {
       failures_in_a_row_ = outcome.error->kind() == ErrorKind::failed ? failures_in_a_row_ + 1 : 0;
     } else {
       failures_in_a_row_ = 0;
-      for (const auto& shortfall : {result.without_kernels, result.without_counters}) {
-        if (shortfall && failure_ == ExitCode::done) failure_ = shortfall->exit_code;
-      }
     }
     result.subject = trial.operation;
     if (!outcome.not_verified.empty()) {
@@ -214,6 +211,11 @@ ExitCode exit_code_of(const Plan& plan, const RunRecord& record) {
   const bool wrong = std::ranges::any_of(
       results, [](const Result& result) { return result.verification && !result.verification->passed; });
   if (wrong) return ExitCode::check_failed;
+  for (const Result& result : results) {
+    for (const auto* shortfall : {&result.without_kernels, &result.without_counters}) {
+      if (*shortfall) return (*shortfall)->exit_code;
+    }
+  }
   if (!plan.precision_was_asked) return ExitCode::done;
   const bool sequence_is_imprecise = record.sequence && !reached_precision(*record.sequence);
   const bool imprecise = sequence_is_imprecise || std::ranges::any_of(results, is_imprecise);

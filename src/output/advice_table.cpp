@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "output/counter_cells.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/ratio_text.hpp"
@@ -60,6 +61,36 @@ std::string facts_line(const AdviceRecord& record, std::size_t width) {
     facts.push_back("jitterscope " + record.environment.tool_version);
   }
   return wrapped(joined(facts), width);
+}
+
+// "conv1: memory moves 1.02 times what it must, tensor units work 35 % of the time, …": what the longest do.
+std::string counters_lines(const AdviceRecord& record, std::size_t width) {
+  std::string text;
+  for (const AdvisedLayer& layer : record.layers) {
+    if (!layer.counters) continue;
+    const CounterReading& reading = layer.counters->reading;
+    std::vector<std::string> facts;
+    const Operation* operation = operation_of(layer.subject);
+    const auto moved = moved_bytes(reading);
+    if (moved && operation != nullptr && operation->bytes().value() > 0) {
+      facts.push_back(fmt::format("memory moves {} ({} of what it must)", bytes_text(*moved),
+                                  percent_text(static_cast<double>(moved->value()) /
+                                               static_cast<double>(operation->bytes().value()))));
+    }
+    const auto add = [&](const std::string& share, const char* words) {
+      if (!share.empty()) facts.push_back(fmt::format(fmt::runtime(words), share));
+    };
+    add(counted_share_text(reading, CounterQuantity::l2_hit_rate), "{} hit L2");
+    if (counted_value(reading, CounterQuantity::tensor_active).value_or(0.0) > 0.0)
+      add(counted_share_text(reading, CounterQuantity::tensor_active), "tensor units work {} of the time");
+    add(stalls_text(reading, 1), "warps wait most for {}");
+    if (facts.empty()) continue;
+    const std::string name = layer.layers.empty() ? to_string(layer.subject) : layer.layers.front();
+    text += wrapped(
+        fmt::format("- {}, {} of the time: {}.", one_line(name), percent_text(layer.share), joined(facts)),
+        width, 2);
+  }
+  return text.empty() ? text : "What takes longest, by hardware counters:\n\n" + text;
 }
 
 // Before and after of all that a step compared, and of the sum.
@@ -213,6 +244,7 @@ std::string advice_table(const AdviceRecord& record, const Page& page) {
                                        lines_section(record),
                                        path_table(record, page.width),
                                        rest_table(record, page.width),
+                                       counters_lines(record, page.width),
                                        page.details ? layers_table_of(record, page.width) : "",
                                        notes_of(record, page)};
   std::erase(sections, std::string());

@@ -56,6 +56,12 @@ std::string amount_text(const ComparedSide& side) {
   return std::string(kAbsent);
 }
 
+// By all of memory in one launch.
+std::string moved_text(const ComparedSide& side) {
+  const auto moved = side.counters ? moved_bytes(side.counters->reading) : std::nullopt;
+  return moved ? bytes_text(*moved) : std::string(kAbsent);
+}
+
 // Of its results against a float64 reference.
 std::string error_text(const ComparedSide& side) {
   if (!side.verification) return std::string(kAbsent);

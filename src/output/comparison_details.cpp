@@ -35,7 +35,9 @@ class DetailsTable {
   void add(const TotalComparison& total, const std::string& label) {
     add_keys(label, fmt::format("{} {}", to_string(total.cache), to_string(total.load)), total.alternative);
     add_clocks(total.first_clock, total.second_clock, total.cycles);
-    // A sum has no blocks.
+    // A sum has no blocks, and no launch.
+    moved_before_.cells.emplace_back(kAbsent);
+    moved_.cells.emplace_back(kAbsent);
     withins_.cells.emplace_back(kAbsent);
     betweens_.cells.emplace_back(kAbsent);
   }
@@ -46,6 +48,8 @@ class DetailsTable {
                is_wrong(comparison) ? std::nullopt : comparison.cycles);
     // Of processes with one block each nothing is known within them.
     const bool has_spread = comparison.processes > 1 && comparison.within > 0.0;
+    moved_before_.cells.push_back(moved_text(comparison.first));
+    moved_.cells.push_back(moved_text(comparison.second));
     withins_.cells.push_back(has_spread ? percent_text(comparison.within) : std::string(kAbsent));
     betweens_.cells.push_back(has_spread ? percent_text(comparison.between) : std::string(kAbsent));
   }
@@ -54,7 +58,8 @@ class DetailsTable {
     std::vector<TableColumn> keys = {labels_}, columns;
     if (has_conditions) keys.push_back(conditions_);
     if (are_layers && names_.size() > 2) keys.push_back(alternatives_);
-    for (const TableColumn* column : {&firsts_, &seconds_, &cycles_, &withins_, &betweens_}) {
+    for (const TableColumn* column :
+         {&firsts_, &seconds_, &cycles_, &moved_before_, &moved_, &withins_, &betweens_}) {
       const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
       if (column == &cycles_ && !is_comparable_) continue;
       if (std::ranges::any_of(column->cells, is_known)) columns.push_back(*column);
@@ -80,7 +85,8 @@ class DetailsTable {
   bool is_comparable_ = true;
   TableColumn labels_{"", Align::left, {}}, conditions_{"conditions", Align::left, {}},
       alternatives_{"", Align::left, {}}, firsts_{"", Align::right, {}}, seconds_{"", Align::right, {}},
-      cycles_{"in cycles", Align::right, {}}, withins_{"within a process", Align::right, {}},
+      cycles_{"in cycles", Align::right, {}}, moved_before_{"first DRAM", Align::right, {}},
+      moved_{"DRAM", Align::right, {}}, withins_{"within a process", Align::right, {}},
       betweens_{"between processes", Align::right, {}};
 };
 

@@ -159,6 +159,11 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
         "within a process: how well one knows its own ratio; between processes: by how much they differ beyond "
         "that (standard deviations).");
   }
+  const auto is_counted = [](const Comparison& each) { return each.first.counters.has_value(); };
+  if (page.details && std::ranges::any_of(record.comparisons, is_counted)) {
+    sentences.emplace_back(
+        "DRAM: what memory read and wrote in one launch, by hardware counters, after the times.");
+  }
   if (page.details && has_errors(record)) {
     sentences.emplace_back(
         "error: of the result, L2 norm over that of a float64 reference, which is computed from the inputs of the "

@@ -10,6 +10,7 @@
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "measure/run_results.hpp"
+#include "output/counter_cells.hpp"
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
@@ -40,48 +41,13 @@ const Measurement* time_beside(const CountedLaunch& launch) {
   return nullptr;
 }
 
-std::optional<double> value_of(const CountedLaunch& launch, CounterQuantity quantity) {
-  for (const CounterValue& value : launch.counters.reading.values) {
-    if (value.quantity == quantity) return value.value;
-  }
-  return std::nullopt;
-}
-
-std::string dram_text(const CountedLaunch& launch, CounterQuantity quantity) {
-  const auto bytes = value_of(launch, quantity);
-  return bytes ? bytes_text(Bytes(static_cast<std::int64_t>(*bytes))) : "";
-}
-
-std::string share_cell(const CountedLaunch& launch, CounterQuantity quantity) {
-  const auto percent = value_of(launch, quantity);
-  return percent ? percent_text(*percent / 100.0) : "";
-}
-
 // Over what the operation must move: below one where operands stay in the cache, above it where they go
 // twice.
 std::string moved_text(const CountedLaunch& launch) {
-  const auto read = value_of(launch, CounterQuantity::dram_bytes_read);
-  const auto written = value_of(launch, CounterQuantity::dram_bytes_written);
+  const auto moved = moved_bytes(launch.counters.reading);
   const auto least = static_cast<double>(launch.result.bytes.value());
-  if (!read || !written || least <= 0) return {};
-  return percent_text((*read + *written) / least);
-}
-
-// "long_scoreboard 41 %, barrier 12 %": the three that warps wait for most.
-std::string stalls_text(const CountedLaunch& launch) {
-  constexpr std::size_t kMost = 3;
-  std::vector<const CounterValue*> stalls;
-  for (const CounterValue& value : launch.counters.reading.values) {
-    if (value.quantity == CounterQuantity::stalled && value.value && *value.value > 0)
-      stalls.push_back(&value);
-  }
-  std::ranges::stable_sort(
-      stalls, [](const CounterValue* a, const CounterValue* b) { return *a->value > *b->value; });
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < std::min(kMost, stalls.size()); ++i) {
-    texts.push_back(one_line(stalls[i]->stall_reason) + " " + percent_text(*stalls[i]->value / 100.0));
-  }
-  return joined(texts);
+  if (!moved || least <= 0) return {};
+  return percent_text(static_cast<double>(moved->value()) / least);
 }
 
 std::vector<TableColumn> key_columns(const RunPage& run, const std::vector<CountedLaunch>& launches) {
@@ -132,12 +98,19 @@ std::string known_counters(const RunPage& run, const std::vector<CountedLaunch>&
     add_column(columns, launches, heading, text);
   };
   const auto add_share = [&](const char* heading, CounterQuantity quantity) {
-    add(heading, [quantity](const CountedLaunch& launch) { return share_cell(launch, quantity); });
+    add(heading, [quantity](const CountedLaunch& launch) {
+      return counted_share_text(launch.counters.reading, quantity);
+    });
   };
   add("time", time_cell);
   add("clock", clock_cell);
-  add("DRAM read", [](const auto& launch) { return dram_text(launch, CounterQuantity::dram_bytes_read); });
-  add("written", [](const auto& launch) { return dram_text(launch, CounterQuantity::dram_bytes_written); });
+  const auto add_bytes = [&](const char* heading, CounterQuantity quantity) {
+    add(heading, [quantity](const CountedLaunch& launch) {
+      return counted_bytes_text(launch.counters.reading, quantity);
+    });
+  };
+  add_bytes("DRAM read", CounterQuantity::dram_bytes_read);
+  add_bytes("written", CounterQuantity::dram_bytes_written);
   add("to move", [](const CountedLaunch& launch) {
     return launch.result.bytes.value() > 0 ? bytes_text(launch.result.bytes) : std::string();
   });
@@ -146,7 +119,9 @@ std::string known_counters(const RunPage& run, const std::vector<CountedLaunch>&
   add_share("SMs active", CounterQuantity::processors_active);
   add_share("tensor units", CounterQuantity::tensor_active);
   add_share("occupancy", CounterQuantity::occupancy);
-  add_column(columns, launches, "warps wait for", stalls_text, Align::left);
+  add_column(
+      columns, launches, "warps wait for",
+      [](const CountedLaunch& launch) { return stalls_text(launch.counters.reading); }, Align::left);
   return split_tables(key_columns(run, launches), columns, run.page.width);
 }
 

@@ -38,6 +38,7 @@ void describe(Fields& fields, Described<Fields, study::AdvisedLayer>& layer) {
   fields("share", layer.share);
   fields("is_tried", layer.is_tried);
   fields("findings", layer.findings);
+  fields("counters", layer.counters);
 }
 
 template <class Fields>

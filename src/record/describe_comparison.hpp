@@ -26,6 +26,7 @@ void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
   fields("cycles", side.cycles);
   fields("verification", side.verification);
   fields("amount", side.amount);
+  fields("counters", side.counters);
 }
 
 template <class Fields>

@@ -59,6 +59,7 @@ struct AdvisedLayer {
   double share = 0.0;     ///< of the time of all
   bool is_tried = false;  ///< remedies are tried on it
   std::vector<Finding> findings;
+  std::optional<LaunchCounters> counters = {};  ///< of one launch, of the longest
 };
 
 /// A remedy that was taken, in words.

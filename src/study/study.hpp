@@ -47,6 +47,7 @@ struct Study {
   bool changes_amount = false;   ///< arms do unlike amounts of work, and gain for each sample
   bool saves_host_time = false;  ///< arms gain only where launches wait for the host
   bool is_remedy = true;         ///< advise tries its arms; else they only show what a machine does
+  bool counts_memory = false;    ///< what memory moves is counted, where the device counts
   /// What it is asked of where the user names nothing: operations or sweeps that the device can run, a line
   /// each.
   std::string (*subject)(const DeviceDescription&) = nullptr;

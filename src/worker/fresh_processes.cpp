@@ -48,7 +48,10 @@ WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int
   own.plan.ceilings = plan.ceilings && is_first;
   own.plan.verify = plan.verify && is_first;
   for (std::vector<Trial>& group : own.plan.groups) {
-    for (Trial& trial : group) trial.options.seed = seed;
+    for (Trial& trial : group) {
+      trial.options.seed = seed;
+      if (!is_first) trial.options.counters.reset();
+    }
   }
   return own;
 }
@@ -120,10 +123,11 @@ class ProcessRunner {
       if (process > 0 && processes_.budget && start - began > *processes_.budget) break;
       try {
         run_one(process);
+        found_.interrupted = processes_.interrupted && processes_.interrupted();
       } catch (const InterruptedError&) {
         found_.interrupted = true;
-        return std::move(found_);
       }
+      if (found_.interrupted) return std::move(found_);
       found_.durations.push_back(host_time_now() - start);
       if (found_.records.empty() && found_.lost.size() >= kHopeless) break;
     }
@@ -135,7 +139,9 @@ class ProcessRunner {
   void run_one(std::int64_t process) {
     const auto number = static_cast<std::size_t>(process) + 1;
     if (processes_.progress) processes_.progress("starting", number);
+    // Of one alone what it has by then is all that there is.
     const SubprocessLimits limits{.interrupted = processes_.interrupted,
+                                  .answers_interruption = processes_.count == 1,
                                   .time_limit = limit_,
                                   .input = start_.plan(process, found_.records.empty()),
                                   .error_line = [&](std::string_view line) {

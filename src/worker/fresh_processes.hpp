@@ -34,11 +34,10 @@ struct ProcessRecords {
 Nanoseconds time_limit_of(const Plan& plan);
 
 /// Each process draws idles, orders and placements of its own, and a simulated device is another instance;
-/// all follow from the seed of the plan. Ceilings are
-/// measured, results verified, and the best engine found where that is asked for, by the first that gives a
-/// record. Throws the error of a
-/// process where it would be every one's (usage, a missing library), and FailedError where two in a row gave
-/// nothing before any gave something.
+/// all follow from the seed of the plan. Ceilings are measured, launches counted, results verified, and the
+/// best engine found where that is asked for, by the first that gives a record. Throws the error of a process
+/// where it would be every one's (usage, a missing library), and FailedError where two in a row gave nothing
+/// before any gave something.
 ProcessRecords run_in_fresh_processes(const std::string& device, const Plan& plan,
                                       const FreshProcesses& processes);
 

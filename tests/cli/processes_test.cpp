@@ -91,6 +91,26 @@ TEST(RunInProcesses, OnTheCpu) {
   EXPECT_THAT(outcome.output, HasSubstr(" 2 processes, "));
 }
 
+const std::string kLongKernel =
+    "run 'cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]' --device virtual:h200 "
+    "--no-ceilings --cache warm --load burst";
+
+// It may never end, or write where it must not: that is another process's end.
+TEST(RunOfAKernel, HasAProcessOfItsOwn) {
+  const Outcome outcome = run_tool(kLongKernel + " --json -");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const json measurement = json::parse(outcome.output).at("results").at(0).at("measurements").at(0);
+  EXPECT_EQ(measurement.value("processes", json::array()).size(), 0u) << "the interval is that of one run";
+  EXPECT_EQ(measurement.at("conditions").at("seed"), 1);
+  const Outcome killed =
+      run_tool("--version; '" JITTERSCOPE_EXECUTABLE "' " + kLongKernel +
+               " --precision 0.0001 --min-rounds 100000 --time-limit 100000 & "
+               "for i in $(seq 100); do read -r worker </proc/$!/task/$!/children && break; "
+               "sleep 0.05; done; kill -KILL $worker; wait $!");
+  EXPECT_EQ(killed.exit_code, 5) << killed.output;
+  EXPECT_THAT(on_one_line(killed.errors), HasSubstr("was ended by a signal (Killed)"));
+}
+
 // A plan on the CPU that takes a minute, but for `parent`.
 std::string long_plan(const std::string& parent) {
   return R"({"format": "jitterscope-plan", "version": 1, "device": "cpu", "ceilings": false, "parent": )" +

@@ -149,6 +149,26 @@ TEST(StudyCommand, AKernelOfOnesOwnIsStudied) {
   EXPECT_THAT(host.errors, HasSubstr("bodies<float> is a kernel for a GPU, and cpu has no loops for it"));
 }
 
+TEST(StudyCommand, FusionSaysWhatMemoryMoves) {
+  // More than its L2 holds.
+  const std::string fusion =
+      "fusion 'chain:[add:count=8Mi][relu:count=8Mi]' --device virtual:laptop --processes 2 --time-limit 0.2";
+  const json found = study_of(fusion);
+  std::map<std::string, double> moved;
+  for (const json& comparison : found.at("comparisons")) {
+    for (const json& value : comparison.at("second").at("counters").at("values")) {
+      if (!value.at("name").get<std::string>().starts_with("dram__bytes_")) continue;
+      moved[found.at("alternatives")[comparison.at("alternative").get<std::size_t>()]] +=
+          value.at("value").get<double>();
+    }
+  }
+  // Separate: three reads and two writes of 32 MiB; fused: two reads and one write.
+  EXPECT_NEAR(moved.at("fused") / moved.at("graph"), 3.0 / 5.0, 0.05);
+  const Outcome outcome = run_tool("study " + fusion + " --details");
+  EXPECT_THAT(on_one_line(outcome.output),
+              AllOf(HasSubstr("first DRAM"), HasSubstr("Memory moves 96 MiB in place of 160 MiB")));
+}
+
 TEST(StudyCommand, AccessToMemoryIsStudiedOnACpuToo) {
   const json found = study_of(
       "access 'cuda:@access:coalesced<float>,reference=copied,n=64Ki,step=0,block=256,grid=n/4/block,x=f32[n],"

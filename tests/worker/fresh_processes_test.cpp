@@ -116,6 +116,15 @@ TEST(FreshProcesses, EachHasAPlanOfItsOwn) {
   EXPECT_NE(stand_in.plan(1).device_seed, seeds[0]);
 }
 
+TEST(FreshProcesses, OneCountsLaunches) {
+  const StandIn stand_in("");
+  Plan plan = small_plan();
+  for (Trial& trial : plan.groups[0]) trial.options.counters.emplace();
+  run_in_fresh_processes("virtual:quiet", plan, {.executable = stand_in.program(), .count = 2});
+  EXPECT_TRUE(stand_in.plan(1).plan.groups[0][1].options.counters.has_value());
+  EXPECT_FALSE(stand_in.plan(2).plan.groups[0][1].options.counters.has_value());
+}
+
 TEST(FreshProcesses, WhatIsTheSameInAllIsFoundOutOnce) {
   const auto with_verification = [](const StandIn& stand_in) {
     Plan plan = small_plan();
@@ -317,6 +326,26 @@ TEST(FreshProcesses, AnInterruptionOfTheFirstLeavesNothing) {
       {.executable = stand_in.program(), .count = 2, .interrupted = [] { return true; }});
   EXPECT_THAT(found.records, IsEmpty());
   EXPECT_TRUE(found.interrupted);
+}
+
+TEST(FreshProcesses, OneAloneThatIsInterruptedGivesWhatItHas) {
+  const std::string wait = "echo go >&2; while :; do sleep 0.1; done ;;";
+  const auto interrupted_with = [&](const std::string& cases) {
+    const StandIn stand_in(cases);
+    bool interrupted = false;
+    return run_in_fresh_processes(
+        "virtual:quiet", small_plan(),
+        {.executable = stand_in.program(),
+         .count = 1,
+         .interrupted = [&] { return interrupted; },
+         .progress = [&](const std::string& stage, std::size_t) { interrupted = stage == "go"; }});
+  };
+  const ProcessRecords answered = interrupted_with("1) trap 'cat record; exit' TERM; " + wait);
+  EXPECT_THAT(answered.records, SizeIs(1));
+  EXPECT_TRUE(answered.interrupted);
+  const ProcessRecords ended = interrupted_with("1) " + wait);
+  EXPECT_THAT(ended.records, IsEmpty());
+  EXPECT_TRUE(ended.interrupted);
 }
 
 TEST(FreshProcesses, AProgramThatIsNotThereIsSaid) {

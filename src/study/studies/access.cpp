@@ -95,6 +95,17 @@ std::string rate_of_side(const ComparedSide& side) {
   return rate_text(side.amount->count / (side.time.median.value() * 1e-9), "B/s");
 }
 
+// What memory moved for what the worst pattern needed, where that was counted.
+std::string moved_sentence(const ComparisonRecord& record, const Comparison& worst) {
+  if (!worst.first.counters || !worst.second.counters) return {};
+  const auto moved = moved_bytes(worst.second.counters->reading);
+  const auto least = moved_bytes(worst.first.counters->reading);
+  if (!moved || !least) return {};
+  return fmt::format("For the same {} memory moves {} then, and {} {}, by its counters.",
+                     bytes_text(Bytes(static_cast<std::int64_t>(worst.second.amount->count))),
+                     bytes_text(*moved), bytes_text(*least), record.alternatives.front());
+}
+
 // Of one copy: what the coalesced one gets, what the worst gets, and whether wider pieces gain.
 std::vector<std::string> access_answer(const ComparisonRecord& record) {
   if (std::string note = simulation_note(record.device); !note.empty()) return {std::move(note)};
@@ -121,6 +132,8 @@ std::vector<std::string> access_answer(const ComparisonRecord& record) {
                                       first, rate_of_side(worst->first),
                                       record.alternatives[worst->alternative], rate_of_side(worst->second),
                                       speed_against(worst->time, first)));
+      if (std::string moved = moved_sentence(record, *worst); !moved.empty())
+        sentences.push_back(std::move(moved));
     } else {
       sentences.push_back(fmt::format("**{} gets {}, and no pattern is shown to be slower.**", first,
                                       rate_of_side(right.front()->first)));
@@ -148,6 +161,7 @@ Study access() {
           .question = "How fast is memory, by how neighbouring threads access it?",
           .concerns = "the kernel `coalesced<float>` of @access, or of a copy of it that you changed",
           .is_remedy = false,
+          .counts_memory = true,
           .subject = access_subject,
           .can_be_asked_of = is_coalesced_copy,
           .arms = access_arms,

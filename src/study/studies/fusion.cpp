@@ -110,8 +110,13 @@ std::string bytes_sentence(const ComparisonRecord& record) {
         "Fused, a launch has to move {} in place of {}, {:.0f} % less: what a step hands to the next is neither "
         "written nor read.",
         bytes_text(fused->bytes()), bytes_text(separate->bytes()), share);
-    if (!record.device.capabilities.is_host) {
-      sentence += fmt::format(" `jitterscope run '{}' --counters` counts what memory moves.", fused->text());
+    if (comparison.first.counters && comparison.second.counters) {
+      const auto separate_moved = moved_bytes(comparison.first.counters->reading);
+      const auto fused_moved = moved_bytes(comparison.second.counters->reading);
+      if (separate_moved && fused_moved) {
+        sentence += fmt::format(" Memory moves {} in place of {}, by its counters.", bytes_text(*fused_moved),
+                                bytes_text(*separate_moved));
+      }
     }
     return sentence;
   }
@@ -157,6 +162,7 @@ Study fusion() {
           .question = "Do steps gain by being one launch, whose results in between never reach memory?",
           .concerns =
               "chains of two or more steps on one stream, each of which reads what the one before it wrote",
+          .counts_memory = true,
           .subject = fusion_subject,
           .can_be_asked_of = has_steps_to_fuse,
           .arms = fusion_arms,

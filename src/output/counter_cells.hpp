@@ -1,0 +1,21 @@
+// Hardware counters of a launch as cells of a table and parts of sentences.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "jitterscope/counters.hpp"
+
+namespace jitterscope {
+
+/// Nothing where it was not counted, or is a share of nothing.
+std::optional<double> counted_value(const CounterReading& reading, CounterQuantity quantity);
+
+/// "1.2 MiB"; empty where there is no value.
+std::string counted_bytes_text(const CounterReading& reading, CounterQuantity quantity);
+/// "93 %"; empty where there is no value.
+std::string counted_share_text(const CounterReading& reading, CounterQuantity quantity);
+/// "long_scoreboard 41 %, barrier 12 %": what warps wait for most; empty where that was not counted.
+std::string stalls_text(const CounterReading& reading, std::size_t most = 3);
+
+}  // namespace jitterscope
