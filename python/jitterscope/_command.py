@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -126,24 +127,59 @@ class Comparison(Record):
         return first
 
 
-def compare(*functions: Any, processes: int = 8, device: Optional[str] = None, **options: Any) -> Comparison:
+def _is_function(asked: Any) -> bool:
+    """"module:function" is one; "matmul:m=512,…", the name of a network and a file are what the command line takes."""
+    return not isinstance(asked, str) or (":" in asked and not re.match(r"chain:|cuda:|\w+:\w+=", asked))
+
+
+def compare(*asked: Any, processes: int = 8, device: Optional[str] = None, **options: Any) -> Comparison:
     """Which is faster, in fresh processes in which they alternate: the process is the unit of each interval.
 
     >>> js.compare(old, new, processes=8)
     >>> js.compare("bench:old", "bench:new", cache="cold", margin="2%")
+    >>> js.compare("matmul:m=512,n=512,k=512", vary={"dtype": ["f32", "f16"]})
 
-    Functions at the top of a file, other callables that pickle, "module:function", "FILE:FUNCTION", or benchmarks. What
-    is timed is a call without arguments, or what a benchmark returns. Flags as of `jitterscope compare`.
+    Functions at the top of a file, other callables that pickle, "module:function", "FILE:FUNCTION", or benchmarks: what
+    is timed is a call without arguments, or what a benchmark returns. Or operations, networks and files of layers; or
+    two files of records, of which nothing is measured anew. Flags as of `jitterscope compare`.
     """
-    if len(functions) < 2:
-        raise UsageError("compare takes two functions or more")
     refuse_in_worker("compare")
+    if device is not None:
+        options["device"] = device
+    if asked and not any(map(_is_function, asked)):
+        of_records = all(pathlib.Path(each).suffix == ".json" for each in asked)
+        return Comparison(call("compare", list(asked), options if of_records else {"processes": processes, **options}))
+    if len(asked) < 2:
+        raise UsageError("compare takes two functions or more")
     with tempfile.TemporaryDirectory(prefix="jitterscope-") as folder:
         taken: set[str] = set()
-        targets = ["python:" + target_of(each, pathlib.Path(folder), taken) for each in functions]
-        if device is not None:
-            options["device"] = device
+        targets = ["python:" + target_of(each, pathlib.Path(folder), taken) for each in asked]
         record = call("compare", targets, {"processes": processes, **options})
     # What heads a page: the command had files of this function's that are gone.
     record["environment"]["command_line"] = f"js.compare of {', '.join(record['alternatives'])}"
     return Comparison(record)
+
+
+def study(name: str, *targets: str, **options: Any) -> Comparison:
+    """Tries a remedy's variants beside each other: all that `jitterscope study` does, its flags as arguments.
+
+    >>> print(js.study("layout", "conv2d:n=32,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16", device="cuda"))
+    >>> js.study("pinned", device="cuda")        # on the study's own subject
+
+    `jitterscope list studies` has their names. Gives a Comparison: print it for the answer; its ratio is the second
+    arm's over the first's, and .record["study"]["answers"] has the sentences. Scales of the loss are js.loss_scaling's.
+    """
+    if name == "loss-scaling":
+        raise UsageError("study: js.loss_scaling(make) trains with each scale of the loss")
+    return Comparison(call("study", [name, *targets], options))
+
+
+def gate(name: str, **options: Any) -> Comparison:
+    """Measures again what js.run(…, save=name) kept, and compares: all that `jitterscope gate` does.
+
+    >>> js.run("softmax:rows=4096,columns=4096", save="main")
+    >>> js.gate("main", margin="2%").verdict
+
+    Slower is a verdict and no error. Its ratio is of what was measured now over the baseline.
+    """
+    return Comparison(call("gate", [name], options))

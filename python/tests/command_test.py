@@ -220,6 +220,35 @@ class FromPython(unittest.TestCase):
             self.assertRegex(repr(comparison), r"^<Comparison of .*: ratio [\d.]+ \([\d.]+ – [\d.]+\), slower>$")
             self.assertRegex(comparison.record["environment"]["command_line"], "^js.compare of [^/]*, [^/]*$")
 
+    def test_operations_and_records_are_compared_as_on_the_command_line(self):
+        quick = {"device": "virtual:quiet", "time_limit": 0.2, "cache": "warm"}
+        found = js.compare("matmul:m=512,n=512,k=512", vary={"dtype": ["f32", "f16"]}, processes=2, **quick)
+        self.assertEqual(found.verdict, "faster")
+        self.assertEqual(len(js.compare("relu:count=4Mi", "gelu:count=4Mi", processes=2, **quick).record["alternatives"]), 2)
+        with tempfile.TemporaryDirectory() as folder:
+            files = [os.path.join(folder, name) for name in ("a.json", "b.json")]
+            for file in files:
+                js.run("relu:count=4Mi", **quick).save(file)
+            self.assertEqual(js.compare(*files).verdict, "same")
+        with self.assertRaises(js.UsageError):
+            js.compare("relu:count=4Mi", f"{BENCH}:short")
+
+    def test_studies_are_those_of_the_command_line(self):
+        found = js.study("layout", "conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1,dtype=f16", device="virtual:h200", processes=2)
+        self.assertEqual(found.record["study"]["id"], "layout")
+        self.assertIn(found.record["study"]["answers"][0].replace("**", "")[:20], str(found).replace("**", "").replace("\n", " "))
+        for name, sentence in [("layuot", "layout"), ("loss-scaling", "js.loss_scaling")]:
+            with self.assertRaises(js.UsageError) as caught:
+                js.study(name, device="virtual:h200")
+            self.assertIn(sentence, str(caught.exception))
+
+    def test_a_gate_gives_its_verdict(self):
+        with tempfile.TemporaryDirectory() as folder:
+            js.run("relu:count=4Mi", device="virtual:quiet", save="main", history=folder)
+            self.assertEqual(js.gate("main", history=folder).verdict, "same")
+            with self.assertRaises(js.UsageError):
+                js.gate("mian", history=folder)
+
     def test_a_file_that_compares_as_it_is_loaded_starts_no_workers_without_end(self):
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder) / "endless.py"

@@ -68,6 +68,14 @@ std::optional<Effect> effect_of(const Measurement& first, const Measurement& sec
 
 double mean_of(const std::vector<double>& values) { return statistics::mean_interval(values).mean; }
 
+// Of each process of the second, over the mean of the first's.
+std::vector<double> ratios_of(const ProcessValues& first, const ProcessValues& second) {
+  if (!first || !second || !(mean_of(*first) > 0.0)) return {};
+  std::vector<double> ratios;
+  for (const double value : *second) ratios.push_back(value / mean_of(*first));
+  return ratios;
+}
+
 bool share_a_layer(const RunEntry& first, const RunEntry& second) {
   return std::ranges::any_of(first.layers, [&](const std::string& name) {
     return std::ranges::find(second.layers, name) != second.layers.end();
@@ -170,6 +178,7 @@ class RecordComparer {
       comparison.first = side_of(first.result, a);
       comparison.second = side_of(second.result, *b);
       comparison.resolution = resolution_of(a, *b, Beside::apart);
+      comparison.process_ratios = ratios_of(times_of(a), times_of(*b));
       const std::optional<Effect> effect = effect_of(a, *b);
       if (effect) {
         comparison.time = ratio_of(*effect);

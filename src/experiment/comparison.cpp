@@ -69,9 +69,12 @@ ComparedSide side_over(const std::vector<ProcessPair>& pairs, const Result* Proc
   std::vector<std::optional<Cycles>> cycles;
   std::int64_t rounds = 0;
   side.rounds.clear();
+  side.launches.clear();
   for (const ProcessPair& pair : pairs) {
     const std::vector<Nanoseconds> own = settled_times(*(pair.*measurement));
     side.rounds.insert(side.rounds.end(), own.begin(), own.end());
+    const std::vector<Nanoseconds> launches = settled_launches(*(pair.*measurement));
+    side.launches.insert(side.launches.end(), launches.begin(), launches.end());
     times.push_back(process_time(*(pair.*measurement)));
     clocks.push_back(times.back().clock);
     cycles.push_back(times.back().cycles);

@@ -31,7 +31,8 @@ struct ComparedSide {
   Conditions conditions;
   Instrument instrument = Instrument::events;
   TimeEstimate time;
-  std::vector<Nanoseconds> rounds = {};  ///< times of them, of all processes; of many some, of layers none
+  std::vector<Nanoseconds> rounds = {};    ///< times of them, of all processes; of many some, of layers none
+  std::vector<Nanoseconds> launches = {};  ///< what was read in these rounds; likewise
   std::optional<Hertz> clock;
   std::optional<Cycles> cycles;
   std::optional<Verification> verification;  ///< the first process's, where it was asked for
@@ -53,7 +54,8 @@ struct Comparison {
   RatioEstimate time = {};
   std::optional<RatioEstimate> cycles = {};  ///< where the clock of each round is known
   std::int64_t processes = 0;                ///< that timed both
-  std::vector<double> process_ratios = {};   ///< of time, of each of them
+  /// Of time, of each of them; of two records each process of the second over the mean of the first's.
+  std::vector<double> process_ratios = {};
   /// Standard deviations, relative: of a process's ratio from its own rounds, and of processes beyond that.
   double within = 0.0, between = 0.0;
   double p_value = 1.0;

@@ -68,6 +68,7 @@ void compare_as_gate(const RunRecord& baseline, const RunRecord& now, Comparison
       Comparison missing{.layers = entry.layers, .count = entry.count};
       missing.first = side_of(entry.result, measurement);
       missing.first.rounds.clear();  // there is nothing beside them
+      missing.first.launches.clear();
       missing.second.subject = entry.result.subject;
       missing.failure = "it was not measured now: what was run does not have it any more";
       record.comparisons.push_back(std::move(missing));

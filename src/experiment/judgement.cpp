@@ -52,6 +52,7 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
           .instrument = measurement.instrument,
           .time = measurement.time,
           .rounds = settled_times(measurement),
+          .launches = settled_launches(measurement),
           .clock = own.clock,
           .cycles = own.cycles,
           .verification = result.verification,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "finding/series.hpp"
 
@@ -34,6 +35,17 @@ std::vector<Nanoseconds> settled_times(const Measurement& measurement) {
   return times;
 }
 
+std::vector<Nanoseconds> settled_launches(const Measurement& measurement) {
+  std::vector<Nanoseconds> times;
+  for (const Round& round : settled_rounds(measurement)) {
+    std::ranges::copy_if(round.launches, std::back_inserter(times),
+                         [](Nanoseconds time) { return time > Nanoseconds(0); });
+  }
+  keep_some(times, kMostOfSide);
+  std::ranges::transform(times, times.begin(), with_six_digits);
+  return times;
+}
+
 void keep_some_rounds(std::span<Comparison> comparisons) {
   if (comparisons.empty()) return;
   const std::size_t most = std::min(kMostOfSide, kMostOfRecord / (2 * comparisons.size()));
@@ -41,8 +53,10 @@ void keep_some_rounds(std::span<Comparison> comparisons) {
     for (ComparedSide* side : {&comparison.first, &comparison.second}) {
       if (most < kLeastOfSide || !comparison.layers.empty()) {
         side->rounds.clear();
+        side->launches.clear();
       } else {
         keep_some(side->rounds, most);
+        keep_some(side->launches, most);
       }
     }
   }

@@ -22,6 +22,7 @@ void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
   fields("instrument", side.instrument);
   fields("time", side.time);
   fields.where(!side.rounds.empty(), "round_seconds", side.rounds);
+  fields.where(!side.launches.empty(), "launch_seconds", side.launches);
   fields("clock_hertz", side.clock);
   fields("cycles", side.cycles);
   fields("verification", side.verification);

@@ -21,14 +21,17 @@ struct StudiedScene {
 struct ExplainPlan {
   std::vector<StudiedScene> without_cause;  ///< nothing that is tried moves the time there
   std::vector<StudiedScene> with_causes;
-  std::size_t studies = 0;  ///< of each scene
-  Nanoseconds time_limit;   ///< of each study
+  StudiedScene with_group;       ///< its cause cannot be told from others
+  std::size_t studies = 0;       ///< of each scene
+  std::size_t true_studies = 0;  ///< of each scene with causes, without all that differs by chance
+  Nanoseconds time_limit;        ///< of each study
 };
 
 ExplainPlan explain_plan(bool quick);
-/// For scenes without a cause how many studies name one; for the others how often the interval of the largest
-/// effect holds the mean over all studies, and how often that factor is named first, where it is 1.5 times
-/// the next.
+/// For scenes without a cause how many studies name one; for the others how often the intervals of effects
+/// hold what the same GPU shows without all that differs by chance, and how often the largest cause is named
+/// first, where it is 1.5 times the next; how often what cannot be told apart is named as a group, and shares
+/// of the variation add up to one.
 std::vector<ProofLine> prove_explain(ProofContext& context, const ExplainPlan& plan);
 
 }  // namespace jitterscope::selftest

@@ -64,6 +64,8 @@ TEST(Gate, WhatItLetsPassIsNoSlowdown) {
   compared.margin = 0.016;
   compare_records(baseline, now, compared);
   ASSERT_EQ(compared.comparisons[0].verdict, EffectVerdict::slower) << "of compare: an interval above zero";
+  ASSERT_EQ(compared.comparisons[0].process_ratios.size(), 8u);
+  for (const double ratio : compared.comparisons[0].process_ratios) EXPECT_NEAR(ratio, 1.015, 0.02);
   const ComparisonRecord record = gated(baseline, now, compared.margin);
   EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::undecided);
   ASSERT_TRUE(record.comparisons[0].processes_to_decide);

@@ -217,7 +217,7 @@ class Reports(unittest.TestCase):
         dashed line, beside it."""
         sizes = marks.evaluate_all("marks => marks.map(mark => [mark.getBoundingClientRect()].map(box => [box.width, box.height])[0])")
         seen = [i for i, (width, height) in enumerate(sizes) if (min if has_area else max)(width, height) > 0.5]
-        if not seen and has_area:
+        if not seen:
             return None  # an interval of less than a pixel
         mark = marks.nth(seen[len(seen) // 2])
         mark.scroll_into_view_if_needed()

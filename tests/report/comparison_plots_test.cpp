@@ -77,17 +77,19 @@ std::string axis_of(const Plot& plot) {
   throw std::runtime_error("no intervals");
 }
 
-TEST(ComparisonPlots, AGateIsAgainstItsBaselineAndClaimsNoProcesses) {
+TEST(ComparisonPlots, AGateIsAgainstItsBaselineAndHasNoPairs) {
   ComparisonRecord record =
       record_of({"main/1", "now"}, {compared(side_of("add:count=8", 10), side_of("add:count=8", 9))});
+  record.processes_asked = 5;
   const Plot beside = plots_of(record).at(0);
   EXPECT_EQ(axis_of(beside), "time against the first, %");
   EXPECT_THAT(beside.caption, HasSubstr("what each process said"));
   record.baseline = ComparedBaseline{"main", "main/1", "2026-11-23T20:11:05Z"};
-  record.comparisons[0].process_ratios.clear();
   const Plot gate = plots_of(record).at(0);
   EXPECT_EQ(axis_of(gate), "time against the baseline, %");
-  EXPECT_THAT(gate.caption, Not(HasSubstr("process")));
+  EXPECT_THAT(gate.caption, HasSubstr("each process of the second over the mean of the first's"));
+  record.comparisons[0].process_ratios.clear();
+  EXPECT_THAT(plots_of(record).at(0).caption, Not(HasSubstr("process")));
 }
 
 ComparedSide with_rounds(ComparedSide side, int rounds) {
@@ -116,6 +118,17 @@ TEST(ComparisonPlots, BothSidesAreDistributedOverOneAxis) {
   record.comparisons[0].second = with_rounds(side_of("add:count=8", 100), 80);
   const Plot apart = plots_of(record).at(1);
   EXPECT_GT(rows_of(apart, "bins_2").front().at("from"), rows_of(apart, "bins_1").back().at("to"));
+}
+
+TEST(ComparisonPlots, LaunchesLieBehindTheRounds) {
+  ComparedSide side = with_rounds(side_of("add:count=8", 10), 80);
+  for (int i = 0; i < 400; ++i) side.launches.push_back(microseconds(9.5 + 0.0025 * i));
+  const Plot plot = plots_of(record_of({"warm", "cold"}, {compared(side, side)})).at(1);
+  double share = 0.0;
+  for (const Json& bin : rows_of(plot, "launches_1")) share += bin.at("share").get<double>();
+  EXPECT_NEAR(share, 1.0, 0.02);
+  EXPECT_EQ(rows_of(plot, "rounds_1").size(), 80u);
+  EXPECT_GT(rows_of(plot, "launches_1").back().at("to"), rows_of(plot, "rounds_1").back().at("time"));
 }
 
 TEST(ComparisonPlots, WhatSeveralAreComparedWithIsDistributedOnce) {

@@ -11,16 +11,19 @@ ExplainPlan small_explain_plan() {
   plan.without_cause.erase(plan.without_cause.begin() + 1, plan.without_cause.end());
   plan.with_causes.erase(plan.with_causes.begin() + 1, plan.with_causes.end());
   plan.studies = 8;
+  plan.true_studies = 4;
   return plan;
 }
 
 TEST(ExplainProof, WhatIsTrueIsNotMissed) {
   Court court;
   const std::vector<ProofLine> lines = prove_explain(court.context, small_explain_plan());
-  ASSERT_EQ(lines.size(), 3u);
+  ASSERT_EQ(lines.size(), 5u);
   for (const ProofLine& line : lines) EXPECT_NE(line.verdict, Verdict::missed) << line.name << line.measured;
   EXPECT_EQ(lines[0].name, "studies that name a false cause, steady");
   EXPECT_EQ(lines[2].name, "largest cause named first, a clock that sleeps");
+  EXPECT_EQ(lines[3].name, "named as a group, no counters of held clocks");
+  EXPECT_EQ(lines[4].name, "shares add up to what was observed");
 }
 
 TEST(ExplainProof, ACauseThatIsThereIsNoFalseOne) {
@@ -28,6 +31,13 @@ TEST(ExplainProof, ACauseThatIsThereIsNoFalseOne) {
   ExplainPlan plan = small_explain_plan();
   plan.without_cause = plan.with_causes;
   EXPECT_EQ(prove_explain(court.context, plan).front().verdict, Verdict::missed);
+}
+
+TEST(ExplainProof, WhatCanBeToldApartIsNoGroup) {
+  Court court;
+  ExplainPlan plan = small_explain_plan();
+  plan.with_group.gpu = physics::find_preset("h200");
+  EXPECT_EQ(prove_explain(court.context, plan)[3].verdict, Verdict::missed);
 }
 
 TEST(ExplainProof, NothingIsNamedFirstWhereNothingStandsOut) {

@@ -17,11 +17,18 @@ namespace {
 constexpr std::size_t kMostViews = 9;    // more are scrolled past
 constexpr std::size_t kLeastRounds = 6;  // fewer have no interval either
 
-std::vector<double> sorted_times(const ComparedSide& side) {
-  std::vector<double> times;
-  for (const Nanoseconds round : side.rounds) times.push_back(round.value());
-  std::ranges::sort(times);
-  return times;
+std::vector<double> sorted_values(const std::vector<Nanoseconds>& times) {
+  std::vector<double> values;
+  for (const Nanoseconds time : times) values.push_back(time.value());
+  std::ranges::sort(values);
+  return values;
+}
+
+std::vector<double> sorted_times(const ComparedSide& side) { return sorted_values(side.rounds); }
+
+// Files before had rounds alone.
+const std::vector<Nanoseconds>& densest(const ComparedSide& side) {
+  return side.launches.empty() ? side.rounds : side.launches;
 }
 
 // Neither empty bins between so few values nor, where they are steps of a timer, between the steps.
@@ -35,12 +42,12 @@ double narrowest_bin(const std::vector<double>& sorted) {
 }
 
 DrawnTimes drawn_side(const ComparedSide& side, const std::string& name, const TimeRange& range) {
-  const std::vector<double> sorted = sorted_times(side);
+  const std::vector<double> sorted = sorted_times(side), dense = sorted_values(densest(side));
   DrawnTimes drawn{.title = name,
                    .subtitle = {},
-                   .of_what = "rounds",
-                   .bins = "bins",
-                   .density = density_of(sorted, range, narrowest_bin(sorted)),
+                   .of_what = side.launches.empty() ? "rounds" : "launches",
+                   .bins = side.launches.empty() ? "bins" : "launches",
+                   .density = density_of(dense, range, narrowest_bin(dense)),
                    .rounds = {},
                    .time = side.time,
                    .modes = {}};
@@ -52,6 +59,9 @@ DrawnTimes drawn_side(const ComparedSide& side, const std::string& name, const T
   const std::int64_t kept = std::ssize(side.rounds);
   drawn.subtitle = estimate_text(side.time) + "; " + counted(kept, "round");
   if (side.time.rounds > kept) drawn.subtitle += fmt::format(" of {}", side.time.rounds);
+  if (drawn.density.outside > 0)
+    drawn.subtitle +=
+        fmt::format(", {} of {} launches beyond the edges", drawn.density.outside, dense.size());
   if (drawn.modes.size() > 1) drawn.subtitle += fmt::format("; {} modes, dashed", drawn.modes.size());
   return drawn;
 }
@@ -93,7 +103,7 @@ std::vector<SidesTogether> sides_to_draw(const std::vector<const Comparison*>& p
 
 // With the interval, which would widen one axis beyond the other.
 TimeRange range_of_side(const ComparedSide& side) {
-  TimeRange range = range_of(sorted_times(side), {});
+  TimeRange range = range_of(sorted_values(densest(side)), side.rounds);
   if (has_interval(side.time)) range.include({side.time.low.value(), side.time.high.value()});
   return range;
 }
@@ -170,8 +180,8 @@ std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record) {
     drawn_pairs += together.pairs();
   }
   std::string caption =
-      "Orange: rounds of all processes, the medians of launches in a row; blue: how many lie where. Green: the time "
-      "that is compared, with its 95 % interval.";
+      "Orange: rounds of all processes, the medians of launches in a row. Blue: how many launches lie where. Green: "
+      "the time that is compared, with its 95 % interval.";
   if (drawn_pairs < pairs.size()) caption += fmt::format(" {} of {} pairs.", drawn_pairs, pairs.size());
   return Plot{.id = "distribution",
               .title = "Distribution of times",

@@ -215,6 +215,8 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
   const std::vector<Json> drawn =
       effect_layers(effects, y, quantity("low", axis, parsed(R"({"scale": {"padding": 16}})")), color,
                     tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}}));
+  // A gate's are of two records, as those of two files.
+  const bool are_paired = record.processes_asked > 0 && !record.baseline;
   const std::string first = record.alternatives.empty() ? record.title : record.alternatives.front();
   Json layers = Json::array({band});
   if (!processes.empty()) layers.push_back(dots);
@@ -224,7 +226,10 @@ std::optional<Plot> effects_plot(const ComparisonRecord& record) {
               .caption = fmt::format(
                   "Points and bars: the change in time with its 95 % interval; right of zero is slower. "
                   "Grey: the margin of {:g} % within which two are the same{}.",
-                  margin, processes.empty() ? "" : ", and what each process said"),
+                  margin,
+                  processes.empty() ? ""
+                  : are_paired      ? ", and what each process said"
+                                    : ", and each process of the second over the mean of the first's"),
               .spec = single_plot(Json{{"height", height_of(names.cells, 26)}, {"layer", layers}}),
               .table = {names, changes, low, high, verdicts}};
 }
