@@ -9,6 +9,7 @@
 #include "base/quantity_text.hpp"
 #include "explain/counted_launches.hpp"
 #include "explain/held_clock.hpp"
+#include "explain/low_duty.hpp"
 #include "explain/other_processes.hpp"
 
 namespace jitterscope::explain {
@@ -40,9 +41,10 @@ std::string cause_sentence(const FactorResult& factor) {
   if (!counted.empty()) counted = "; a launch " + counted;
   std::string held = factor.held_clock ? held_words(*factor.held_clock) : "";
   if (!held.empty()) held = "; " + held;
-  return fmt::format("{}: {} ({}, in place of {}){}{}{}. {}", capitalised(factor.cause),
-                     change_words(dose.time.ratio), dose.dose, factor.usual, clock_words(dose), held, counted,
-                     factor.remedy);
+  const std::string rested = factor.at_low_duty ? "; " + low_duty_words(dose.time, *factor.at_low_duty) : "";
+  return fmt::format("{}: {} ({}, in place of {}){}{}{}{}. {}", capitalised(factor.cause),
+                     change_words(dose.time.ratio), dose.dose, factor.usual, clock_words(dose), held, rested,
+                     counted, factor.remedy);
 }
 
 // No more blocks are asked for, and the interval lies beyond what matters: only the order of the doses is

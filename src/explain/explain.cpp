@@ -9,6 +9,7 @@
 #include "explain/experiments.hpp"
 #include "explain/fastest_loop.hpp"
 #include "explain/held_clock.hpp"
+#include "explain/low_duty.hpp"
 #include "explain/observe.hpp"
 #include "explain/other_processes.hpp"
 #include "explain/processes.hpp"
@@ -24,6 +25,7 @@ constexpr double kTogether = 0.03;
 // What then held the clock is asked, and counted: 4 s for a product of matrices with three causes (H100).
 constexpr Nanoseconds kAfterPairs = seconds(3);
 constexpr double kMostAfterPairs = 0.1;
+constexpr double kResting = 0.02;  // with long rests between launches
 
 class Study {
  public:
@@ -258,6 +260,7 @@ class Study {
                                          random_, listeners(1.0, 0.0));
     }
     find_what_held_the_clock(doses);
+    let_causes_rest(doses);
     count_causes(doses);
     for (std::size_t i = 0; i < paired_.dummies.size(); ++i) {
       if (i >= found_.dummies.size()) found_.dummies.emplace_back();
@@ -279,6 +282,19 @@ class Study {
         continue;
       }
       if (factor.held_clock && tells_power_from_heat(*factor.held_clock)) factor.not_told_from.clear();
+    }
+  }
+
+  // Whether power is how they act.
+  void let_causes_rest(const std::vector<std::size_t>& doses) {
+    for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
+      if (now() - start_ + low_duty_time(bench_) > options_.time_limit) return;
+      FactorResult& factor = found_.factors[i];
+      if (!judged_[i]->may_be_power || factor.verdict != FactorVerdict::cause) continue;
+      Treatment treatment;
+      judged_[i]->doses[doses[i]].apply(treatment);
+      factor.at_low_duty = effect_at_low_duty(bench_, treatment, options_.time_limit * kResting, random_,
+                                              listeners(share_spent(), 0.0));
     }
   }
 

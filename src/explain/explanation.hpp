@@ -107,14 +107,21 @@ enum class FactorVerdict {
 };
 std::string_view to_string(FactorVerdict);
 
+/// What the strongest dose does where long rests between launches keep the power low.
+struct RestedEffect {
+  RatioEstimate time = {};
+  std::optional<RatioEstimate> clock = {};
+};
+
 struct FactorResult {
   std::string id = {}, cause = {}, usual = {}, remedy = {};
   std::optional<RatioEstimate> screened = {};  ///< strongest dose over none, the mean over all others' levels
   std::vector<DoseEffect> doses = {};          ///< each in pairs with the plain loop
   FactorVerdict verdict = FactorVerdict::unresolved;
-  std::size_t strongest = 0;                 ///< of doses: the one that the verdict is about
-  std::vector<CountedChange> counters = {};  ///< with the strongest dose; of causes that show there
-  std::optional<HeldClock> held_clock = {};  ///< of causes that move the clock
+  std::size_t strongest = 0;                     ///< of doses: the one that the verdict is about
+  std::vector<CountedChange> counters = {};      ///< with the strongest dose; of causes that show there
+  std::optional<HeldClock> held_clock = {};      ///< of causes that move the clock
+  std::optional<RestedEffect> at_low_duty = {};  ///< of causes that may be power
   std::vector<std::string> not_told_from = {};
   std::optional<std::int64_t> blocks_to_decide = {};  ///< probably; where unresolved
   std::string reason = {};  ///< why it is not identifiable, or what speaks against a cause

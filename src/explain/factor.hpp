@@ -49,6 +49,7 @@ struct Factor {
   std::string not_available = {};               ///< empty, or why it cannot be switched here
   std::string note = {};                        ///< what else is known of it
   bool shows_in_counters = false;               ///< of one launch
+  bool may_be_power = false;                    ///< or something else: rests between launches tell
   bool is_tried_last = false;                   ///< it leaves the process changed for the others
   WhenShort when_time_is_short = WhenShort::keep;
 };

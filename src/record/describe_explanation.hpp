@@ -92,6 +92,12 @@ void describe(Fields& fields, Described<Fields, explain::HeldClock>& held) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::RestedEffect>& effect) {
+  fields("time_ratio", effect.time);
+  fields("clock_ratio", effect.clock);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, explain::FactorResult>& factor) {
   fields("id", factor.id);
   fields("cause", factor.cause);
@@ -107,6 +113,7 @@ void describe(Fields& fields, Described<Fields, explain::FactorResult>& factor) 
                "no cause without a dose");
   fields.where(!factor.counters.empty(), "counters", factor.counters);
   fields("held_clock", factor.held_clock);
+  fields("at_low_duty", factor.at_low_duty);
   fields("not_told_from", factor.not_told_from);
   fields("blocks_to_decide", factor.blocks_to_decide);
   fields("reason", factor.reason);

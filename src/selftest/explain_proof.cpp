@@ -207,7 +207,7 @@ ExplainPlan explain_plan(bool quick) {
                         {"wandering", wandering(), long_convolution(), all},
                         {"a coarse timer",
                          with_coarse_timer(),
-                         Operation(Elementwise{.kind = ElementwiseKind::relu, .count = 1 << 20}),
+                         Operation(Elementwise{.kind = ElementwiseKind::relu, .count = 8 << 20}),
                          {"launches", "idle", "data"}}},
       .with_causes = {{"a clock that sleeps",
                        physics::find_preset("laptop"),

@@ -72,6 +72,21 @@ TEST(Conclusions, WhatCannotBeToldApartIsNamedTogether) {
   EXPECT_THAT(conclusions_of(with(factor)).back(), HasSubstr("what load is made of: power, temperature"));
 }
 
+TEST(Conclusions, RestsTellPowerFromTheRest) {
+  FactorResult factor = idle(0.9);
+  const auto said = [&](RestedEffect at_low_duty) {
+    factor.at_low_duty = at_low_duty;
+    return conclusions_of(with(factor)).front();
+  };
+  EXPECT_THAT(said({{0.999, 0.997, 1.001}, {}}), HasSubstr("power makes it, and not the arithmetic"));
+  EXPECT_THAT(said({{0.9, 0.89, 0.91}, {}}), HasSubstr("it is not power that makes it"));
+  EXPECT_THAT(said({{0.9, 0.89, 0.91}, {{1.0, 0.999, 1.001}}}), HasSubstr("it is not power that makes it"));
+  EXPECT_THAT(said({{0.9, 0.89, 0.91}, {{1.1, 1.09, 1.11}}}),
+              HasSubstr("a limit of power that acts at once"));
+  EXPECT_THAT(said({{0.95, 0.94, 0.96}, {}}), HasSubstr("power makes a part of it"));
+  EXPECT_THAT(said({{0.95, 0.94, 0.96}, {}}), HasSubstr("at a duty of 5 % it is -5.0 % (-6.0 % to -4.0 %)"));
+}
+
 TEST(Conclusions, SpreadsAndVariationHaveTheirShares) {
   Explanation explanation = with(idle(1.1));
   explanation.random_factors = {

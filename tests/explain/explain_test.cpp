@@ -120,6 +120,25 @@ TEST(Explain, TheDeviceTellsThePowerCapFromHeat) {
   EXPECT_TRUE(factor(found, "data").held_clock->is_plain);
 }
 
+TEST(Explain, RestsTellAnAverageOfPowerFromALimitThatActsAtOnce) {
+  const Operation product = Operation::parse("matmul:m=8192,n=8192,k=8192,dtype=f16");
+  const auto sentence_on = [&](const physics::Parameters& gpu, double at_low_duty) {
+    const Explanation found = study(gpu, product, quick({"data"}));
+    const FactorResult& data = factor(found, "data");
+    EXPECT_EQ(data.verdict, FactorVerdict::cause);
+    EXPECT_LT(data.doses[data.strongest].time.ratio, 0.95);
+    EXPECT_NEAR(data.at_low_duty.value().time.ratio, at_low_duty, 0.01);
+    return conclusions_of(found).front();
+  };
+  const physics::Parameters h200 = physics::find_preset("h200");
+  EXPECT_THAT(sentence_on(h200, 0.89), HasSubstr("a limit of power that acts at once makes it"));
+  physics::Parameters averaged = h200.without(physics::Mechanism::peak_power);
+  averaged.power.cap = Watts(250);
+  averaged.power.averaging_time = milliseconds(20);
+  averaged.power.cap_onset = milliseconds(1);
+  EXPECT_THAT(sentence_on(averaged, 1.0), HasSubstr("power makes it, and not the arithmetic"));
+}
+
 TEST(Explain, ValuesThatToggleFewerBitsTakeLessPowerDoseByDose) {
   const Operation product = Operation::parse("matmul:m=8192,n=8192,k=8192,dtype=f16");
   const Explanation found =
