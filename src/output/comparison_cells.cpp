@@ -62,6 +62,11 @@ std::string moved_text(const ComparedSide& side) {
   return moved ? bytes_text(*moved) : std::string(kAbsent);
 }
 
+std::string operands_text(const ComparedSide& side) {
+  const Operation* operation = operation_of(side.subject);
+  return operation == nullptr ? std::string(kAbsent) : bytes_text(operation->bytes());
+}
+
 // Of its results against a float64 reference.
 std::string error_text(const ComparedSide& side) {
   if (!side.verification) return std::string(kAbsent);

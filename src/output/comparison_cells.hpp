@@ -28,6 +28,8 @@ std::string same_work_text(const ComparisonRecord& record, const ComparedSide& s
 bool has_amounts(const ComparisonRecord& record);
 /// Whether launches do things that have no common measure: then how much longer one takes says nothing.
 bool has_unlike_amounts(const ComparisonRecord& record);
+/// "40 MiB": of all operands.
+std::string operands_text(const ComparedSide& side);
 /// "1.2 GiB": what all of memory moves in one launch; a dash where that was not counted.
 std::string moved_text(const ComparedSide& side);
 /// "30.1 ns a load", "4.12 TB/s", "2.5 G additions/s"; absent where nothing was counted.

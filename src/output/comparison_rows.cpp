@@ -58,9 +58,9 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
   TableColumn alternatives{"", Align::left, {}}, conditions{"conditions", Align::left, {}},
       times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
       same_work{"same work", Align::right, {}}, rates{"rate", Align::right, {}},
-      moved{"DRAM", Align::right, {}, 1}, errors{"error", Align::right, {}},
-      cycles{"in cycles", Align::right, {}, 2}, clocks{"clock", Align::right, {}, 3},
-      verdicts{"verdict", Align::left, {}};
+      memories{"operands", Align::right, {}, 1}, moved{"DRAM", Align::right, {}, 1},
+      errors{"error", Align::right, {}}, cycles{"in cycles", Align::right, {}, 2},
+      clocks{"clock", Align::right, {}, 3}, verdicts{"verdict", Align::left, {}};
   for (const AlternativeRow& row : alternative_rows(record, names)) {
     alternatives.cells.push_back(row.name);
     conditions.cells.push_back(row.conditions);
@@ -68,6 +68,7 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
     same_work.cells.push_back(
         same_work_text(record, *row.side, row.comparison ? row.comparison->alternative : 0));
     rates.cells.push_back(amount_text(*row.side));
+    memories.cells.push_back(operands_text(*row.side));
     moved.cells.push_back(moved_text(*row.side));
     errors.cells.push_back(error_text(*row.side));
     clocks.cells.push_back(row.side->clock ? clock_text(*row.side->clock) : std::string(kAbsent));
@@ -80,7 +81,7 @@ std::string alternatives_table(const ComparisonRecord& record, const std::vector
   std::vector<TableColumn> columns = {alternatives};
   if (has_several_conditions(record)) columns.push_back(conditions);
   columns.push_back(times);
-  if (!record.works.empty()) columns.push_back(same_work);
+  if (!record.works.empty()) columns.insert(columns.end(), {same_work, memories});
   if (has_amounts(record)) columns.push_back(rates);
   const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
   if (std::ranges::any_of(moved.cells, is_known)) columns.push_back(moved);

@@ -1,5 +1,6 @@
-// Batch. Varies how many samples one launch takes. Reports the time of a launch (latency) and the time for
-// each sample (its inverse is throughput), and where throughput stops growing. Can go wrong: a layer whose
+// Batch. Varies how many samples one launch takes. Reports the time of a launch (latency), the time for each
+// sample (its inverse is throughput), the operands' memory, where throughput stops growing and where memory
+// ends. Can go wrong: a layer whose
 // weights outweigh its samples gains longer than the network.
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "base/quantity_text.hpp"
 #include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/verify.hpp"
 #include "study/answers.hpp"
 #include "study/batch_size.hpp"
 #include "study/studies/studies.hpp"
@@ -23,9 +25,11 @@ Arm batch_arm(std::int64_t factor) {
           static_cast<double>(factor)};
 }
 
-// All arms' operands lie in memory at once. More work than keeps all of the device busy shows nothing new.
+// All arms' operands lie in memory at once. More work than keeps all of the device busy shows nothing new,
+// and the host checks each result.
 bool is_worth_while(const StudyContext& context, std::int64_t factor) {
   constexpr double kShareOfMemory = 0.25;
+  constexpr Nanoseconds kLongestCheck = seconds(2);
   const LargeWork& large = context.description.large_work;
   const double most_flops = 2.0 * std::pow(static_cast<double>(large.product), 3);
   const auto most_bytes = static_cast<double>(large.copy.value()) * 2.0;
@@ -35,6 +39,7 @@ bool is_worth_while(const StudyContext& context, std::int64_t factor) {
       check_can_run(scaled, context.description);
       const auto bytes = static_cast<double>(scaled.bytes().value());
       return scaled.flops() <= most_flops && bytes <= most_bytes &&
+             verification_time(scaled) <= kLongestCheck &&
              bytes <= kShareOfMemory * static_cast<double>(context.description.memory_free.value());
     } catch (const UsageError&) {
       return false;
@@ -43,9 +48,10 @@ bool is_worth_while(const StudyContext& context, std::int64_t factor) {
 }
 
 std::vector<Arm> batch_arms(const StudyContext& context) {
-  constexpr std::int64_t kMost = 256;
+  constexpr std::int64_t kFine = 256, kMost = 65'536;  // behind the first, in larger steps
   std::vector<Arm> arms = {batch_arm(1)};
-  for (std::int64_t factor = 2; factor <= kMost && is_worth_while(context, factor); factor *= 2) {
+  for (std::int64_t factor = 2; factor <= kMost && is_worth_while(context, factor);
+       factor *= factor < kFine ? 2 : 4) {
     arms.push_back(batch_arm(factor));
   }
   if (arms.size() < 2) {
@@ -96,6 +102,33 @@ Remedy batch_remedy(const std::string& arm) {
           "A launch takes longer, and memory for the activations grows with the batch."};
 }
 
+// How often the first one's batch fits into the device's memory, if nothing else is there.
+std::string memory_sentence(const ComparisonRecord& record) {
+  const Operation* first =
+      record.comparisons.empty() ? nullptr : operation_of(record.comparisons[0].first.subject);
+  if (first == nullptr || !has_batch(*first) || record.device.memory_total <= Bytes(0)) return {};
+  std::int64_t fits = 0;
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  for (std::int64_t factor = 1; factor < kMost; factor *= 2) {
+    try {
+      if (with_larger_batch(*first, factor).bytes() > record.device.memory_total) break;
+    } catch (const UsageError&) {  // too large for an operation
+      return {};
+    }
+    fits = factor;
+  }
+  return fmt::format("Memory ends between ×{} and ×{}, by the operands of this layer alone.", fits, fits * 2);
+}
+
+// ", with operands of 40 MiB in place of 4 MiB"
+std::string memory_words(const ComparisonRecord& record, double work) {
+  const Operation* first = operation_of(record.comparisons.front().first.subject);
+  if (first == nullptr || !has_batch(*first)) return {};
+  return fmt::format(", with operands of {} in place of {}",
+                     bytes_text(with_larger_batch(*first, std::llround(work)).bytes()),
+                     bytes_text(first->bytes()));
+}
+
 std::vector<std::string> batch_answer(const ComparisonRecord& record) {
   const std::vector<ArmOutcome> outcomes = right_outcomes(record);
   std::vector<std::string> sentences;
@@ -112,9 +145,9 @@ std::vector<std::string> batch_answer(const ComparisonRecord& record) {
     sentences.emplace_back("**A larger batch makes no sample faster**: it only takes longer.");
   } else {
     const double work = work_of(record, knee.arm->alternative);
-    sentences.push_back(
-        fmt::format("**At {} the batch a sample is {}**; a launch takes {:.1f} times as long.",
-                    knee.arm->name, speed_against(knee.arm->time, "at ×1"), work * knee.arm->time.ratio));
+    sentences.push_back(fmt::format(
+        "**At {} the batch a sample is {}**; a launch takes {:.1f} times as long{}.", knee.arm->name,
+        speed_against(knee.arm->time, "at ×1"), work * knee.arm->time.ratio, memory_words(record, work)));
     if (knee.may_grow) {
       sentences.push_back(not_decided("whether a larger batch gains 5 % more"));
     } else {
@@ -122,6 +155,7 @@ std::vector<std::string> batch_answer(const ComparisonRecord& record) {
                                  ? "That is the largest batch tried: a larger one may gain more."
                                  : "A larger batch gains less than 5 % more, and has a longer latency.");
     }
+    if (std::string memory = memory_sentence(record); !memory.empty()) sentences.push_back(std::move(memory));
   }
   for (std::string& sentence : wrong_results(record)) sentences.push_back(std::move(sentence));
   return sentences;
