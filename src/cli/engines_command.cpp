@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/report_files.hpp"
+#include "measure/engine_choice.hpp"
 #include "measure/environment.hpp"
 #include "output/engines_table.hpp"
 #include "output/output_file.hpp"

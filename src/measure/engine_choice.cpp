@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "jitterscope/error.hpp"
+#include "measure/engine_ranking.hpp"
 
 namespace jitterscope {
 namespace {

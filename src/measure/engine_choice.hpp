@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,38 +34,6 @@ class AutotuneImitation {
   std::vector<std::string> tags_;
   std::vector<std::unique_ptr<PreparedOperation>> prepared_;
 };
-
-/// One engine of a ranking.
-struct RankedEngine {
-  EngineListing engine;
-  Result result;                   ///< burst, in the caches asked for; failure where it did not run
-  std::int64_t autotune_wins = 0;  ///< of EngineRanking::imitations
-  bool autotune_tries = false;     ///< it is among the first 10
-};
-struct EngineRanking {
-  std::string operation;
-  std::vector<RankedEngine> engines;  ///< by time in the first cache state, fastest first; failed ones last
-  std::string heuristic;              ///< the tag that PyTorch takes with benchmark off
-  std::int64_t imitations = 0;
-  bool interrupted = false;
-};
-
-/// Whether it ran, so that it has a time in the first conditions.
-bool has_time(const RankedEngine& engine);
-
-/// All engines of an operation in PyTorch's order, not measured. Throws UsageError where there are none.
-EngineRanking list_ranking(Device& device, const Operation& operation);
-
-using EngineListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
-
-/// Measures every engine of an operation and imitates PyTorch's choice `imitations` times. Throws UsageError
-/// where the device has no engines for it.
-EngineRanking rank_engines(Session& session, const Operation& operation, const MeasureOptions& options,
-                           std::int64_t imitations, const EngineListener& listener);
-
-/// The tag of the fastest engine: a few launches of each, and those within a fifth of the best one, eight at
-/// most, are measured. Throws UsageError where there are none, and InterruptedError.
-std::string fastest_engine(Session& session, const Operation& operation, const MeasureOptions& options);
 
 /// An operation with engine=autotune or engine=best names the one that is chosen, by one imitation or by
 /// fastest_engine(), warm; others stay as they are. Another time another one may be chosen.

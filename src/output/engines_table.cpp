@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
-#include "measure/engine_loss.hpp"
+#include "measure/engine_ranking.hpp"
 #include "output/display_text.hpp"
 #include "output/estimate_text.hpp"
 #include "output/run_sections.hpp"

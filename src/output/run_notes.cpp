@@ -103,6 +103,27 @@ std::string imprecise_line(const RunPage& run) {
   return wrapped(text, run.page.width);
 }
 
+// Half of memory and more: operands cannot be moved to a second place, so that their interval takes from
+// other operations how places differ.
+std::string one_placement_line(const RunPage& run) {
+  std::vector<std::string> names;
+  for (std::size_t row = 0; row < run.record.entries.size(); ++row) {
+    const Result& result = run.record.entries[row].result;
+    const auto stays = [](const Measurement& measurement) {
+      return measurement.conditions.load == Load::burst && !measurement.is_placed_anew;
+    };
+    if (!run.record.device.capabilities.is_host && result.bytes * 2 > run.record.device.memory_total &&
+        std::ranges::any_of(result.measurements, stays)) {
+      names.push_back(row_name(run, row));
+    }
+  }
+  if (names.empty()) return {};
+  return wrapped(fmt::format("Memory holds the operands of {} in one place only: how places differ is in the "
+                             "interval as other operations show it, and was not seen.",
+                             joined(names)),
+                 run.page.width);
+}
+
 std::string where_more_is(const RunPage& run) {
   if (run.page.details) return "Every round and launch: --json FILE, --csv-launches FILE.\n";
   return wrapped("More: --details here, --csv FILE a row for each time, --json FILE everything.",
@@ -113,7 +134,7 @@ std::string where_more_is(const RunPage& run) {
 
 std::string run_notes(const RunPage& run) {
   std::vector<std::string> sections = {failures_section(run), verification_section(run)};
-  std::string last = imprecise_line(run);
+  std::string last = imprecise_line(run) + one_placement_line(run);
   if (run.record.interrupted) last += "Interrupted: these are the results so far.\n";
   if (!run.labels.conditions.empty()) last += where_more_is(run);
   sections.push_back(last);

@@ -1,7 +1,7 @@
 // The plans that can run an operation, as they stand in a file.
 #pragma once
 
-#include "measure/engine_loss.hpp"
+#include "measure/engine_ranking.hpp"
 #include "record/describe_result.hpp"
 #include "record/records.hpp"
 

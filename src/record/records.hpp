@@ -9,7 +9,7 @@
 #include "explain/account.hpp"
 #include "explain/explanation.hpp"
 #include "measure/cache_proof.hpp"
-#include "measure/engine_choice.hpp"
+#include "measure/engine_ranking.hpp"
 #include "measure/method_comparison.hpp"
 #include "measure/run_record.hpp"
 #include "pytorch/comparison.hpp"

@@ -83,8 +83,9 @@ physics::Parameters with_late_cap() {
   return gpu;
 }
 
-std::vector<Explanation> studies_of(ProofContext& context, const StudiedScene& scene, std::size_t count,
+std::vector<Explanation> studies_of(ProofContext& context, const StudiedScene& scene, std::size_t asked,
                                     const ExplainPlan& plan) {
+  const std::size_t count = std::min(asked, scene.most_studies);
   std::vector<Explanation> studies;
   for (std::size_t i = 0; i < count; ++i) {
     context.begin_step(i, count, scene.name);
@@ -208,7 +209,8 @@ ExplainPlan explain_plan(bool quick) {
                         {"a coarse timer",
                          with_coarse_timer(),
                          Operation(Elementwise{.kind = ElementwiseKind::relu, .count = 8 << 20}),
-                         {"launches", "idle", "data"}}},
+                         {"launches", "idle", "data"},
+                         120}},
       .with_causes = {{"a clock that sleeps",
                        physics::find_preset("laptop"),
                        long_convolution(),

@@ -1,6 +1,7 @@
 // What `explain` is made of.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct StudiedScene {
   physics::Parameters gpu;
   Operation operation;
   std::vector<std::string> factors;  ///< that are tried
+  /// At most so many studies, where each takes a second or more.
+  std::size_t most_studies = std::numeric_limits<std::size_t>::max();
 };
 
 struct ExplainPlan {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "jitterscope/error.hpp"
-#include "measure/engine_loss.hpp"
+#include "measure/engine_ranking.hpp"
 #include "measure/measure_operation.hpp"
 #include "measuring.hpp"
 

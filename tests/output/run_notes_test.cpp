@@ -79,6 +79,19 @@ TEST(RunNotes, ATimeWithoutSteadyStateIsCounted) {
   EXPECT_THAT(run_table(record), HasSubstr("\n1 of 3 times did not reach ± 0."));
 }
 
+TEST(RunNotes, OperandsThatFillMemoryLieInOnePlace) {
+  RunRecord record = test::sample_operation();
+  Result& result = record.entries[0].result;
+  EXPECT_THAT(run_table(record), Not(HasSubstr("in one place only")));
+  record.device.memory_total = Bytes(result.bytes.value() * 2 - 1);
+  result.measurements[0].is_placed_anew = true;
+  EXPECT_THAT(run_table(record), Not(HasSubstr("in one place only")));
+  result.measurements[0].is_placed_anew = false;
+  EXPECT_THAT(run_table(record), HasSubstr("\nMemory holds the operands of "));
+  record.device.capabilities.is_host = true;
+  EXPECT_THAT(run_table(record), Not(HasSubstr("in one place only")));
+}
+
 TEST(RunNotes, KernelsThatCouldNotBeTracedAreSaidOnce) {
   RunRecord record = test::sample_model();
   for (Result& result : results_of(record)) {

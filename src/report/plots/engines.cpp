@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/quantity_text.hpp"
-#include "measure/engine_loss.hpp"
+#include "measure/engine_ranking.hpp"
 #include "output/estimate_text.hpp"
 #include "report/drawing.hpp"
 #include "report/plots/record_plots.hpp"
