@@ -11,6 +11,7 @@
 #include "device/virtual/virtual_device.hpp"
 #include "physics/preset.hpp"
 #include "selftest/frequency.hpp"
+#include "selftest/proof_lines.hpp"
 #include "selftest/proofs.hpp"
 #include "selftest/sample.hpp"
 #include "selftest/scenes.hpp"
