@@ -112,7 +112,9 @@ std::string one_placement_line(const RunPage& run) {
     const auto stays = [](const Measurement& measurement) {
       return measurement.conditions.load == Load::burst && !measurement.is_placed_anew;
     };
-    if (!run.record.device.capabilities.is_host && result.bytes * 2 > run.record.device.memory_total &&
+    const Bytes memory = run.record.device.memory_total;
+    const bool fill_memory = memory > Bytes(0) && result.bytes * 2 > memory;
+    if (fill_memory && !run.record.device.capabilities.is_host &&
         std::ranges::any_of(result.measurements, stays)) {
       names.push_back(row_name(run, row));
     }

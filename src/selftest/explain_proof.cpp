@@ -242,8 +242,9 @@ std::vector<ProofLine> prove_explain(ProofContext& context, const ExplainPlan& p
     for (ProofLine& line : causes_lines(context, scene, plan, whole)) lines.push_back(std::move(line));
   }
   lines.push_back(group_line(context, plan.with_group, plan));
-  lines.push_back(at_least_line("shares add up to what was observed", whole, 1.0, whole.hits == whole.trials,
-                                fmt::format("within {:.0f} %, rest included", kWhole * 100.0)));
+  lines.push_back(judged_line("shares add up to what was observed",
+                              fmt::format("within {:.0f} %, in all", kWhole * 100.0), frequency_text(whole),
+                              {ValueKind::share, whole.value(), {}, {}}, whole.hits == whole.trials, "rest included"));
   return lines;
 }
 

@@ -22,7 +22,7 @@ constexpr std::array kProofs = {
     Proof{"comparison", "the same operation is seldom shown to differ from itself, and 0.5 % is found",
           Place::simulation, seconds(12), seconds(900), prove_comparison},
     Proof{"explain", "causes that are there are named with their effects, and none is that is not there",
-          Place::simulation, seconds(15), seconds(400), prove_explain},
+          Place::simulation, seconds(20), seconds(900), prove_explain},
     Proof{"width", "bias, interval and time needed to ± 0.5 %, against true times of launches",
           Place::simulation, seconds(2), seconds(20), prove_width},
     Proof{"next_process",

@@ -84,7 +84,7 @@ TEST(RunNotes, OperandsThatFillMemoryLieInOnePlace) {
   Result& result = record.entries[0].result;
   EXPECT_THAT(run_table(record), Not(HasSubstr("in one place only")));
   record.device.memory_total = Bytes(result.bytes.value() * 2 - 1);
-  result.measurements[0].is_placed_anew = true;
+  for (Measurement& measurement : result.measurements) measurement.is_placed_anew = true;
   EXPECT_THAT(run_table(record), Not(HasSubstr("in one place only")));
   result.measurements[0].is_placed_anew = false;
   EXPECT_THAT(run_table(record), HasSubstr("\nMemory holds the operands of "));
