@@ -244,7 +244,8 @@ std::vector<ProofLine> prove_explain(ProofContext& context, const ExplainPlan& p
   lines.push_back(group_line(context, plan.with_group, plan));
   lines.push_back(judged_line("shares add up to what was observed",
                               fmt::format("within {:.0f} %, in all", kWhole * 100.0), frequency_text(whole),
-                              {ValueKind::share, whole.value(), {}, {}}, whole.hits == whole.trials, "rest included"));
+                              {ValueKind::share, whole.value(), {}, {}}, whole.hits == whole.trials,
+                              "rest included"));
   return lines;
 }
 
