@@ -102,11 +102,11 @@ TEST(RunOfAKernel, HasAProcessOfItsOwn) {
   const json measurement = json::parse(outcome.output).at("results").at(0).at("measurements").at(0);
   EXPECT_EQ(measurement.value("processes", json::array()).size(), 0u) << "the interval is that of one run";
   EXPECT_EQ(measurement.at("conditions").at("seed"), 1);
-  const Outcome killed =
-      run_tool("--version; '" JITTERSCOPE_EXECUTABLE "' " + kLongKernel +
-               " --precision 0.0001 --min-rounds 100000 --time-limit 100000 & "
-               "for i in $(seq 100); do read -r worker </proc/$!/task/$!/children && break; "
-               "sleep 0.05; done; kill -KILL $worker; wait $!");
+  const Outcome killed = run_tool(
+      "--version; '" JITTERSCOPE_EXECUTABLE "' " + kLongKernel +
+      " --precision 0.0001 --min-rounds 100000 --time-limit 100000 & "
+      "for i in $(seq 600); do read -r worker </proc/$!/task/$!/children; [ -n \"$worker\" ] && break; "
+      "sleep 0.05; done; kill -KILL ${worker:-$!}; wait $!");
   EXPECT_EQ(killed.exit_code, 5) << killed.output;
   EXPECT_THAT(on_one_line(killed.errors), HasSubstr("was ended by a signal (Killed)"));
 }
