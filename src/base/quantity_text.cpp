@@ -120,7 +120,8 @@ std::string bytes_text(Bytes bytes) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  const std::string_view ending = noun.ends_with('s') ? "es" : "s";
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : ending);
 }
 
 std::string percent_text(double fraction) {

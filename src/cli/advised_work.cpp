@@ -298,8 +298,7 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   if (!record.interrupted && std::ssize(durations) < record.processes_asked) {
     note_once(fmt::format(
         "A comparison ended after {}, and not {}, since the budget of {} was used up: --budget.",
-        std::ssize(durations) == 1 ? "1 process" : fmt::format("{} processes", std::ssize(durations)),
-        record.processes_asked, duration_text(request_.budget)));
+        counted(std::ssize(durations), "process"), record.processes_asked, duration_text(request_.budget)));
   }
   for (const std::string& note : plan.notes) note_once(note);
   for (const std::string& lost : record.lost_processes) note_once("Lost: " + lost + '.');

@@ -70,9 +70,11 @@ double mean_of(const std::vector<double>& values) { return statistics::mean_inte
 
 // Of each process of the second, over the mean of the first's.
 std::vector<double> ratios_of(const ProcessValues& first, const ProcessValues& second) {
-  if (!first || !second || !(mean_of(*first) > 0.0)) return {};
+  if (!first || !second) return {};
+  const double mean = mean_of(*first);
+  if (!(mean > 0.0)) return {};
   std::vector<double> ratios;
-  for (const double value : *second) ratios.push_back(value / mean_of(*first));
+  for (const double value : *second) ratios.push_back(value / mean);
   return ratios;
 }
 

@@ -19,12 +19,6 @@ std::vector<std::size_t> doses_of(const Factor& factor, bool few) {
   return doses;
 }
 
-Treatment treatment_of(const Factor& factor, std::size_t dose) {
-  Treatment treatment;
-  factor.doses[dose].apply(treatment);
-  return treatment;
-}
-
 class PairedExperiment {
  public:
   PairedExperiment(TreatedLoop& bench, const std::vector<const Factor*>& factors, Random& random,
@@ -135,6 +129,12 @@ class PairedExperiment {
 };
 
 }  // namespace
+
+Treatment treatment_of(const Factor& factor, std::size_t dose) {
+  Treatment treatment;
+  factor.doses[dose].apply(treatment);
+  return treatment;
+}
 
 Nanoseconds block_time(const TreatedLoop& bench, const std::vector<const Factor*>& factors, bool few) {
   Nanoseconds time =

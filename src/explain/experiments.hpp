@@ -52,6 +52,9 @@ struct PairedEffects {
   std::vector<Failure> failures;
 };
 
+/// A plain loop with this dose, and nothing else.
+Treatment treatment_of(const Factor& factor, std::size_t dose);
+
 inline constexpr std::int64_t kFewestBlocks = 6;
 
 /// Host time of one block, roughly; `few`: with the first and the last dose of each factor.

@@ -273,8 +273,7 @@ class Study {
     for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
       FactorResult& factor = found_.factors[i];
       if (factor.verdict != FactorVerdict::cause || !moves_clock(factor)) continue;
-      Treatment treatment;
-      judged_[i]->doses[doses[i]].apply(treatment);
+      const Treatment treatment = treatment_of(*judged_[i], doses[i]);
       if (treatment.idle > Treatment().idle) continue;  // a clock that sleeps is held by nothing
       try {
         factor.held_clock = find_held_clock(bench_, treatment, factor.doses[factor.strongest].clock->ratio);
@@ -291,8 +290,7 @@ class Study {
       if (now() - start_ + low_duty_time(bench_) > options_.time_limit) return;
       FactorResult& factor = found_.factors[i];
       if (!judged_[i]->may_be_power || factor.verdict != FactorVerdict::cause) continue;
-      Treatment treatment;
-      judged_[i]->doses[doses[i]].apply(treatment);
+      const Treatment treatment = treatment_of(*judged_[i], doses[i]);
       factor.at_low_duty = effect_at_low_duty(bench_, treatment, options_.time_limit * kResting, random_,
                                               listeners(share_spent(), 0.0));
     }
@@ -308,8 +306,7 @@ class Study {
     std::optional<LaunchCounting> counting;
     for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
       if (!judged_[i]->shows_in_counters || found_.factors[i].verdict != FactorVerdict::cause) continue;
-      Treatment treatment;
-      judged_[i]->doses[doses[i]].apply(treatment);
+      const Treatment treatment = treatment_of(*judged_[i], doses[i]);
       if (profiler_takes_seconds() && now() - start_ > options_.time_limit) {
         found_.without_counters = "the time was over before they were read; --max-time gives more";
         return;

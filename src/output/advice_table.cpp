@@ -71,11 +71,10 @@ std::string counters_lines(const AdviceRecord& record, std::size_t width) {
     const CounterReading& reading = layer.counters->reading;
     std::vector<std::string> facts;
     const Operation* operation = operation_of(layer.subject);
-    const auto moved = moved_bytes(reading);
-    if (moved && operation != nullptr && operation->bytes().value() > 0) {
-      facts.push_back(fmt::format("memory moves {} ({} of what it must)", bytes_text(*moved),
-                                  percent_text(static_cast<double>(moved->value()) /
-                                               static_cast<double>(operation->bytes().value()))));
+    const std::string moved = operation == nullptr ? "" : moved_share_text(reading, operation->bytes());
+    if (!moved.empty()) {
+      facts.push_back(
+          fmt::format("memory moves {} ({} of what it must)", bytes_text(*moved_bytes(reading)), moved));
     }
     const auto add = [&](const std::string& share, const char* words) {
       if (!share.empty()) facts.push_back(fmt::format(fmt::runtime(words), share));

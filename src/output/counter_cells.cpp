@@ -26,6 +26,12 @@ std::string counted_share_text(const CounterReading& reading, CounterQuantity qu
   return percent ? percent_text(*percent / 100.0) : "";
 }
 
+std::string moved_share_text(const CounterReading& reading, Bytes least) {
+  const auto moved = moved_bytes(reading);
+  if (!moved || least <= Bytes(0)) return {};
+  return percent_text(static_cast<double>(moved->value()) / static_cast<double>(least.value()));
+}
+
 std::string stalls_text(const CounterReading& reading, std::size_t most) {
   std::vector<const CounterValue*> stalls;
   for (const CounterValue& value : reading.values) {

@@ -41,13 +41,8 @@ const Measurement* time_beside(const CountedLaunch& launch) {
   return nullptr;
 }
 
-// Over what the operation must move: below one where operands stay in the cache, above it where they go
-// twice.
 std::string moved_text(const CountedLaunch& launch) {
-  const auto moved = moved_bytes(launch.counters.reading);
-  const auto least = static_cast<double>(launch.result.bytes.value());
-  if (!moved || least <= 0) return {};
-  return percent_text(static_cast<double>(moved->value()) / least);
+  return moved_share_text(launch.counters.reading, launch.result.bytes);
 }
 
 std::vector<TableColumn> key_columns(const RunPage& run, const std::vector<CountedLaunch>& launches) {

@@ -15,6 +15,8 @@ TEST(QuantityText, OneIsNoPlural) {
   EXPECT_EQ(counted(1, "round"), "1 round");
   EXPECT_EQ(counted(0, "round"), "0 rounds");
   EXPECT_EQ(counted(6, "different operation"), "6 different operations");
+  EXPECT_EQ(counted(1, "process"), "1 process");
+  EXPECT_EQ(counted(2, "process"), "2 processes");
 }
 
 TEST(TimeText, ShowsTheDigitsThatTheIntervalSupports) {
