@@ -4,6 +4,10 @@ target_compile_features(jitterscope_compiler INTERFACE cxx_std_20)
 target_compile_options(jitterscope_compiler INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${JITTERSCOPE_WERROR}>>:-Werror>)
+# GCC collects its garbage whenever its heap has doubled; a group of eight files takes 1.4 GB at most without, and a
+# tenth less time (GCC 12: 33 s in place of 37 for three of them).
+target_compile_options(jitterscope_compiler INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>)
 if(CMAKE_UNITY_BUILD)
   # GCC takes a source for a header that others might include, and warns of what would be wrong there.
   target_compile_options(jitterscope_compiler INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)

@@ -56,8 +56,8 @@ struct PastL1 {
     return value;
   }
 };
-// For a ring that fills most of the L2: other work has pushed it out since the last launch, and to follow it
-// once around takes a tenth of a second. So all threads read it before it is followed.
+// For a ring in the L2's farther half: all threads read it, and then what lies behind it, which pushes the
+// ring out of the nearer half. (Other work has pushed it out of both since the last launch.)
 struct HeldByL2 : PastL1 {
   static constexpr bool kReadFirst = true;
 };
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(1024)
   }
   if (Load::kReadFirst) {
     Address all = 0;
-    for (int i = threadIdx.x; i < lines; i += blockDim.x)
+    for (int i = threadIdx.x; i < lines + more / step; i += blockDim.x)
       all ^= Load::next(Address(cells + size_t(i) * step));
     if (all == kMade) *end = -1;  // never so; the assembler leaves out loads that nobody needs
     __syncthreads();

@@ -48,6 +48,8 @@ struct CounterReading {
   std::vector<CounterValue> values;
 };
 
+/// What was read of a quantity; nothing where it was not counted, or is a share of nothing.
+std::optional<double> counted_value(const CounterReading& reading, CounterQuantity quantity);
 /// All that memory read and wrote; nothing where one of them was not counted.
 std::optional<Bytes> moved_bytes(const CounterReading& reading);
 

@@ -284,4 +284,8 @@ std::string joined(std::span<const std::string> words, std::string_view separato
   return text;
 }
 
+void add_once(std::vector<std::string>& sentences, std::string_view sentence) {
+  if (std::ranges::find(sentences, sentence) == sentences.end()) sentences.emplace_back(sentence);
+}
+
 }  // namespace jitterscope

@@ -19,4 +19,7 @@ std::string suggestion(std::string_view word, std::span<const std::string> known
 /// "a, b, c"
 std::string joined(std::span<const std::string> words, std::string_view separator = ", ");
 
+/// Puts a sentence behind the others, unless it is among them.
+void add_once(std::vector<std::string>& sentences, std::string_view sentence);
+
 }  // namespace jitterscope

@@ -112,10 +112,6 @@ AdvisedWork::AdvisedWork(AdviceRequest request, const Invocation& invocation, st
 
 Nanoseconds AdvisedWork::time_left() const { return request_.budget - (host_time_now() - began_); }
 
-void AdvisedWork::note_once(std::string note) {
-  if (std::ranges::find(record_.notes, note) == record_.notes.end()) record_.notes.push_back(std::move(note));
-}
-
 Nanoseconds AdvisedWork::duration_of(std::size_t trials) const {
   return time_of_trial_ * static_cast<double>(trials) * static_cast<double>(request_.processes);
 }
@@ -264,14 +260,14 @@ void AdvisedWork::count_longest() {
   try {
     measure_in_processes(plan, 1, invocation_, found);
   } catch (const FailedError& error) {
-    return note_once(fmt::format("Hardware counters were not read: {}.", error.what()));
+    return add_once(record_.notes, fmt::format("Hardware counters were not read: {}.", error.what()));
   }
   record_.interrupted = found.interrupted;
   for (std::size_t i = 0; i < std::min(count, found.entries.size()); ++i) {
     const Result& result = found.entries[i].result;
     if (!result.counters.empty()) record_.layers[i].counters = result.counters.front();
     if (result.without_counters)
-      note_once("Hardware counters were not read: " + result.without_counters->reason);
+      add_once(record_.notes, "Hardware counters were not read: " + result.without_counters->reason);
   }
 }
 
@@ -296,12 +292,14 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   const std::vector<Nanoseconds> durations = compare_in_processes(plan, invocation_, record, time_left());
   learn_durations(durations, work, alternatives.size(), verify);
   if (!record.interrupted && std::ssize(durations) < record.processes_asked) {
-    note_once(fmt::format(
-        "A comparison ended after {}, and not {}, since the budget of {} was used up: --budget.",
-        counted(std::ssize(durations), "process"), record.processes_asked, duration_text(request_.budget)));
+    add_once(
+        record_.notes,
+        fmt::format("A comparison ended after {}, and not {}, since the budget of {} was used up: --budget.",
+                    counted(std::ssize(durations), "process"), record.processes_asked,
+                    duration_text(request_.budget)));
   }
-  for (const std::string& note : plan.notes) note_once(note);
-  for (const std::string& lost : record.lost_processes) note_once("Lost: " + lost + '.');
+  for (const std::string& note : plan.notes) add_once(record_.notes, note);
+  for (const std::string& lost : record.lost_processes) add_once(record_.notes, "Lost: " + lost + '.');
   record_.interrupted = record_.interrupted || record.interrupted;
   return record;
 }
@@ -337,7 +335,7 @@ bool AdvisedWork::step() {
     const std::string name = study::remedy_name(arm.study->id, arm.arm.name);
     const WorkList changed = applied("", arms, work, request_.options).work;
     if (const std::string problem = problem_of(changed, record_.device); !problem.empty()) {
-      note_once(fmt::format("{} is left out: {}.", name, problem));
+      add_once(record_.notes, fmt::format("{} is left out: {}.", name, problem));
       continue;
     }
     candidates.push_back({arm.study->id, arm.arm.name, memory_of(changed) / memory / arm.arm.work});
@@ -349,8 +347,8 @@ bool AdvisedWork::step() {
       duration_of(work.model.layers.size() * names.size()) + verification_of(work, names.size());
   const bool fits = needed <= time_left();
   if (!record_.steps.empty() && !fits) {
-    note_once(fmt::format("The budget of {} did not suffice for a further step: --budget.",
-                          duration_text(request_.budget)));
+    add_once(record_.notes, fmt::format("The budget of {} did not suffice for a further step: --budget.",
+                                        duration_text(request_.budget)));
     return false;
   }
   say(fmt::format("step {}: {} on {}", record_.steps.size() + 1, counted(std::ssize(candidates), "arm"),
@@ -389,9 +387,11 @@ void AdvisedWork::measure_together() {
       duration_of(whole.model.layers.size() * names.size()) + verification_of(whole, names.size());
   const bool verify = verified <= time_left();
   if (!all_fit) {
-    note_once(fmt::format(
-        "The sum is that of the {} on which remedies were tried: all do not fit into the budget of {}.",
-        counted(std::ssize(tried.model.layers), "layer"), duration_text(request_.budget)));
+    add_once(
+        record_.notes,
+        fmt::format(
+            "The sum is that of the {} on which remedies were tried: all do not fit into the budget of {}.",
+            counted(std::ssize(tried.model.layers), "layer"), duration_text(request_.budget)));
   }
   say("measuring what was taken together");
   record_.together = compare(alternatives, whole, names, request_.options, verify);
@@ -404,7 +404,7 @@ void AdvisedWork::measure_together() {
   const Nanoseconds each = seconds(kSustained) * 2.0 * static_cast<double>(request_.processes);
   const auto fit = static_cast<std::size_t>(std::max(0.0, time_left() / each));
   if (fit == 0) {
-    note_once("There was no time left to measure the sum under a sustained load: --budget.");
+    add_once(record_.notes, "There was no time left to measure the sum under a sustained load: --budget.");
     return;
   }
   std::vector<study::AdvisedLayer> layers = record_.layers;

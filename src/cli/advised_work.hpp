@@ -48,7 +48,6 @@ class AdvisedWork {
   void learn_durations(std::span<const Nanoseconds> durations, const WorkList& work, std::size_t alternatives,
                        bool verified);
   Nanoseconds time_left() const;
-  void note_once(std::string note);
   void say(const std::string& stage) const;
   void recommend(const study::Study& study, const std::string& arm);
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/host_time.hpp"
+#include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
@@ -48,14 +49,11 @@ std::vector<Nanoseconds> compare_in_processes(const ComparedWork& work, const In
   line.clear();
   record.interrupted = found.interrupted;
   // The first process verifies and counts: what it could not.
-  const auto note_once = [&](const std::string& note) {
-    if (std::ranges::find(record.notes, note) == record.notes.end()) record.notes.push_back(note);
-  };
   for (const RunRecord& process : found.records) {
-    for (const std::string& note : process.notes) note_once(note);
+    for (const std::string& note : process.notes) add_once(record.notes, note);
     for (const RunEntry& entry : process.entries) {
       const auto& shortfall = entry.result.without_counters;
-      if (shortfall) note_once("What memory moves is not counted: " + shortfall->reason);
+      if (shortfall) add_once(record.notes, "What memory moves is not counted: " + shortfall->reason);
     }
   }
   record.lost_processes = std::move(found.lost);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/file_text.hpp"
+#include "base/names.hpp"
 #include "output/run_journal.hpp"
 #include "record/journal.hpp"
 #include "record/record.hpp"
@@ -100,9 +101,7 @@ void take_over(RunRecord before, const std::string& file, const WorkList& work, 
   check_device(before.device, record.device, file);
   keep_finished(before.entries, record.asked->options);
   check_operations(before.entries, work, file);
-  for (const std::string& note : before.notes) {
-    if (std::ranges::find(record.notes, note) == record.notes.end()) record.notes.push_back(note);
-  }
+  for (const std::string& note : before.notes) add_once(record.notes, note);
   record.ceilings = before.ceilings;
   record.entries = std::move(before.entries);
   if (!before.interrupted) record.sequence = std::move(before.sequence);

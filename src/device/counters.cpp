@@ -19,12 +19,16 @@ std::string_view to_string(CounterQuantity quantity) {
   return "";
 }
 
-std::optional<Bytes> moved_bytes(const CounterReading& reading) {
-  std::optional<double> read, written;
+std::optional<double> counted_value(const CounterReading& reading, CounterQuantity quantity) {
   for (const CounterValue& value : reading.values) {
-    if (value.quantity == CounterQuantity::dram_bytes_read) read = value.value;
-    if (value.quantity == CounterQuantity::dram_bytes_written) written = value.value;
+    if (value.quantity == quantity) return value.value;
   }
+  return std::nullopt;
+}
+
+std::optional<Bytes> moved_bytes(const CounterReading& reading) {
+  const auto read = counted_value(reading, CounterQuantity::dram_bytes_read),
+             written = counted_value(reading, CounterQuantity::dram_bytes_written);
   if (!read || !written) return std::nullopt;
   return Bytes(static_cast<std::int64_t>(*read + *written));
 }

@@ -105,10 +105,19 @@ class Study {
     }
   }
 
+  static bool sets_caches(const Factor* factor) {
+    for (std::size_t dose = 0; dose < factor->doses.size(); ++dose) {
+      if (treatment_of(*factor, dose).cache != CacheState::warm) return true;
+    }
+    return false;
+  }
+
   // First those that can be spared, until more than the fewest blocks have time, since six leave most
   // undecided; then any, until six have. What was asked for by name may take longer than it has.
   void leave_out() {
     constexpr double kBlocks = 8.0, kAsked = 2.0;
+    if (std::ranges::any_of(tried_, sets_caches) || std::ranges::any_of(tried_last_, sets_caches))
+      bench_.time_evictions();
     const bool is_asked = !options_.factors.empty();
     const auto can_be_spared = [](const Factor* factor) {
       return factor->when_time_is_short == WhenShort::leave_out;
@@ -118,16 +127,13 @@ class Study {
     leave_out_until(static_cast<double>(kFewestBlocks), is_asked ? kAsked : 1.0, any);
   }
 
-  // From the end of the lists, until so many blocks have time, or so many times it.
+  // From the end of the lists, until so many blocks have time, or so many times it; but first what has no
+  // time by itself, so that it takes none from the others.
   template <class MayGo>
   void leave_out_until(double blocks, double stretch, const MayGo& may_go) {
-    const auto time_needed = [&] {
-      constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
-      Nanoseconds time;
-      for (const std::vector<const Factor*>* factors : {&tried_, &tried_last_}) {
-        if (!factors->empty()) time += block_time(bench_, *factors, true);
-      }
-      return time * blocks * kMargin;
+    constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
+    const auto time_of = [&](const std::vector<const Factor*>& factors) {
+      return factors.empty() ? Nanoseconds(0) : block_time(bench_, factors, true) * blocks * kMargin;
     };
     const auto drop_from = [&](std::vector<const Factor*>& factors) {
       const auto last = std::find_if(factors.rbegin(), factors.rend(), may_go);
@@ -136,8 +142,17 @@ class Study {
       factors.erase(std::next(last).base());
       return true;
     };
-    const double share = std::max(1.0 - share_spent() - share_kept(), 0.0);
-    while (time_needed() > options_.time_limit * share * stretch) {
+    const Nanoseconds most =
+        options_.time_limit * std::max(1.0 - share_spent() - share_kept(), 0.0) * stretch;
+    for (std::vector<const Factor*>* factors : {&tried_, &tried_last_}) {
+      const auto has_time = [&](const Factor* factor) {
+        return !may_go(factor) || time_of({factor}) <= most;
+      };
+      const auto without = std::stable_partition(factors->begin(), factors->end(), has_time);
+      left_out_.insert(left_out_.end(), without, factors->end());
+      factors->erase(without, factors->end());
+    }
+    while (time_of(tried_) + time_of(tried_last_) > most) {
       if (!drop_from(tried_last_) && !drop_from(tried_)) return;
     }
   }

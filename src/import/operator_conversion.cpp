@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/names.hpp"
 #include "import/native_conversions.hpp"
 #include "import/operator_schema.hpp"
 #include "jitterscope/error.hpp"
@@ -104,9 +105,7 @@ Converted convert_natively(const RecordedOperator& recorded, ConversionContext& 
 
 }  // namespace
 
-void ConversionContext::note(std::string_view sentence) {
-  if (std::find(notes.begin(), notes.end(), sentence) == notes.end()) notes.emplace_back(sentence);
-}
+void ConversionContext::note(std::string_view sentence) { add_once(notes, sentence); }
 
 Aten aten_of(const RecordedOperator& recorded) {
   Aten aten;

@@ -9,13 +9,6 @@
 
 namespace jitterscope {
 
-std::optional<double> counted_value(const CounterReading& reading, CounterQuantity quantity) {
-  for (const CounterValue& value : reading.values) {
-    if (value.quantity == quantity) return value.value;
-  }
-  return std::nullopt;
-}
-
 std::string counted_bytes_text(const CounterReading& reading, CounterQuantity quantity) {
   const auto bytes = counted_value(reading, quantity);
   return bytes ? bytes_text(Bytes(static_cast<std::int64_t>(*bytes))) : "";

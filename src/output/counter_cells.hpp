@@ -1,15 +1,11 @@
 // Hardware counters of a launch as cells of a table and parts of sentences.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "jitterscope/counters.hpp"
 
 namespace jitterscope {
-
-/// Nothing where it was not counted, or is a share of nothing.
-std::optional<double> counted_value(const CounterReading& reading, CounterQuantity quantity);
 
 /// "1.2 MiB"; empty where there is no value.
 std::string counted_bytes_text(const CounterReading& reading, CounterQuantity quantity);

@@ -38,5 +38,12 @@ TEST(Names, SuggestionListsAllWhereNothingIsNear) {
   EXPECT_EQ(suggestion("q1w2e3", kKnown), " (known: stride, pad, dilation, groups)");
 }
 
+TEST(Names, ASentenceThatIsThereIsNotAddedAgain) {
+  std::vector<std::string> sentences{"a", "b"};
+  add_once(sentences, "b");
+  add_once(sentences, "c");
+  EXPECT_EQ(sentences, (std::vector<std::string>{"a", "b", "c"}));
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -73,6 +73,20 @@ TEST_F(TreatedLoops, TakesAboutAsLongAsItSays) {
   }
 }
 
+TEST(TreatedLoopOnACpu, KnowsWhatAnEvictionBeforeEachLaunchTakes) {
+  const std::unique_ptr<Device> device = open_device("cpu");
+  Session session(*device);
+  TreatedLoop bench(session, Operation(Elementwise{.kind = ElementwiseKind::add, .count = 1000}), 1);
+  Treatment cold;
+  cold.cache = CacheState::cold;
+  EXPECT_EQ(bench.duration(cold), bench.duration({}));
+  const Nanoseconds plain = bench.duration({});
+  bench.time_evictions();
+  // Memory of more than all caches is written before each of dozens of launches.
+  EXPECT_GT(bench.duration(cold), plain * 2.0);
+  EXPECT_EQ(bench.duration({}), plain);
+}
+
 TEST_F(TreatedLoops, AnotherQueuesWorkComesInBetween) {
   const Nanoseconds plain = time({});
   const auto beside = [&](CompanionWork work, double duty) {

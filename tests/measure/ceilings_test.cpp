@@ -68,6 +68,19 @@ TEST(CacheProof, HostThatIsSlowDoesNotLengthenTheCachedRead) {
   EXPECT_TRUE(prove_cold(laboratory.session).proven);
 }
 
+// Another program works beside the first try.
+TEST(CacheProof, ADisturbedProofIsTriedAgain) {
+  int launches = 0;
+  const CacheProof proof = proof_of([&launches](const LaunchContext& context) {
+    constexpr int kOfOneTry = 1 + 3 * 64;
+    const bool is_disturbed = ++launches <= kOfOneTry && launches > kOfOneTry - 64;
+    return microseconds(context.cache == CacheState::cold ? (is_disturbed ? 9 : 8) : 6);
+  });
+  EXPECT_TRUE(proof.proven);
+  EXPECT_GT(launches, 300);
+  EXPECT_NEAR(proof.untouched_read.value(), 8e3, 100);
+}
+
 TEST(CacheProof, EvictionThatDoesNothingIsNotProven) {
   // The third of a hundred that noise leaves between two readings is no proof.
   for (const double slower : {1.0, 1.003}) {

@@ -70,6 +70,19 @@ double ChainReference::element(std::size_t output, std::int64_t index) {
       .element(place.number, index_where_computed(chain_, outputs_.at(output), index));
 }
 
+// What a chain of copies of one step writes is millions of elements: who computes them is looked up once.
+void ChainReference::for_each(std::size_t output, const std::vector<std::int64_t>& indices,
+                              const std::function<void(std::int64_t, double)>& look) {
+  const OperandInChain& own = outputs_.at(output);
+  const OperandInChain place = computed_by(chain_, own);
+  Reference& computed = reference(place.lane, place.step);
+  const bool is_passed_on = place.step != own.step;
+  for (const std::int64_t index : indices) {
+    const std::int64_t source = is_passed_on ? index_where_computed(chain_, own, index) : index;
+    look(index, computed.element(place.number, source));
+  }
+}
+
 // Outputs are asked for lane by lane, so that one lane's values are kept at a time.
 Reference& ChainReference::reference(std::size_t lane, std::size_t step) {
   if (lane != lane_) {

@@ -33,6 +33,9 @@ class ChainReference {
   /// `inputs` follow the chain's operands.
   ChainReference(const Chain& chain, std::vector<std::vector<double>> inputs);
   double element(std::size_t output, std::int64_t index);
+  /// The same of many elements of one output.
+  void for_each(std::size_t output, const std::vector<std::int64_t>& indices,
+                const std::function<void(std::int64_t, double)>& look);
 
  private:
   Reference& reference(std::size_t lane, std::size_t step);

@@ -134,8 +134,9 @@ double Reference::element(std::size_t output, std::int64_t index) {
 }
 
 void Reference::for_each_sampled(std::size_t output, const std::function<void(std::int64_t, double)>& look) {
+  if (chain_) return chain_->for_each(output, reference_sample(operation_, output), look);
   const std::size_t operand = inputs_ + output;
-  if (!chain_ && needs_all(operand, 0)) compute_all();
+  if (needs_all(operand, 0)) compute_all();
   if (is_whole_) return loops_->for_each_element(operand, look);
   for (const std::int64_t index : reference_sample(operation_, output)) look(index, element(output, index));
 }

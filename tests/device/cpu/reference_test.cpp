@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "device/cpu/brute_force.hpp"
@@ -106,6 +107,28 @@ TEST(Reference, MemoryOperations) {
   EXPECT_TRUE(std::isnan(reference(Operation::parse("relu:count=1"), {{std::nan("")}})[0]));
   EXPECT_THAT(testing::usage_message([] { Reference(Operation::parse("spin:ns=1"), {}); }),
               ::testing::HasSubstr("spin has no output"));
+}
+
+// Who computes them is looked up once for many elements, and each time for one; steps that only pass on move
+// them.
+TEST(Reference, ElementsOfAChainAreTheSameTogetherAsAlone) {
+  testing::RandomOperation random(5);
+  for (const char* text : {"chain:[relu:count=64]*2,lanes=3",
+                           "chain:[convert:n=1,c=4,hw=6,to=nhwc][max_pool:n=1,c=4,hw=6,window=2,layout=nhwc]"
+                           "[copy:bytes=144][convert:n=1,c=4,hw=3,from=nhwc,to=nchw],lanes=2"}) {
+    const Operation chain = Operation::parse(text);
+    Reference together(chain, normal_inputs(chain, random));
+    const auto outputs =
+        static_cast<std::size_t>(std::ranges::count(chain.operands(), OperandRole::output, &Operand::role));
+    for (std::size_t output = 0; output < outputs; ++output) {
+      std::size_t looked_at = 0;
+      together.for_each_sampled(output, [&](std::int64_t index, double value) {
+        EXPECT_EQ(value, together.element(output, index)) << text << " " << output << " at " << index;
+        ++looked_at;
+      });
+      EXPECT_EQ(looked_at, reference_sample(chain, output).size());
+    }
+  }
 }
 
 TEST(Reference, TermsPerElementIsTheCost) {
