@@ -12,23 +12,24 @@
 
 namespace jitterscope::explain {
 
-// In the order in which the treatments are put together: an idle comes behind a load.
+// An idle comes behind a load. Where time is short, those at the end are left out: what power, caches and the
+// shape of a loop do is asked most.
 std::vector<Factor> all_factors(const FactorContext& context) {
   return {factors::load(context),
           factors::idle(context),
           factors::cache(context),
-          factors::traffic(context),
-          factors::queue(context),
-          factors::host_delay(context),
-          factors::synchronization(context),
           factors::launches(context),
+          factors::data(context),
+          factors::queue(context),
+          factors::synchronization(context),
+          factors::engine(context),
+          factors::traffic(context),
+          factors::host_delay(context),
           factors::host_scheduling(context),
           factors::allocator(context),
           factors::alignment(context),
           factors::row_stride(context),
           factors::heap(context),
-          factors::data(context),
-          factors::engine(context),
           factors::instrument(context),
           factors::contention_kernels(context),
           factors::contention_memory(context),

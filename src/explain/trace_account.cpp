@@ -50,6 +50,13 @@ std::string cudnn_of(const RunRecord& record) {
   return found == libraries.end() ? std::string() : found->version;
 }
 
+// A stand-in is not what PyTorch ran, whether or not the record names its kernels.
+void add_kernels(Account& account, const Result& result, const Layer& layer) {
+  std::string ours = joined_names(result.kernels);
+  if (ours.empty() && result.stand_in) ours = result.algorithm + ", a stand-in";
+  add_if_different(account, "kernels", std::move(ours), joined(layer.recorded_kernels));
+}
+
 void add_place_in_network(Account& account, const TracedSides& sides) {
   AccountedPart part{.name = "network", .first = "alone", .second = "where it runs"};
   if (sides.in_sequence != nullptr) {
@@ -84,8 +91,7 @@ Account traced_account(const TracedSides& sides) {
       ratio_with(std::log(account.second.median / account.first.median), relative_half(account.first));
   add_if_different(account, "device", sides.record.device.name, sides.trace.recorded_device);
   add_if_different(account, "cudnn", cudnn_of(sides.record), sides.trace.recorded_cudnn);
-  add_if_different(account, "kernels", joined_names(sides.entry.result.kernels),
-                   joined(sides.layer.recorded_kernels));
+  add_kernels(account, sides.entry.result, sides.layer);
   add_place_in_network(account, sides);
   add_uncertainty(account, "method", sides.alone.uncertainty.instrument + kInstruments,
                   "our instrument's constant, and how far it and CUPTI agree");

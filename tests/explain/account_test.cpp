@@ -113,6 +113,19 @@ TEST(TraceAccount, OtherKernelsAreNamed) {
   EXPECT_FALSE(has_part(accounts.front(), "device"));
 }
 
+TEST(TraceAccount, AStandInIsNamedAsOtherKernelsThough) {
+  RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
+  record.entries.front().result.algorithm = "relu_f32";
+  Model trace = trace_of(microseconds(150));
+  trace.layers.front().recorded_kernels = {"theirs"};
+  EXPECT_THAT(conclusions_of(account_for(record, trace)).front(), Not(HasSubstr("kernels")));
+  record.entries.front().result.stand_in = true;
+  const std::vector<Account> accounts = account_for(record, trace);
+  EXPECT_THAT(conclusions_of(accounts).front(), HasSubstr("may come from kernels"));
+  EXPECT_EQ(part(accounts.front(), "kernels").first, "relu_f32, a stand-in");
+  EXPECT_EQ(part(accounts.front(), "kernels").second, "theirs");
+}
+
 TEST(TraceAccount, RefusesATraceWithoutTimesOrWithOtherLayers) {
   const RunRecord record = record_with({measured(microseconds(100), megahertz(1000))});
   Model timeless = trace_of(microseconds(100));
