@@ -176,14 +176,17 @@ Workload& TreatedLoop::copy_of(Bytes traffic) {
   return *copy;
 }
 
-void TreatedLoop::load(Nanoseconds duration) {
+void TreatedLoop::load(Nanoseconds duration, double duty) {
   is_heated_ = true;
   Workload& product = large_product();
-  const Nanoseconds end = session_.device().host_time() + duration;
+  Device& device = session_.device();
+  const Nanoseconds end = device.host_time() + duration;
   constexpr int kInFlight = 2;  // so that the device has no pause, and the load ends when it should
-  while (session_.device().host_time() < end) {
+  while (device.host_time() < end) {
+    const Nanoseconds began = device.host_time();
     for (int i = 0; i < kInFlight; ++i) session_.queue().launch(product);
     session_.queue().wait();
+    if (duty < 1.0) device.idle((device.host_time() - began) * (1.0 / duty - 1.0));
   }
 }
 
@@ -306,7 +309,7 @@ Neighbour& TreatedLoop::neighbour() {
 LoopReading TreatedLoop::run(const Treatment& treatment) {
   Workload& workload = *prepared(treatment).workload;
   Queue& queue = session_.queue();
-  if (treatment.load > Nanoseconds(0)) load(treatment.load);
+  if (treatment.load > Nanoseconds(0)) load(treatment.load, treatment.load_duty);
   if (treatment.idle > Nanoseconds(0)) session_.device().idle(treatment.idle);
   const std::int64_t launches = treatment.launches > 0 ? treatment.launches : usual_launches();
   // For the loop alone: they end with it, whichever way it ends.

@@ -84,7 +84,7 @@ class TreatedLoop {
   PreparedSubject& prepared(const Treatment& treatment);
   Workload& large_product();
   Workload& copy_of(Bytes traffic);
-  void load(Nanoseconds duration);
+  void load(Nanoseconds duration, double duty);
   void delay_host(Nanoseconds duration);
   void wait_for_work_elsewhere();
   void set_caches(Workload& workload, const Treatment& treatment);

@@ -36,7 +36,8 @@ struct Companion {
 /// events around each, a short idle before.
 struct Treatment {
   Nanoseconds idle = milliseconds(10);  ///< before the loop
-  Nanoseconds load = {};                ///< a large product without pause, before the idle
+  Nanoseconds load = {};                ///< a large product again and again, before the idle
+  double load_duty = 1.0;               ///< share of that time in which it runs; it rests in the others
   CacheState cache = CacheState::warm;  ///< at each launch
   Bytes traffic = {};                   ///< that another kernel reads and writes before each launch
   QueueMode queue = QueueMode::eager;

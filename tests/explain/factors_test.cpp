@@ -71,7 +71,9 @@ TEST(Factors, ShortLoopsNeedATimerThatIsFineEnough) {
 
 TEST(Factors, DosesThatGrowDoSo) {
   EXPECT_LT(with("idle", 0).idle, with("idle", 2).idle);
-  EXPECT_LT(with("load", 0).load, with("load", 2).load);
+  EXPECT_EQ(with("load", 0).load, with("load", 1).load);
+  EXPECT_LT(with("load", 0).load_duty, with("load", 1).load_duty);
+  EXPECT_LT(with("load", 1).load, with("load", 2).load);
   EXPECT_LT(with("traffic", 0).traffic, with("traffic", 2).traffic);
   EXPECT_EQ(with("traffic", 2).traffic, Bytes(60 << 20));
   EXPECT_LT(with("host_delay", 0).host_delay, with("host_delay", 2).host_delay);

@@ -65,7 +65,8 @@ TEST_F(TreatedLoops, ARecordingHasNoConstantOfEvents) {
 
 TEST_F(TreatedLoops, TakesAboutAsLongAsItSays) {
   for (const Treatment& treatment :
-       {Treatment{}, Treatment{.idle = milliseconds(100)}, Treatment{.load = milliseconds(50)}}) {
+       {Treatment{}, Treatment{.idle = milliseconds(100)}, Treatment{.load = milliseconds(50)},
+        Treatment{.load = milliseconds(50), .load_duty = 0.25}}) {
     bench_.rehearse(treatment);
     const Nanoseconds start = device_->host_time();
     bench_.run(treatment);
@@ -179,6 +180,21 @@ TEST(SharedCore, IsGivenBack) {
   sched_getaffinity(0, sizeof(after), &after);
   EXPECT_EQ(CPU_COUNT(&within), 1);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+class LoopsBelowACap : public TreatedLoops {
+ protected:
+  LoopsBelowACap() : TreatedLoops("h200") {}
+};
+
+TEST_F(LoopsBelowACap, ALoadThatRestsThreeQuartersOfTheTimeHoldsTheClockLess) {
+  const auto clock = [&](double duty) {
+    const Treatment treatment{.idle = {}, .load = milliseconds(300), .load_duty = duty};
+    condition(bench_);
+    bench_.rehearse(treatment);
+    return *bench_.run(treatment).clock;
+  };
+  EXPECT_GT(clock(0.25), clock(1.0) * 1.03);
 }
 
 TEST_F(TreatedLoops, ALoadIsForgottenOnce) {
