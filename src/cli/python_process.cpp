@@ -27,9 +27,8 @@ std::string ask_python(const std::string& name, const std::string& question, con
                                              limits);
   line.clear();
   rethrow_written_error(outcome.output);
-  require_interpreter(outcome.exit_code);
-  require_module(outcome.errors);
   if (outcome.exit_code == 0) return std::move(outcome.output);
+  require_python(outcome);
   if (is_interrupted()) throw InterruptedError();
   throw FailedError(fmt::format("the process of Python ended with {}: {}",
                                 outcome.signal != 0 ? fmt::format("signal {}", outcome.signal)

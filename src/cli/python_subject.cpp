@@ -86,19 +86,19 @@ std::vector<std::string> python_labels(const std::vector<std::string>& targets) 
   return labels;
 }
 
-void require_module(std::string_view errors) {
-  if (errors.find("No module named jitterscope") == std::string_view::npos) return;
-  throw MissingError(
-      fmt::format("{} has no module jitterscope; pip install its wheel there, or set JITTERSCOPE_PYTHON to a "
-                  "Python that has it",
-                  interpreter()));
-}
-
-void require_interpreter(int exit_code) {
+void require_python(const SubprocessOutcome& outcome) {
   constexpr int kCannotBeRun = 126, kNotFound = 127;  // of env
-  if (exit_code != kCannotBeRun && exit_code != kNotFound) return;
-  throw MissingError(fmt::format(
-      "there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there", interpreter()));
+  if (outcome.exit_code == kCannotBeRun || outcome.exit_code == kNotFound) {
+    throw MissingError(
+        fmt::format("there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there",
+                    interpreter()));
+  }
+  if (outcome.errors.find("No module named jitterscope") != std::string::npos) {
+    throw MissingError(
+        fmt::format("{} has no module jitterscope; pip install its wheel there, or set JITTERSCOPE_PYTHON to a "
+                    "Python that has it",
+                    interpreter()));
+  }
 }
 
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,
@@ -114,19 +114,13 @@ ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, c
   const auto show = [&](const std::string& stage, std::size_t process) {
     line.show(stage, {process, static_cast<std::size_t>(processes)});
   };
-  try {
-    ProcessRecords found = run_in_fresh_processes(
-        plan,
-        {.executable = interpreter(), .count = processes, .interrupted = is_interrupted, .progress = show});
-    line.clear();
-    return found;
-  } catch (const FailedError& error) {
-    constexpr int kNotFound = 127;
-    const std::string_view what = error.what();
-    require_interpreter(what.find("exit code 127") != std::string_view::npos ? kNotFound : 0);
-    require_module(what);
-    throw;
-  }
+  ProcessRecords found = run_in_fresh_processes(plan, {.executable = interpreter(),
+                                                       .count = processes,
+                                                       .interrupted = is_interrupted,
+                                                       .progress = show,
+                                                       .ended_badly = require_python});
+  line.clear();
+  return found;
 }
 
 ComparisonItems python_items(const std::vector<RunRecord>& records, std::size_t alternatives) {

@@ -24,10 +24,8 @@ bool are_python(const std::vector<std::string>& targets);
 /// "bench.py:attention" of python:folder/bench.py:attention; of what was handed over as a file its name.
 std::vector<std::string> python_labels(const std::vector<std::string>& targets);
 
-/// Throws MissingError where a process of Python ended for want of jitterscope; `errors` is what it wrote.
-void require_module(std::string_view errors);
-/// Throws MissingError where a process that was to be Python ended as env does that finds no program.
-void require_interpreter(int exit_code);
+/// Throws MissingError where a process was to be Python, and there is none, or none that has jitterscope.
+void require_python(const SubprocessOutcome& outcome);
 
 /// Each group beside each other. Throws MissingError where Python has no jitterscope.
 ProcessRecords run_python(const std::vector<std::vector<std::string>>& groups, const std::string& device,

@@ -129,7 +129,7 @@ class BurstLoop {
     shuffle(open_, random_);
     std::ranges::stable_sort(open_, {}, &OpenGroup::visits);
     ++block_;
-    const Nanoseconds idle(random_.uniform(options_.shortest_idle.value(), options_.longest_idle.value()));
+    const Nanoseconds idle = draw_idle(options_, random_);
     const Nanoseconds mean_idle = (options_.shortest_idle + options_.longest_idle) / 2.0;
     const Nanoseconds end = device_.host_time() + idle + mean_idle;
     visit(open_.front(), idle);

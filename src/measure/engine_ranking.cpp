@@ -11,6 +11,7 @@
 #include "measure/engine_choice.hpp"
 #include "measure/gate_guard.hpp"
 #include "measure/measure_operation.hpp"
+#include "measure/round_runner.hpp"
 #include "statistics/binomial.hpp"
 
 namespace jitterscope {
@@ -136,8 +137,7 @@ class Ranker {
         listener_("imitating benchmark=True", static_cast<std::size_t>(i + 1),
                   static_cast<std::size_t>(imitations));
       }
-      const Nanoseconds idle(random.uniform(options_.shortest_idle.value(), options_.longest_idle.value()));
-      ++find(imitation.candidates()[imitation.choose(idle)])->autotune_wins;
+      ++find(imitation.candidates()[imitation.choose(draw_idle(options_, random))])->autotune_wins;
       ++ranking_.imitations;
     }
   }

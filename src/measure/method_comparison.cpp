@@ -61,7 +61,7 @@ class MethodLoop {
     for (std::size_t i = 0; i < timing_methods().size(); ++i) {
       if (timing_methods()[i].time != nullptr) order.push_back(i);
     }
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
+    shuffle(order, random_);
     return order;
   }
 
@@ -69,9 +69,7 @@ class MethodLoop {
     MethodReading& reading = result_.readings[index];
     if (!reading.absent.empty()) return;
     if (request_.progress) request_.progress(repetition, reading.name);
-    const MeasureOptions& options = request_.options;
-    bench_.device().idle(
-        Nanoseconds(random_.uniform(options.shortest_idle.value(), options.longest_idle.value())));
+    bench_.device().idle(draw_idle(request_.options, random_));
     // A signal ends the idle early, and the method would then be timed without it.
     if (is_interrupted()) return;
     try {
@@ -163,8 +161,7 @@ std::vector<Nanoseconds> trace_operation(Device& device, const Operation& operat
   Random random(options.seed);
   std::vector<Nanoseconds> times;
   for (std::int64_t i = 0; i < repetitions; ++i) {
-    const Nanoseconds idle(random.uniform(options.shortest_idle.value(), options.longest_idle.value()));
-    times.push_back(runner.run_gated_round(idle, Nanoseconds(0)).time());
+    times.push_back(runner.run_gated_round(draw_idle(options, random), Nanoseconds(0)).time());
   }
   return times;
 }

@@ -8,6 +8,7 @@
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
 #include "measure/prepared_calls.hpp"
+#include "measure/round_runner.hpp"
 #include "measure/traced_launches.hpp"
 #include "statistics/statistics.hpp"
 
@@ -206,8 +207,7 @@ SequenceMeasurement measure_sequence(Session& session, const Model& model, const
                         (elapsed > options.sustained_time_limit || passes.may_end(options.precision));
     if (enough || elapsed > options.sustained_time_limit * 3.0) break;
     if (listener) listener("in sequence", static_cast<std::size_t>(passes.count() + 1), 0);
-    session.device().idle(
-        Nanoseconds(random.uniform(options.shortest_idle.value(), options.longest_idle.value())));
+    session.device().idle(draw_idle(options, random));
     passes.add(sequence.run_once());
   }
   passes.summarise(sequence.running(), result);

@@ -39,9 +39,8 @@ physics::Parameters without_causes(const std::string& preset) {
                   Mechanism::idle_ramp, Mechanism::power_cap, Mechanism::peak_power, Mechanism::thermal});
 }
 
-// Times that wander, with nobody to blame.
-physics::Parameters wandering() {
-  physics::Parameters gpu = without_causes("h200");
+// Times that wander: nothing that is switched moves them so.
+physics::Parameters wandering(physics::Parameters gpu) {
   gpu.noise.sd = 0.01;
   gpu.noise.correlation = 0.9;
   gpu.noise.spike_probability = 0.01;
@@ -206,7 +205,7 @@ ExplainPlan explain_plan(bool quick) {
                                         "queue", "host_delay", "data",  "instrument"};
   return {
       .without_cause = {{"steady", without_causes("h200"), long_convolution(), all},
-                        {"wandering", wandering(), long_convolution(), all},
+                        {"wandering", wandering(without_causes("h200")), long_convolution(), all},
                         {"a coarse timer",
                          with_coarse_timer(),
                          Operation(Elementwise{.kind = ElementwiseKind::relu, .count = 8 << 20}),
@@ -218,6 +217,10 @@ ExplainPlan explain_plan(bool quick) {
                        {"idle", "data", "queue"}},
                       {"evicted operands",
                        physics::find_preset("h200"),
+                       Operation(Elementwise{.kind = ElementwiseKind::add, .count = 4 << 20}),
+                       {"cache", "idle", "data"}},
+                      {"evicted operands, wandering",
+                       wandering(physics::find_preset("h200")),
                        Operation(Elementwise{.kind = ElementwiseKind::add, .count = 4 << 20}),
                        {"cache", "idle", "data"}},
                       {"power", physics::find_preset("h200"), large_product(), {"data", "idle", "queue"}},

@@ -10,7 +10,6 @@
 #include "base/kernel_folder.hpp"
 #include "base/quantity_text.hpp"
 #include "base/random.hpp"
-#include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
 #include "record/record.hpp"
@@ -152,7 +151,10 @@ class ProcessRunner {
       // What it wrote once it was told to end is the record of an interruption that nobody asked for.
       if (outcome.timed_out) return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
       rethrow_written_error(outcome.output);
-      if (outcome.exit_code != 0) return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
+      if (outcome.exit_code != 0) {
+        if (processes_.ended_badly) processes_.ended_badly(outcome);
+        return lose(number, ending_of(outcome, limit_) + while_doing(outcome));
+      }
       found_.records.push_back(read_run_record(outcome.output, "its output"));
       if (start_.read) start_.read(found_.records.back());
     } catch (const FailedError& error) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/subprocess.hpp"
 #include "worker/worker_plan.hpp"
 
 namespace jitterscope {
@@ -16,6 +17,8 @@ struct FreshProcesses {
   std::function<bool()> interrupted = {};
   /// Called with what a process does now and its number, from 1.
   std::function<void(const std::string& stage, std::size_t process)> progress = {};
+  /// Sees how a process ended that wrote nothing. Throws MissingError where each of them would end so.
+  std::function<void(const SubprocessOutcome&)> ended_badly = {};
   /// Of each process: one that is not done then is ended. Nothing: as time_limit_of says.
   std::optional<Nanoseconds> time_limit = {};
   /// Of all together: none but the first is started later than this. Nothing: all are.

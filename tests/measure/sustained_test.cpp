@@ -77,6 +77,16 @@ TEST(Sustained, ARecordTooShortForTwoLooksIsNotCalledUnsteady) {
   EXPECT_EQ(measurement.steadiness->verdict, Steadiness::Verdict::not_shown);
 }
 
+TEST(Sustained, AConditionHasARoundHoweverShortItsLimit) {
+  Laboratory laboratory;
+  MeasureOptions options = one_condition(CacheState::cold, Load::sustained);
+  options.sustained_time_limit = Nanoseconds(1);
+  const Result result = laboratory.measure(options);
+  ASSERT_EQ(result.measurements.size(), 1U);
+  EXPECT_EQ(result.measurements.front().rounds.size(), 1U);
+  EXPECT_EQ(result.measurements.front().stop_reason, StopReason::time_limit);
+}
+
 TEST(Sustained, PowerCapIsWaitedFor) {
   Laboratory laboratory;
   const Nanoseconds start = laboratory.device.host_time();

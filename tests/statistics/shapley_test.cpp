@@ -84,7 +84,74 @@ TEST(Shapley, NoShareIsBelowZero) {
       }
     }
     three[1].columns.push_back(clock);
-    for (const double share : shapley_shares(three, values)) EXPECT_GE(share, 0.0);
+    const std::vector<double> shares = shapley_shares(three, values);
+    for (const double share : shares) EXPECT_GE(share, 0.0);
+    EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1.0, 1e-9);
+  }
+}
+
+// The share of the variance of the values that columns leave, each fitted by itself: y, and then each column
+// in its turn made orthogonal to those before it.
+double explained_by(std::vector<std::vector<double>> columns, std::vector<double> values) {
+  const auto centre = [](std::vector<double>& column) {
+    const double mean = std::accumulate(column.begin(), column.end(), 0.0) / std::ssize(column);
+    for (double& entry : column) entry -= mean;
+  };
+  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  };
+  const auto take_from = [&](const std::vector<double>& direction, std::vector<double>& column) {
+    const double share = product(direction, column) / product(direction, direction);
+    for (std::size_t i = 0; i < column.size(); ++i) column[i] -= share * direction[i];
+  };
+  centre(values);
+  const double total = product(values, values);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    centre(columns[i]);
+    const double length = product(columns[i], columns[i]);
+    for (int twice = 0; twice < 2; ++twice) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (!columns[j].empty()) take_from(columns[j], columns[i]);
+      }
+    }
+    if (product(columns[i], columns[i]) < 1e-10 * length) columns[i].clear();
+    if (!columns[i].empty()) take_from(columns[i], values);
+  }
+  return 1.0 - product(values, values) / total;
+}
+
+// A level for each of seven loops, one for each half of them (which those of the loops hold), and a number
+// that follows the loops nearly.
+TEST(Shapley, IsTheMeanOverOrdersOfWhatLeastSquaresAdds) {
+  constexpr std::size_t kLoops = 7, kValues = 91;
+  Random random(6);
+  Explanation loops, halves, clock{{{}}};
+  loops.columns.resize(kLoops);
+  halves.columns.resize(2);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < kValues; ++i) {
+    const std::size_t loop = i % kLoops;
+    for (std::size_t k = 0; k < kLoops; ++k) loops.columns[k].push_back(k == loop ? 1.0 : 0.0);
+    for (std::size_t k = 0; k < 2; ++k) halves.columns[k].push_back(k == loop % 2 ? 1.0 : 0.0);
+    clock.columns[0].push_back(1980e6 + 15e6 * static_cast<double>(loop) + 1e5 * random.normal());
+    values.push_back(100.0 + 3.0 * static_cast<double>(loop) + random.normal() +
+                     1e-5 * (clock.columns[0].back() - 1980e6));
+  }
+  const std::vector<Explanation> three = {loops, halves, clock};
+  const auto of = [&](std::initializer_list<std::size_t> chosen) {
+    std::vector<std::vector<double>> columns;
+    for (const std::size_t i : chosen) {
+      columns.insert(columns.end(), three[i].columns.begin(), three[i].columns.end());
+    }
+    return explained_by(columns, values);
+  };
+  const std::vector<double> shares = shapley_shares(three, values);
+  for (std::size_t one = 0; one < 3; ++one) {
+    const std::size_t second = (one + 1) % 3, third = (one + 2) % 3;
+    const double expected = of({one}) / 3.0 + (of({second, one}) - of({second})) / 6.0 +
+                            (of({third, one}) - of({third})) / 6.0 +
+                            (of({second, third, one}) - of({second, third})) / 3.0;
+    EXPECT_NEAR(shares[one], expected, 1e-7) << one;
   }
 }
 
