@@ -89,15 +89,14 @@ std::vector<std::string> python_labels(const std::vector<std::string>& targets) 
 void require_python(const SubprocessOutcome& outcome) {
   constexpr int kCannotBeRun = 126, kNotFound = 127;  // of env
   if (outcome.exit_code == kCannotBeRun || outcome.exit_code == kNotFound) {
-    throw MissingError(
-        fmt::format("there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there",
-                    interpreter()));
+    throw MissingError(fmt::format(
+        "there is no Python {}: install it, or set JITTERSCOPE_PYTHON to one that is there", interpreter()));
   }
   if (outcome.errors.find("No module named jitterscope") != std::string::npos) {
-    throw MissingError(
-        fmt::format("{} has no module jitterscope; pip install its wheel there, or set JITTERSCOPE_PYTHON to a "
-                    "Python that has it",
-                    interpreter()));
+    throw MissingError(fmt::format(
+        "{} has no module jitterscope; pip install its wheel there, or set JITTERSCOPE_PYTHON to a "
+        "Python that has it",
+        interpreter()));
   }
 }
 

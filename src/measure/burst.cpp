@@ -74,21 +74,25 @@ double deviation_but_for_the_clock(std::span<const Round> rounds) {
 
 bool is_fixed(const OpenMeasurement* one) { return one->measurement.conditions.placement.has_value(); }
 
-// A clock at rest is at a tenth of what it is under load, or less; what power and heat do to it, and clock
-// states of 2 to 5 % (H200), are far from this.
-constexpr double kAsleep = 1.25;
-constexpr std::size_t kRoundsThatTell = 3;
+// What a clock that wakes is below one that is awake. Clock states of 2 to 5 % (H200) are far from this.
+constexpr double kAsleep = 1.1;
 constexpr Nanoseconds kShortestWake = milliseconds(10), kLongestWake = milliseconds(80);
 
-// Whether the clock differs by so much from round to round, behind the idle or later in a block.
-bool shows_sleep(const Measurement& measurement) {
-  std::vector<double> clocks;
-  for (const Round& round : measurement.rounds) {
-    if (round.clock) clocks.push_back(round.clock->value());
-  }
-  if (clocks.size() < kRoundsThatTell) return false;
-  const auto [least, most] = std::ranges::minmax(clocks);
-  return most > kAsleep * least;
+// Whether the newest round's clock is above that of earlier ones behind longer idles: a clock that sleeps.
+// What power and heat hold is the lower the shorter the idle is. One low clock tells nothing, as other
+// programs on a CPU make some: a third of those behind longer idles must be.
+bool shows_sleep(std::span<const Round> rounds) {
+  constexpr std::ptrdiff_t kRoundsThatTell = 2;
+  if (rounds.empty() || !rounds.back().clock) return false;
+  const Round& newest = rounds.back();
+  const auto is_longer = [&](const Round& round) {
+    return round.clock && round.idle_before > newest.idle_before;
+  };
+  const auto is_asleep = [&](const Round& round) {
+    return is_longer(round) && *newest.clock > *round.clock * kAsleep;
+  };
+  const std::ptrdiff_t asleep = std::ranges::count_if(rounds, is_asleep);
+  return asleep >= kRoundsThatTell && 3 * asleep >= std::ranges::count_if(rounds, is_longer);
 }
 
 class BurstLoop {
@@ -180,7 +184,7 @@ class BurstLoop {
   void wake_for_longer_where_asleep() {
     const bool any = std::ranges::any_of(open_, [](const OpenGroup& group) {
       return std::ranges::any_of(group.measurements,
-                                 [](OpenMeasurement* one) { return shows_sleep(one->measurement); });
+                                 [](OpenMeasurement* one) { return shows_sleep(one->measurement.rounds); });
     });
     if (!any || wake_ >= kLongestWake) return;
     wake_ = wake_ > Nanoseconds(0) ? wake_ * 2.0 : kShortestWake;

@@ -56,6 +56,53 @@ TEST(Burst, NoisyDeviceGoesOnToTheTimeLimit) {
   EXPECT_GT(measurement.rounds.size(), 30u);
 }
 
+// A clock that depends on when work came last, and for how long it has come since.
+struct WorkSeen {
+  Nanoseconds last = Nanoseconds(-1e12),
+              first = Nanoseconds(-1e12);  ///< launch, and of those without a pause
+  Nanoseconds rest = {};                   ///< before the first
+
+  void launch(Nanoseconds time) {
+    if (time - last > milliseconds(5)) {
+      rest = time - last;
+      first = time;
+    }
+    last = time;
+  }
+};
+
+Script with_clock_by_work(std::function<Hertz(const WorkSeen&, Nanoseconds time)> clock) {
+  auto seen = std::make_shared<WorkSeen>();
+  Script script;
+  script.clock = [seen, clock](Nanoseconds time) { return clock(*seen, time); };
+  script.launch_time = [seen, clock](const LaunchContext& context) {
+    seen->launch(context.time);
+    return microseconds(100.0 * 1980e6 / clock(*seen, context.time).value());
+  };
+  return script;
+}
+
+// 1200 MHz behind an idle of more than 35 ms, and 1980 after 70 ms of work: a round's clock is 1670 MHz.
+TEST(Burst, AClockThatSleepsALittleIsWoken) {
+  Laboratory laboratory(with_clock_by_work([](const WorkSeen& seen, Nanoseconds time) {
+    if (seen.rest < milliseconds(35)) return megahertz(1980);
+    return megahertz(std::min(1980.0, 1200.0 + 780.0 * ((time - seen.first) / milliseconds(70))));
+  }));
+  const Measurement measurement = laboratory.measure(burst_of(CacheState::warm)).measurements.front();
+  ASSERT_TRUE(measurement.sleeping_clock);
+  EXPECT_GE(measurement.sleeping_clock->woken_for, milliseconds(40));
+  EXPECT_NEAR(measurement.time.median.value(), 100e3, 500.0);
+}
+
+// What power holds is the lower the less it rests: no work before a round would raise it.
+TEST(Burst, AClockThatIsHeldBehindShortIdlesIsNotAsleep) {
+  Laboratory laboratory(with_clock_by_work([](const WorkSeen& seen, Nanoseconds) {
+    return megahertz(seen.rest < milliseconds(40) ? 1600 : 1980);
+  }));
+  const Measurement measurement = laboratory.measure(burst_of(CacheState::warm)).measurements.front();
+  EXPECT_FALSE(measurement.sleeping_clock);
+}
+
 TEST(Burst, PreciseMeasurementsStopWhileOthersGoOn) {
   Script script;
   auto random = std::make_shared<Random>(5);
