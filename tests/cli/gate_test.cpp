@@ -63,10 +63,10 @@ TEST_F(Gates, ThreePercentMoreIsShown) {
 
 TEST_F(Gates, UndecidedFailsAStrictGateAlone) {
   save("add:count=1Mi", "main", "--device virtual:hostile --processes 2");
-  const Outcome outcome = gate("main --processes 2");
+  const Outcome outcome = gate("main --processes 2 --margin 0.1%");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("**Undecided against main**"));
-  EXPECT_EQ(gate("main --processes 2 --strict").exit_code, 1);
+  EXPECT_EQ(gate("main --processes 2 --margin 0.1% --strict").exit_code, 1);
 }
 
 TEST_F(Gates, AnotherDeviceIsSaidFirst) {
