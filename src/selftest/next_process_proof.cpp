@@ -84,8 +84,8 @@ std::vector<ProofLine> lines_of(const std::string& preset, std::vector<Case> cas
 std::vector<ProofLine> prove_next_process(ProofContext& context) {
   const std::size_t operations = context.quick() ? 40 : 2000, processes = context.quick() ? 10 : 20;
   std::vector<ProofLine> lines;
-  // The others miss (docs/evidence/truth.md): on the laptop GPU the clock still rises behind an idle, and
-  // where another process comes and goes for seconds, a run of one second sees one of the two levels.
+  // The shared GPU misses (docs/evidence/truth.md): where another process comes and goes for seconds, a run
+  // of one second sees one of the two levels.
   std::vector<const char*> presets = {"h200", "a100"};
   if (!context.quick()) presets.insert(presets.end(), {"laptop", "shared"});
   for (const char* preset : presets) {
