@@ -182,11 +182,12 @@ class BurstLoop {
   // The rounds so far were of a clock in all stages of its waking: they are measured again behind one that is
   // awake, of all that is open.
   void wake_for_longer_where_asleep() {
+    if (wake_ >= kLongestWake) return;
     const bool any = std::ranges::any_of(open_, [](const OpenGroup& group) {
       return std::ranges::any_of(group.measurements,
                                  [](OpenMeasurement* one) { return shows_sleep(one->measurement.rounds); });
     });
-    if (!any || wake_ >= kLongestWake) return;
+    if (!any) return;
     wake_ = wake_ > Nanoseconds(0) ? wake_ * 2.0 : kShortestWake;
     for (OpenGroup& group : open_) {
       for (OpenMeasurement* one : group.measurements) {

@@ -203,6 +203,7 @@ ProofLine group_line(ProofContext& context, const StudiedScene& scene, const Exp
 ExplainPlan explain_plan(bool quick) {
   const std::vector<std::string> all = {"load",  "idle",       "cache", "traffic",
                                         "queue", "host_delay", "data",  "instrument"};
+  const Operation addition(Elementwise{.kind = ElementwiseKind::add, .count = 4 << 20});
   return {
       .without_cause = {{"steady", without_causes("h200"), long_convolution(), all},
                         {"wandering", wandering(without_causes("h200")), long_convolution(), all},
@@ -215,13 +216,10 @@ ExplainPlan explain_plan(bool quick) {
                        physics::find_preset("laptop"),
                        long_convolution(),
                        {"idle", "data", "queue"}},
-                      {"evicted operands",
-                       physics::find_preset("h200"),
-                       Operation(Elementwise{.kind = ElementwiseKind::add, .count = 4 << 20}),
-                       {"cache", "idle", "data"}},
+                      {"evicted operands", physics::find_preset("h200"), addition, {"cache", "idle", "data"}},
                       {"evicted operands, wandering",
                        wandering(physics::find_preset("h200")),
-                       Operation(Elementwise{.kind = ElementwiseKind::add, .count = 4 << 20}),
+                       addition,
                        {"cache", "idle", "data"}},
                       {"power", physics::find_preset("h200"), large_product(), {"data", "idle", "queue"}},
                       {"causes that act on each other",

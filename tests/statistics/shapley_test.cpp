@@ -90,8 +90,8 @@ TEST(Shapley, NoShareIsBelowZero) {
   }
 }
 
-// The share of the variance of the values that columns leave, each fitted by itself: y, and then each column
-// in its turn made orthogonal to those before it.
+// The share of the variance of the values that columns explain: each in its turn is made orthogonal to those
+// before it, and taken from the values.
 double explained_by(std::vector<std::vector<double>> columns, std::vector<double> values) {
   const auto centre = [](std::vector<double>& column) {
     const double mean = std::accumulate(column.begin(), column.end(), 0.0) / std::ssize(column);
