@@ -24,6 +24,7 @@ import jitterscope as js
 SUBJECTS = {"resnet50": "resnet50:batch={batch},dtype=f32,direction=fprop",
             "bert-layer": "bert-base:batch={batch},layers=1,dtype=f32,direction=fprop"}
 ROUNDS = 40
+CALLS = 5
 MOST_DIFFERENCE = 0.03
 
 
@@ -53,16 +54,22 @@ def with_lines(lines, model, batch):
 
 
 def seconds_of(call):
-    """By CUDA events around calls in a row, from a GPU that rested, with the first call left out."""
+    """By CUDA events around calls in a row, from a GPU that rested. The host does not sleep meanwhile, which would slow it
+    for more than 100 ms, and the calls of the first 10 ms are left out."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    time.sleep(random.uniform(0.02, 0.05))
+    rested = time.monotonic() + random.uniform(0.02, 0.05)
+    while time.monotonic() < rested:
+        pass
+    warm = time.monotonic() + 0.01
     call()
+    while time.monotonic() < warm:
+        call()
     start.record()
-    for _ in range(3):
+    for _ in range(CALLS):
         call()
     end.record()
     end.synchronize()
-    return start.elapsed_time(end) * 1e-3 / 3
+    return start.elapsed_time(end) * 1e-3 / CALLS
 
 
 def ratio_by_events(first, second):

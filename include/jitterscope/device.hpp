@@ -377,9 +377,13 @@ class Device {
   /// user read them, FailedError where another program holds them.
   virtual std::unique_ptr<CounterReader> count(const std::vector<std::string>& names);
 
-  /// The host's clock. A simulated device has its own, so the measuring loop uses only these two.
+  /// The host's clock. A simulated device has its own, so the measuring loop uses only these three.
   virtual Nanoseconds host_time() = 0;
+  /// The host sleeps.
   virtual void idle(Nanoseconds) = 0;
+  /// The device rests as in idle(), and the host keeps its core busy, so that it is as fast afterwards as in a
+  /// program that does not sleep. By default idle().
+  virtual void idle_awake(Nanoseconds time) { idle(time); }
 };
 
 /// Opens `auto`, `cpu`, `cuda`, `cuda:N`, or a simulated GPU: `virtual`, `virtual:PRESET` or

@@ -9,4 +9,10 @@ Nanoseconds host_time_now() {
   return Nanoseconds(std::chrono::duration<double, std::nano>(now).count());
 }
 
+void stay_awake(Nanoseconds time) {
+  const Nanoseconds end = host_time_now() + time;
+  while (host_time_now() < end) {
+  }
+}
+
 }  // namespace jitterscope

@@ -190,14 +190,8 @@ void TreatedLoop::load(Nanoseconds duration, double duty) {
   }
 }
 
-// A sleep of some microseconds lasts 60 or more; a simulated host has no time but what is spent on it.
 void TreatedLoop::delay_host(Nanoseconds duration) {
-  if (duration <= Nanoseconds(0)) return;
-  Device& device = session_.device();
-  if (description_.capabilities.is_simulated) return device.idle(duration);
-  const Nanoseconds end = device.host_time() + duration;
-  while (device.host_time() < end) {
-  }
+  if (duration > Nanoseconds(0)) session_.device().idle_awake(duration);
 }
 
 void TreatedLoop::set_caches(Workload& workload, const Treatment& treatment) {

@@ -170,7 +170,7 @@ class BurstLoop {
   // Behind the first idle of a block.
   Round run_round(OpenMeasurement& one, Nanoseconds idle) {
     if (idle > Nanoseconds(0) && wake_ > Nanoseconds(0)) {
-      device_.idle(idle);
+      one.runner.rest(idle);
       one.runner.wake(wake_);
       Round round = one.runner.run_gated_round(Nanoseconds(0), epoch_);
       round.idle_before = idle;

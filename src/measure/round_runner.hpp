@@ -19,6 +19,7 @@ struct RoundShape {
   SlopeShape slope;          ///< (graph)
   std::int64_t conditioning_launches = 2;
   bool launches_wait = false;  ///< for their queue (FirstCall): no gate may hold them
+  bool host_is_timed = false;  ///< its own time is in what is read
 };
 
 /// Picks instrument and lengths: rounds of 5 ms or 20 launches, slopes for warm launches under 20 us, groups
@@ -38,10 +39,12 @@ class RoundRunner {
   RoundRunner(const TimedWork& work, const RoundShape& shape, const MeasureOptions& options,
               const Calibration& calibration);
 
+  /// Lets the chip rest. Where the host is timed it does not sleep, and launches for some ms behind it.
+  void rest(Nanoseconds idle);
   /// Launches without pause for a time, none of them read.
   void wake(Nanoseconds duration);
 
-  /// idle, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open ->
+  /// rest, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open ->
   /// wait -> read. The clock is the mean between the stamps of all parts.
   Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
 

@@ -207,7 +207,12 @@ SequenceMeasurement measure_sequence(Session& session, const Model& model, const
                         (elapsed > options.sustained_time_limit || passes.may_end(options.precision));
     if (enough || elapsed > options.sustained_time_limit * 3.0) break;
     if (listener) listener("in sequence", static_cast<std::size_t>(passes.count() + 1), 0);
-    session.device().idle(draw_idle(options, random));
+    const Nanoseconds idle = draw_idle(options, random);
+    if (options.queue == QueueMode::eager) {
+      session.device().idle_awake(idle);  // a host that has slept launches slower
+    } else {
+      session.device().idle(idle);
+    }
     passes.add(sequence.run_once());
   }
   passes.summarise(sequence.running(), result);

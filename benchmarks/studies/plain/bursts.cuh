@@ -59,8 +59,8 @@ inline int calls_of_a_round(double once) {
   return std::clamp(static_cast<int>(kRoundSeconds / once), 1, kMostCalls);
 }
 
-// A round is launched once untimed, so that the GPU has work until the timed ones come; the seconds are those
-// of one call.
+// A round is launched untimed first, so that the GPU has work until the timed ones come; the seconds are
+// those of one call.
 struct Round {
   std::function<void()> warm_up;
   std::function<double()> seconds_of_a_call;
@@ -73,6 +73,21 @@ struct Arm {
 inline double median(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   return (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+}
+
+// The GPU rests. A host that slept meanwhile would launch slower for more than 100 ms.
+inline void stay_awake(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// For 10 ms, until the host's caches hold what launches need.
+inline void wake(const std::function<void()>& launch) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+  do {
+    launch();
+  } while (std::chrono::steady_clock::now() < end);
 }
 
 inline void print_times(const std::vector<Arm>& arms) {
@@ -90,8 +105,8 @@ inline void print_times(const std::vector<Arm>& arms) {
   for (int round = 0; round < kRounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (Made* each : order) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution(20, 50)(random)));
-      each->round.warm_up();
+      stay_awake(std::chrono::milliseconds(std::uniform_int_distribution(20, 50)(random)));
+      wake(each->round.warm_up);
       each->times.push_back(each->round.seconds_of_a_call());
     }
   }

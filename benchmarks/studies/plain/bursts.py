@@ -17,6 +17,14 @@ ROUNDS = 10  # in each place
 ROUND_SECONDS = 3e-3
 MOST_CALLS = 100
 IDLE_SECONDS = (0.02, 0.05)  # before a round, so that heat does not lower the clock
+WARM_SECONDS = 0.01  # behind it, until the host's caches hold what launches need
+
+
+def stay_awake(seconds):
+    """The GPU rests. A host that slept meanwhile would launch slower for more than 100 ms."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
 
 
 def elapsed(launch, hold=None):
@@ -100,8 +108,11 @@ def print_times(make, arms):
         made.append((name, threads[-1].submit(make, value).result(), []))
     for _ in range(ROUNDS):
         for _, work, times in random.sample(made, len(made)):
-            time.sleep(random.uniform(*IDLE_SECONDS))
+            stay_awake(random.uniform(*IDLE_SECONDS))
+            awake = time.monotonic() + WARM_SECONDS
             work.launch()  # not timed: the GPU has work until the timed ones come
+            while time.monotonic() < awake:
+                work.launch()
             times.append(elapsed(work.launch, getattr(work, "hold", None)) / work.calls)
     print(json.dumps({name: statistics.geometric_mean(statistics.median(times) for own, _, times in made if own == name)
                       for name in arms}))

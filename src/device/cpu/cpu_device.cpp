@@ -122,6 +122,7 @@ class CpuDevice final : public Device {
     time.tv_nsec = static_cast<long>(duration.value() - whole * 1e9);
     clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
   }
+  void idle_awake(Nanoseconds time) override { stay_awake(time); }
 
  private:
   // Making a table takes 50 ms; a model prepares hundreds of operations from one, and a chain a thousand

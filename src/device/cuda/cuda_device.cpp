@@ -128,6 +128,7 @@ class CudaDevice : public Device {
   void idle(Nanoseconds time) override {
     std::this_thread::sleep_for(std::chrono::duration<double, std::nano>(time.value()));
   }
+  void idle_awake(Nanoseconds time) override { stay_awake(time); }
 
  private:
   std::string id() const { return fmt::format("cuda:{}", context_.ordinal()); }
