@@ -16,7 +16,8 @@ constexpr double kTileElements = 128 * 128;
 double result_elements(const Operation& operation) {
   double elements = 0;
   for (const Operand& operand : operation.operands()) {
-    if (operand.role == OperandRole::output) elements = std::max(elements, static_cast<double>(operand.count));
+    if (operand.role == OperandRole::output)
+      elements = std::max(elements, static_cast<double>(operand.count));
   }
   return elements;
 }

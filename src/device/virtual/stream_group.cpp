@@ -65,7 +65,8 @@ class GroupRun {
       planned.dependencies.push_back({one.launch, turn_.gap * one.gaps});
     }
     planned.earliest = turn_.gap * group_.parts[launch.stream];
-    if (!turn_.replay) planned.earliest = std::max(planned.earliest, timeline_.arrival(launch.called) - turn_.start);
+    if (!turn_.replay)
+      planned.earliest = std::max(planned.earliest, timeline_.arrival(launch.called) - turn_.start);
     return planned;
   }
 

@@ -94,7 +94,8 @@ class StreamScheduler {
 
   // No kernel starts before, behind one of another stream.
   Nanoseconds dispatched_at(const Stream& stream) const {
-    const bool waits = last_start_ && is_on_processors(stream.launches[stream.next]) && last_stream_ != &stream;
+    const bool waits =
+        last_start_ && is_on_processors(stream.launches[stream.next]) && last_stream_ != &stream;
     return waits ? *last_start_ + costs_.dispatch : Nanoseconds(0);
   }
 

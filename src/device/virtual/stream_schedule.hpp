@@ -44,7 +44,8 @@ struct Span {
 
 /// From the start of all, 0, on. A launch starts when its stream has reached it and a processor, or its copy
 /// engine, is free. Blocks of launches that started earlier come first; the others take what is left, and the
-/// rest of their blocks follow later. If more bandwidth is wanted than there is, all who want some are slower.
+/// rest of their blocks follow later. If more bandwidth is wanted than there is, all who want some are
+/// slower.
 std::vector<Span> schedule_streams(const std::vector<StreamLaunch>& launches, const StreamCosts& costs,
                                    const std::optional<StreamLoad>& load = std::nullopt);
 

@@ -8,18 +8,18 @@
 namespace jitterscope::virtual_gpu {
 namespace {
 
-// What waits add to the work, in gaps between launches (0.75 us on an H200). An event between two streams cost
-// 0.33 us more than a neighbour, a join of two streams 1.5 us, of four 7.9 us
+// What waits add to the work, in gaps between launches (0.75 us on an H200). An event between two streams
+// cost 0.33 us more than a neighbour, a join of two streams 1.5 us, of four 7.9 us
 // (docs/notebook/2026-11-24-more-studies-on-h200.md): here an event half a gap, and each stream that joins or
 // parts one, which is 1.5 us for two and 4.5 us for four.
 constexpr double kEventGaps = 1.5;
 constexpr double kStreamGaps = 1.0;
-// A load sets two flags, starts, and is waited for; at the end it is stopped and joined: under a load of 100 us
-// small work of 7 us took 115 us (same page).
+// A load sets two flags, starts, and is waited for; at the end it is stopped and joined: under a load of 100
+// us small work of 7 us took 115 us (same page).
 constexpr double kLoadStartGaps = 6.0, kLoadEndGaps = 4.0;
 
-// What a wait takes longer than by stream, event or device, asleep or not: 39 us where others took 4, and 11 us
-// to read a value (docs/notebook/2026-11-26-on-h200.md).
+// What a wait takes longer than by stream, event or device, asleep or not: 39 us where others took 4, and 11
+// us to read a value (docs/notebook/2026-11-26-on-h200.md).
 Nanoseconds longer_than_usual(HostWait wait) {
   switch (wait) {
     case HostWait::blocking: return microseconds(35);
@@ -69,13 +69,10 @@ class VirtualChain final : public PreparedChain {
   std::size_t steps() const { return chain().steps.size(); }
   std::size_t stream(std::size_t lane, std::size_t number) const { return stream_of(chain(), lane, number); }
   bool waits_behind(std::size_t number) const {
-    return chain().wait != HostWait::none &&
-           (chain().wait_after == WaitAfter::step || number + 1 == steps());
+    return chain().wait != HostWait::none && (chain().wait_after == WaitAfter::step || number + 1 == steps());
   }
   // The host waits, and all is as without streams.
-  bool is_on_queue() const {
-    return chain().streams == 1 && !chain().high_priority && chain().load_ns == 0;
-  }
+  bool is_on_queue() const { return chain().streams == 1 && !chain().high_priority && chain().load_ns == 0; }
 
   void run_on_queue() {
     for (std::size_t lane = 0; lane < lanes(); ++lane) {
@@ -155,9 +152,9 @@ class VirtualChain final : public PreparedChain {
     if (is_linked(chain(), number)) launch.reads = last_of_lane_[lane];
     last_of_lane_[lane] = group_.launches.size();
     group_.launches.push_back(std::move(launch));
-    // A copy of pageable memory lets the host wait, too.
+    // A copy of pageable memory lets the host wait, too; in a recording it does not.
     const bool waits = waits_behind(number);
-    if (!waits && !own.waits_for_queue()) return;
+    if (!waits && (!own.waits_for_queue() || queue_->is_recording())) return;
     end_group();
     queue_->wait_within(longer_than_usual(waits ? chain().wait : HostWait::none));
   }

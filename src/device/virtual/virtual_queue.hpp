@@ -58,7 +58,9 @@ class VirtualQueue final : public Queue, private WorkSource {
   KernelTime pay_launch();
   /// To record an event, or to let a stream wait for one.
   void pay_event();
-  /// The host waits within a launch, which no recording can hold, and takes longer than by itself.
+  bool is_recording() const { return recording_ != nullptr; }
+  /// The host waits within a launch, and that takes longer than a usual wait. Throws UsageError while a
+  /// recording is made.
   void wait_within(Nanoseconds longer);
   std::uint32_t stream() const { return stream_; }
   Nanoseconds now() const { return timeline_.now(); }
