@@ -89,7 +89,7 @@ void refuse_streams(const Operation& operation, std::string_view device_id) {
   if (chain == nullptr || !needs_streams(*chain)) return;
   throw UsageError(fmt::format(
       "{} runs one launch after the other, and this chain asks for streams, a wait, a priority or a load: leave "
-      "those out, or use --device cuda",
+      "those out, or use --device cuda or virtual",
       device_id));
 }
 

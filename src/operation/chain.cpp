@@ -80,6 +80,22 @@ bool needs_streams(const Chain& chain) {
   return chain.streams > 1 || chain.wait != HostWait::none || chain.high_priority || chain.load_ns > 0;
 }
 
+std::size_t stream_of(const Chain& chain, std::size_t lane, std::size_t step) {
+  const std::size_t turn = chain.spread == ChainSpread::lanes ? lane : lane + step;
+  return turn % static_cast<std::size_t>(chain.streams);
+}
+
+void require_values(const Chain& chain) {
+  if (chain.wait != HostWait::value) return;
+  for (const Operation& step : chain.steps) {
+    const auto* copy = std::get_if<Copy>(&step.parameters());
+    const bool is_read = !step.operands().empty() && (copy == nullptr || copy->kind != CopyKind::d2h);
+    if (is_read) continue;
+    throw UsageError("chain: wait=value reads what a step wrote in the device's memory, and " + step.text() +
+                     " writes nothing there; take another wait, as stream");
+  }
+}
+
 namespace kinds {
 namespace {
 

@@ -41,5 +41,9 @@ inline bool is_of_many_launches(const Chain& chain) { return launches_of(chain) 
 
 /// Whether it needs a device that runs launches side by side, or whose host can wait for one of them.
 bool needs_streams(const Chain& chain);
+/// Each lane and step runs on one stream, counted from 0.
+std::size_t stream_of(const Chain& chain, std::size_t lane, std::size_t step);
+/// Throws UsageError where the host is to read a value of a step that leaves none on the device.
+void require_values(const Chain& chain);
 
 }  // namespace jitterscope

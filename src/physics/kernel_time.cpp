@@ -25,6 +25,11 @@ Nanoseconds shared_time(const Load& load, Hertz clock, double overlap) {
   return Nanoseconds(power_mean(compute, load.memory.value(), overlap));
 }
 
+Nanoseconds memory_latency(const Memory& memory, const Traffic& traffic) {
+  if (traffic.accessed.value() == 0) return Nanoseconds(0);
+  return traffic.read_misses.value() > 0 ? memory.l2_latency + memory.dram_latency : memory.l2_latency;
+}
+
 Nanoseconds memory_time(const Memory& memory, const Traffic& traffic, bool hot) {
   if (traffic.accessed.value() == 0) return Nanoseconds(0);
   const double far = 1.0 + memory.far_share * memory.far_penalty;
@@ -33,9 +38,7 @@ Nanoseconds memory_time(const Memory& memory, const Traffic& traffic, bool hot) 
   const double waits = tax * (nanoseconds_of(traffic.read_misses, memory.miss_bandwidth) +
                               nanoseconds_of(traffic.write_backs, memory.write_back_bandwidth));
   const double dram = tax * nanoseconds_of(traffic.read_misses + traffic.write_backs, memory.dram_bandwidth);
-  const Nanoseconds latency =
-      traffic.read_misses.value() > 0 ? memory.l2_latency + memory.dram_latency : memory.l2_latency;
-  return latency + Nanoseconds(std::max(through_cache + waits, dram));
+  return memory_latency(memory, traffic) + Nanoseconds(std::max(through_cache + waits, dram));
 }
 
 }  // namespace jitterscope::physics

@@ -18,6 +18,9 @@ struct Load {
 /// (compute^p + memory^p)^(1/p): what follows the clock and memory, without load.fixed.
 Nanoseconds shared_time(const Load& load, Hertz clock, double overlap);
 
+/// Once per kernel, however much it moves.
+Nanoseconds memory_latency(const Memory& memory, const Traffic& traffic);
+
 /// Of all accesses of a kernel, with nobody else on the GPU. `hot` takes the tax of refreshing hot DRAM.
 Nanoseconds memory_time(const Memory& memory, const Traffic& traffic, bool hot);
 

@@ -25,6 +25,9 @@ double Machine::draw_placement() {
 
 Nanoseconds Machine::free_at() const { return state_->now; }
 Execution Machine::run(const KernelWork& work, Nanoseconds earliest) { return state_->run(work, earliest); }
+std::vector<Forecast> Machine::forecast(const std::vector<KernelWork>& works) const {
+  return state_->forecast(works);
+}
 void Machine::rest_until(Nanoseconds time) { state_->rest_until(time); }
 void Machine::fill_cache(bool with_modified_lines) { state_->cache.fill(with_modified_lines); }
 void Machine::hold_clock(std::optional<Hertz> clock) { state_->hold_clock(clock); }

@@ -30,6 +30,8 @@ struct KernelWork {
   double activity = 0;   ///< dynamic power while it computes, 1 is the preset's full rate; data included
   double placement = 1;  ///< factor drawn when the operands were allocated
   bool helper = false;   ///< gate, stamp, eviction: exact, no noise
+  /// Its time by how long it takes alone: below 1 for what shares a time with others that run beside it.
+  double stretch = 1;
 };
 
 /// What the L2 cache is asked for, and what of it goes to DRAM.
@@ -43,6 +45,11 @@ struct Execution {
   Cycles cycles;
   Traffic traffic = {};
   Nanoseconds time() const { return end - start; }
+};
+
+/// How long a kernel would take alone, by what is known before it runs.
+struct Forecast {
+  Nanoseconds time, transfer;  ///< of it at most: what caches and DRAM need to move its bytes
 };
 
 /// What the sensors say: late, averaged, or withheld (nothing).
@@ -76,6 +83,8 @@ class Machine {
   Nanoseconds free_at() const;
   /// Runs a kernel at `earliest` or when the GPU is free, whichever is later; idles until then.
   Execution run(const KernelWork& work, Nanoseconds earliest);
+  /// Of kernels one after the other, without noise, at the clock and with the cache as they are now.
+  std::vector<Forecast> forecast(const std::vector<KernelWork>& works) const;
   /// Nothing runs until `time`: the clock falls, the GPU cools.
   void rest_until(Nanoseconds time);
   /// Other lines fill the cache: clean ones, or modified ones that must be written back later. Takes no time;

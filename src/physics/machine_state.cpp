@@ -141,17 +141,32 @@ double Machine::State::factor_of(const KernelWork& work) {
   return work.accesses.empty() ? 1.0 : factor * work.placement;
 }
 
+std::vector<Forecast> Machine::State::forecast(const std::vector<KernelWork>& works) const {
+  Cache later = cache;
+  PowerModel power = power_;
+  std::vector<Forecast> all;
+  for (const KernelWork& work : works) {
+    const Traffic traffic = later.access(work.accesses);
+    const Load load = load_of(work, traffic);
+    const OperatingPoint& point = power.run(load, requested_, wandering_, idle_power_);
+    const Nanoseconds latency = memory_latency(parameters.memory, traffic);
+    all.push_back({load.fixed + point.shared, std::max(Nanoseconds(0), load.memory - latency)});
+  }
+  return all;
+}
+
 Load Machine::State::load_of(const KernelWork& work, const Traffic& traffic) const {
   Load load;
   load.compute = work.compute;
   load.fixed = work.fixed;
-  load.activity = work.activity;
+  load.activity = work.activity / work.stretch;
   if (work.accesses.empty()) return load;
   const Celsius refresh = parameters.memory.refresh_temperature;
   const bool hot =
       parameters.has(Mechanism::thermal) && refresh > Celsius(0) && temperature_.value() > refresh;
   load.memory = memory_time(parameters.memory, traffic, hot);
-  load.traffic = traffic.read_misses + traffic.write_backs;
+  const Bytes traffic_of_dram = traffic.read_misses + traffic.write_backs;
+  load.traffic = Bytes(std::llround(static_cast<double>(traffic_of_dram.value()) / work.stretch));
   return load;
 }
 
@@ -183,7 +198,7 @@ Execution Machine::State::run(const KernelWork& work, Nanoseconds earliest) {
     const OtherProcess::Share share = other_process.share_at(now);
     load.memory = memory / share.bandwidth;
     const OperatingPoint& point = power_.run(load, requested_, wandering_, idle_power_);
-    const Nanoseconds whole = load.fixed + point.shared * factor;
+    const Nanoseconds whole = (load.fixed + point.shared * factor) * work.stretch;
     const Nanoseconds end = share.ours ? now + whole * left : kNever;
     const Nanoseconds dwell = wandering_.busy_time_left(), wanders = now + dwell;
     const Nanoseconds change = std::min({next_control_, share.until, wanders});

@@ -18,6 +18,7 @@ struct Machine::State {
   State& operator=(const State&) = delete;
 
   Execution run(const KernelWork& work, Nanoseconds earliest);
+  std::vector<Forecast> forecast(const std::vector<KernelWork>& works) const;
   void rest_until(Nanoseconds time);
   void hold_clock(std::optional<Hertz> clock);
   Hertz clock() const;

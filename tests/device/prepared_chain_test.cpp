@@ -101,9 +101,10 @@ TEST_P(PreparedChains, OfManyLaunchesNoGateHoldsThem) {
   EXPECT_TRUE(verify(*queue_, *many).passed);
 }
 
-TEST_P(PreparedChains, StreamsAndWaitsAreRefused) {
+TEST(Chains, ACpuRefusesStreamsAndWaits) {
+  const std::unique_ptr<Device> cpu = open_device("cpu");
   for (const char* more : {"lanes=2,streams=2", "wait=stream", "high_priority=1", "load_ns=1000"}) {
-    EXPECT_THAT([&] { prepare(std::string("chain:[relu:count=8],") + more); },
+    EXPECT_THAT([&] { cpu->prepare(Operation::parse(std::string("chain:[relu:count=8],") + more), {}); },
                 ThrowsMessage<UsageError>(HasSubstr("one launch after the other")));
   }
 }

@@ -35,6 +35,36 @@ TEST(KernelTime, MemoryTimeHasItsParts) {
   EXPECT_NEAR(memory_time(memory, {4 * mb, mb, mb}, true).value(), 800 + 2500, 1e-6);
 }
 
+TEST(KernelTime, AForecastIsWhatThenHappens) {
+  Machine machine(bare().without(Mechanism::idle_ramp), 1);
+  KernelWork work = cycles_work(1e5);
+  work.fixed = Nanoseconds(500);
+  work.accesses = {{machine.allocate(Bytes(1 << 20)), Bytes(1 << 20), false}};
+  const std::vector<Forecast> forecast = machine.forecast({work, work});
+  const Nanoseconds cold = machine.run(work, Nanoseconds(0)).time(),
+                    warm = machine.run(work, Nanoseconds(0)).time();
+  EXPECT_NEAR(forecast[0].time.value(), cold.value(), 1e-3);
+  EXPECT_NEAR(forecast[1].time.value(), warm.value(), 1e-3);
+  EXPECT_GT(forecast[0].transfer, forecast[1].transfer) << "the first one brings it into the cache";
+  EXPECT_LT(forecast[0].transfer, forecast[0].time);
+}
+
+TEST(KernelTime, WhatIsStretchedTakesLongerAndDoesNoMore) {
+  Machine machine(bare().without(Mechanism::idle_ramp), 1);
+  KernelWork work = cycles_work(1e6);
+  work.activity = 1.0;
+  const auto energy_of = [&] {
+    const Joules before = *machine.read_sensors(machine.free_at()).energy;
+    const Nanoseconds time = machine.run(work, machine.free_at()).time();
+    machine.rest_until(machine.free_at() + milliseconds(10) - time);
+    return (*machine.read_sensors(machine.free_at()).energy - before).value();
+  };
+  const double usual = energy_of();
+  work.stretch = 2.0;
+  EXPECT_NEAR(machine.run(work, machine.free_at()).time().value(), 2e6, 1e-3);
+  EXPECT_NEAR(energy_of() / usual, 1.0, 1e-3);
+}
+
 TEST(KernelTime, ASpinInNanosecondsIgnoresTheClock) {
   Machine machine(bare().without(Mechanism::idle_ramp), 1);
   KernelWork spin;

@@ -26,7 +26,6 @@ class Studies : public testing::Test {
     DeviceDescription description = device_->describe();
     description.data_types = data_types_;
     description.memory_free = memory_free_;
-    description.capabilities.chains_have_streams = has_streams_;
     if (host_memories_) description.capabilities.host_memories = *host_memories_;
     description.capabilities.memory_nodes = memory_nodes_;
     if (allocators_) description.capabilities.allocators = *allocators_;
@@ -48,7 +47,6 @@ class Studies : public testing::Test {
   std::vector<DataType> data_types_ = {DataType::f64, DataType::f32, DataType::tf32, DataType::f16,
                                        DataType::bf16};
   Bytes memory_free_ = Bytes(std::int64_t{100} << 30);
-  bool has_streams_ = true;
   std::optional<std::vector<HostMemory>> host_memories_;
   std::optional<std::vector<Allocator>> allocators_;
   std::vector<int> memory_nodes_ = {0};

@@ -39,16 +39,33 @@ void VirtualQueue::run_gate(Nanoseconds end, const Gate& gate) {
   end_ = end;
 }
 
-Nanoseconds VirtualQueue::run_kernel(const Item& item, Nanoseconds start) {
+Nanoseconds VirtualQueue::start_of_work(const Item& item, Nanoseconds start) const {
   const physics::Parameters& parameters = timeline_.parameters();
-  if (item.starts_replay && parameters.has(physics::Mechanism::one_time_work)) {
-    const bool rested = !last_replay_ || start - *last_replay_ > kIdleBeforeReplay;
-    if (rested) start += parameters.one_time.graph_first_replay;
-  }
+  if (!item.starts_replay || !parameters.has(physics::Mechanism::one_time_work)) return start;
+  const bool rested = !last_replay_ || start - *last_replay_ > kIdleBeforeReplay;
+  return rested ? start + parameters.one_time.graph_first_replay : start;
+}
+
+Nanoseconds VirtualQueue::run_kernel(const Item& item, Nanoseconds start) {
+  start = start_of_work(item, start);
   const bool takes_gpu = place_ == Place::alone || !item.kernel || !item.kernel->is_one_block;
   if (!takes_gpu) return start + item.kernel->work.fixed;
   const Nanoseconds end = item.kind == Item::Kind::kernel ? timeline_.run(*item.kernel, start, item.origin)
                                                           : timeline_.run_helper(item.helper, start);
+  if (item.is_node) last_replay_ = end;
+  return end;
+}
+
+Nanoseconds VirtualQueue::run_group(const Item& item, Nanoseconds start) {
+  const physics::Parameters& parameters = timeline_.parameters();
+  GroupTurn turn{std::max(start_of_work(item, start), timeline_.machine().free_at()), parameters.launch.gap};
+  if (item.is_node) {
+    turn.gap = parameters.launch.graph_gap;
+    if (has_instruments()) turn.gap += parameters.instruments.node_overhead;
+    turn.replay = item.origin;
+  }
+  turn.gap = turn.gap * timeline_.slowdown();
+  const Nanoseconds end = virtual_gpu::run_group(timeline_, *item.group, turn);
   if (item.is_node) last_replay_ = end;
   return end;
 }
@@ -78,6 +95,7 @@ void VirtualQueue::run_next() {
     case Item::Kind::stamp: return pass_stamp(item.slot, start);
     case Item::Kind::kernel:
     case Item::Kind::helper: end_ = run_kernel(item, start); return;
+    case Item::Kind::group: end_ = run_group(item, start); return;
     case Item::Kind::eviction:
       end_ = run_kernel(item, start);
       timeline_.machine().fill_cache(item.leaves_modified_lines);

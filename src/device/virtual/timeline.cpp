@@ -49,22 +49,17 @@ void Timeline::release(physics::Buffer buffer, Bytes size) {
   allocated_ -= size;
 }
 
-namespace {
-
-void add_counts(const Kernel& kernel, const physics::Execution& execution, LaunchCounts& counts) {
-  counts.traffic.accessed += execution.traffic.accessed;
-  counts.traffic.read_misses += execution.traffic.read_misses;
-  counts.traffic.write_backs += execution.traffic.write_backs;
-  counts.cycles += execution.cycles;
-  counts.tensor += kernel.tensor;
-  counts.time += execution.time();
+void Timeline::count(const Kernel& kernel, const physics::Execution& execution) {
+  if (counts == nullptr) return;
+  counts->traffic.accessed += execution.traffic.accessed;
+  counts->traffic.read_misses += execution.traffic.read_misses;
+  counts->traffic.write_backs += execution.traffic.write_backs;
+  counts->cycles += execution.cycles;
+  counts->tensor += kernel.tensor;
+  counts->time += execution.time();
 }
 
-}  // namespace
-
-Nanoseconds Timeline::run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin) {
-  const physics::Execution execution = machine_.run(kernel.work, earliest);
-  kernel.has_run = true;
+void Timeline::tell(const Kernel& kernel, const physics::Execution& execution, const KernelTime& origin) {
   if (trace != nullptr) {
     const Nanoseconds bias =
         parameters_.has(physics::Mechanism::instrument) ? parameters_.instruments.trace_bias : Nanoseconds(0);
@@ -73,8 +68,15 @@ Nanoseconds Timeline::run(Kernel& kernel, Nanoseconds earliest, const KernelTime
     trace->back().start = execution.start;
     trace->back().end = execution.end + bias;
   }
-  if (counts != nullptr) add_counts(kernel, execution, *counts);
   if (on_launch) on_launch(execution);
+}
+
+Nanoseconds Timeline::run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin) {
+  const physics::Execution execution = machine_.run(kernel.work, earliest);
+  kernel.has_run = true;
+  kernel.read_too_early = false;
+  count(kernel, execution);
+  tell(kernel, execution, origin);
   return execution.end;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device/virtual/stream_schedule.hpp"
 #include "jitterscope/device.hpp"
 #include "physics/machine.hpp"
 
@@ -18,7 +19,10 @@ struct Kernel {
   bool is_one_block = false;  ///< a spin that leaves the processors to other queues
   Cycles tensor = {};         ///< of them, with the units that multiply matrices at their full rate
   std::string name = {};
-  bool has_run = false;  ///< since its outputs were poisoned
+  bool has_run = false;         ///< since its outputs were poisoned
+  bool read_too_early = false;  ///< in its last run: what another one had not written yet
+  double processors = 1.0;      ///< share of them that it fills
+  Engine engine = Engine::processors;
 };
 
 /// What counters count of workloads' kernels.
@@ -59,6 +63,9 @@ class Timeline {
   /// Of everything between kernels.
   double slowdown() const;
 
+  /// When a call that the host made at `time` reaches the GPU.
+  Nanoseconds arrival(Nanoseconds time) const { return time + parameters().launch.latency * slowdown(); }
+
   /// Lets the GPU catch up with the host.
   void catch_up() { run_until(now_); }
   /// The host waits until `source` has nothing left.
@@ -75,6 +82,9 @@ class Timeline {
 
   /// Runs a workload's kernel, and tells who wants to know; `origin` is what a tracer knows of it beforehand.
   Nanoseconds run(Kernel& kernel, Nanoseconds earliest, const KernelTime& origin);
+  /// The parts of run() beside running: counters get what a kernel did, tracers and on_launch when it ran.
+  void count(const Kernel& kernel, const physics::Execution& execution);
+  void tell(const Kernel& kernel, const physics::Execution& execution, const KernelTime& origin);
   /// Runs one of the device's own kernels.
   Nanoseconds run_helper(const physics::KernelWork& work, Nanoseconds earliest);
 

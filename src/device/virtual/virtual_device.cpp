@@ -8,8 +8,8 @@
 #include "device/can_run.hpp"
 #include "device/clock_request.hpp"
 #include "device/fusion.hpp"
-#include "device/prepared_chain.hpp"
 #include "device/virtual/timeline.hpp"
+#include "device/virtual/virtual_chain.hpp"
 #include "device/virtual/virtual_checks.hpp"
 #include "device/virtual/virtual_counters.hpp"
 #include "device/virtual/virtual_operation.hpp"
@@ -105,9 +105,8 @@ class SimulatedDevice final : public VirtualDevice {
       return std::make_unique<VirtualOperation>(timeline_, one, own);
     };
     if (!std::holds_alternative<Chain>(operation.parameters())) return prepare_one(operation, data, 0, 0);
-    refuse_streams(operation, id_);
     refuse_unfusible(operation, id_, capabilities());
-    return std::make_unique<PreparedChain>(operation, data, prepare_one);
+    return prepare_virtual_chain(timeline_, operation, data, prepare_one);
   }
   std::unique_ptr<Queue> make_queue() override { return std::make_unique<VirtualQueue>(timeline_); }
   std::unique_ptr<Queue> adopt_queue(NativeQueue) override {
@@ -144,7 +143,6 @@ class SimulatedDevice final : public VirtualDevice {
 DeviceCapabilities SimulatedDevice::capabilities() {
   DeviceCapabilities can;
   can.is_simulated = true;
-  can.chains_have_streams = false;
   can.waits_can_sleep = false;
   can.allocates_memory = false;
   can.pytorch_device = "cpu";

@@ -11,6 +11,7 @@
 #include "device/kernel_source.hpp"
 #include "device/shared_operand.hpp"
 #include "device/virtual/kernel_work.hpp"
+#include "device/virtual/launch_share.hpp"
 #include "device/virtual/operand_values.hpp"
 #include "device/virtual/virtual_queue.hpp"
 #include "jitterscope/error.hpp"
@@ -52,6 +53,8 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   }
   kernel_->work = kernel_work(timeline_.parameters(), operation_, buffers_, data.kind);
   kernel_->tensor = tensor_cycles(timeline_.parameters(), operation_);
+  kernel_->processors = share_of_processors(timeline_.parameters(), operation_);
+  kernel_->engine = engine_of(operation_);
   const auto* spin = std::get_if<Spin>(&operation_.parameters());
   kernel_->is_one_block = spin != nullptr && spin->blocks == 1 && spin->unit == Spin::Unit::nanoseconds;
   if (data.placement) timeline_.machine().choose_placements(*data.placement);
@@ -77,11 +80,15 @@ std::optional<physics::Buffer> VirtualOperation::shared_buffer(std::size_t index
 }
 
 void VirtualOperation::run(NativeQueue queue) {
+  static_cast<VirtualQueue*>(queue)->launch_kernel(begin_launch(), waits_);
+}
+
+std::shared_ptr<Kernel> VirtualOperation::begin_launch() {
   whole_.clear();
   const physics::Parameters& parameters = timeline_.parameters();
   if (timeline_.is_first_launch(kernel_->name) && parameters.has(physics::Mechanism::one_time_work))
     timeline_.spend(parameters.one_time.module_load);
-  static_cast<VirtualQueue*>(queue)->launch_kernel(kernel_, waits_);
+  return kernel_;
 }
 
 bool VirtualOperation::produce_inputs(NativeQueue queue) {
@@ -129,7 +136,7 @@ std::vector<double> VirtualOperation::values_of_input(std::size_t index, Element
 
 std::vector<double> VirtualOperation::values_of_output(std::size_t output, Elements elements) {
   const std::size_t inputs = count_inputs(operands_);
-  if (!kernel_->has_run) {
+  if (!kernel_->has_run || kernel_->read_too_early) {
     return std::vector<double>(static_cast<std::size_t>(operands_.at(inputs + output).count),
                                std::numeric_limits<double>::quiet_NaN());
   }

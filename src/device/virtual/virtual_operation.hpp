@@ -27,6 +27,8 @@ class VirtualOperation final : public PreparedOperation {
   }
   bool runs_reference_loops() const override { return true; }
   void run(NativeQueue queue) override;
+  /// For a launch that a queue gets in another way: as run() but for the queue.
+  std::shared_ptr<Kernel> begin_launch();
   bool waits_for_queue() const override { return waits_; }
   bool lies_in_pages() const override { return !operands_.empty(); }
   bool produce_inputs(NativeQueue queue) override;

@@ -77,7 +77,8 @@ void VirtualQueue::enqueue(Item item) {
   }
   const double slowdown = timeline_.slowdown();
   item.gap = item.gap * slowdown;
-  item.earliest = timeline_.now() + timeline_.parameters().launch.latency * slowdown;
+  const bool is_called_before = item.group && !item.is_node;
+  item.earliest = timeline_.arrival(is_called_before ? item.group->launches.front().called : timeline_.now());
   if (item.frees_an_entry) ++entries_;
   pending_.push_back(std::move(item));
 }
@@ -90,6 +91,35 @@ void VirtualQueue::launch_kernel(const std::shared_ptr<Kernel>& kernel, bool wai
     timeline_.drain(*this);
     timeline_.wait_until(end_);
   }
+}
+
+KernelTime VirtualQueue::pay_launch() {
+  if (recording_ == nullptr) timeline_.spend_in_driver(timeline_.host_costs().launch());
+  return origin_of_call();
+}
+
+void VirtualQueue::pay_event() {
+  if (recording_ == nullptr) {
+    timeline_.spend_in_driver(timeline_.parameters().launch.host_median * kMarkShare);
+  }
+}
+
+void VirtualQueue::launch_group(StreamGroup group) {
+  put({.kind = Item::Kind::group,
+       .kernel = nullptr,
+       .group = std::make_shared<const StreamGroup>(std::move(group))});
+}
+
+void VirtualQueue::wait_within(Nanoseconds longer) {
+  if (is_recording()) {
+    throw UsageError(
+        "the host waits within this launch, which no recording can hold; take --instrument events or host");
+  }
+  open_gate();
+  timeline_.drain(*this);
+  timeline_.wait_until(end_);
+  timeline_.spend_in_driver(timeline_.host_costs().synchronize());
+  timeline_.spend(longer);
 }
 
 void VirtualQueue::write(const std::vector<physics::Access>& accesses) {
@@ -117,7 +147,7 @@ void VirtualQueue::open_gate() noexcept {
 
 Mark VirtualQueue::mark() {
   require_not_recording("a mark");
-  timeline_.spend_in_driver(timeline_.parameters().launch.host_median * kMarkShare);
+  pay_event();
   const Mark mark{next_mark_++ % kRingSize};
   ++marks_behind_gate_;
   marks_[mark.slot].reset();
@@ -178,10 +208,12 @@ void VirtualQueue::replay(Recording& recording) {
   const Nanoseconds overhead = has_instruments() ? parameters.instruments.node_overhead : Nanoseconds(0);
   const std::vector<Item>& items = dynamic_cast<VirtualRecording&>(recording).items;
   const KernelTime origin = origin_of_call();
+  std::uint64_t nodes = 1;
   for (std::size_t i = 0; i < items.size(); ++i) {
     Item node = items[i];
     node.origin = origin;
-    node.origin.graph_node = i + 1;
+    node.origin.graph_node = nodes;
+    nodes += node.group ? node.group->launches.size() : 1;
     node.is_node = true;
     node.starts_replay = i == 0;
     node.frees_an_entry = i + 1 == items.size();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "device/virtual/stream_group.hpp"
 #include "device/virtual/timeline.hpp"
 
 namespace jitterscope::virtual_gpu {
@@ -17,13 +18,14 @@ struct Gate {
 };
 
 struct Item {
-  enum class Kind { kernel, helper, eviction, mark, stamp, gate };
+  enum class Kind { kernel, group, helper, eviction, mark, stamp, gate };
   Kind kind = Kind::kernel;
   std::shared_ptr<Kernel> kernel;
   physics::KernelWork helper = {};
   bool leaves_modified_lines = false;  ///< (eviction)
   std::uint32_t slot = 0;              ///< (mark, stamp)
   std::shared_ptr<Gate> gate = nullptr;
+  std::shared_ptr<const StreamGroup> group = nullptr;
   Nanoseconds earliest = {};  ///< when the host's call has reached the GPU
   Nanoseconds gap = {};       ///< after its predecessor
   bool is_node = false;       ///< of a recording
@@ -50,6 +52,18 @@ class VirtualQueue final : public Queue, private WorkSource {
 
   /// One launch of an operation's kernel; `waits` as a copy from pageable memory does.
   void launch_kernel(const std::shared_ptr<Kernel>& kernel, bool waits);
+  /// Launches for whose calls the host has paid.
+  void launch_group(StreamGroup group);
+  /// What the host pays for a launch on another stream, and what a tracer knows of it.
+  KernelTime pay_launch();
+  /// To record an event, or to let a stream wait for one.
+  void pay_event();
+  bool is_recording() const { return recording_ != nullptr; }
+  /// The host waits within a launch, and that takes longer than a usual wait. Throws UsageError while a
+  /// recording is made.
+  void wait_within(Nanoseconds longer);
+  std::uint32_t stream() const { return stream_; }
+  Nanoseconds now() const { return timeline_.now(); }
   /// Another kernel writes to these operands.
   void write(const std::vector<physics::Access>& accesses);
 
@@ -88,6 +102,8 @@ class VirtualQueue final : public Queue, private WorkSource {
   void evict(bool leaves_modified_lines);
   void run_gate(Nanoseconds end, const Gate& gate);
   Nanoseconds run_kernel(const Item& item, Nanoseconds start);
+  Nanoseconds run_group(const Item& item, Nanoseconds start);
+  Nanoseconds start_of_work(const Item& item, Nanoseconds start) const;
   void pass_mark(std::uint32_t slot, Nanoseconds time);
   void pass_stamp(std::uint32_t slot, Nanoseconds time);
   void require_not_recording(const char* what) const;

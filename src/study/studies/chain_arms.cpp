@@ -9,9 +9,10 @@ namespace jitterscope::study::studies {
 
 void require_streams(const StudyContext& context) {
   if (context.description.capabilities.chains_have_streams) return;
-  throw UsageError(context.description.id +
-                   " runs one launch after the other, and this study is about several at once: use a GPU "
-                   "(--device cuda)");
+  throw UsageError(
+      context.description.id +
+      " runs one launch after the other, and this study is about several at once: use a GPU, or a "
+      "simulated one (--device cuda or virtual)");
 }
 
 bool can_be_step(const Operation& operation) {

@@ -18,12 +18,6 @@ namespace {
 
 using Workspaces = WorkspacePool<PlacedMemory>;
 
-// Each lane and step runs on one stream, so that workspaces can be handed on within each.
-std::size_t stream_of(const Chain& chain, std::size_t lane, std::size_t step) {
-  const std::size_t turn = chain.spread == ChainSpread::lanes ? lane : lane + step;
-  return turn % static_cast<std::size_t>(chain.streams);
-}
-
 // While it lives, what is prepared takes its workspaces from the pool of the stream that it will run on.
 class BorrowedWorkspaces {
  public:
@@ -128,7 +122,7 @@ class BackgroundLoad {
 };
 
 struct ChainWorkspaces {
-  std::vector<Workspaces> pools;  // of each stream
+  std::vector<Workspaces> pools;  // of each stream: a step's can be handed on to the next one there
 };
 
 class ChainOperation : private ChainWorkspaces, public PreparedChain {
@@ -149,7 +143,7 @@ class ChainOperation : private ChainWorkspaces, public PreparedChain {
     for (std::int64_t i = 0; i < chain().streams; ++i) passed_.emplace_back();
     for (std::int64_t i = 0; i < chain().lanes; ++i) stepped_.emplace_back();
     if (chain().load_ns > 0) load_.emplace(context_, Nanoseconds(static_cast<double>(chain().load_ns)));
-    if (chain().wait == HostWait::value) require_values();
+    require_values(chain());
   }
   ~ChainOperation() override {
     try {
@@ -258,16 +252,6 @@ class ChainOperation : private ChainWorkspaces, public PreparedChain {
     MemoryRegion value = step(lane, number).memory().back();
     value.size = element_size(chain().steps[number].operands().back().dtype);
     return value;
-  }
-
-  void require_values() const {
-    for (const Operation& step : chain().steps) {
-      const auto* copy = std::get_if<Copy>(&step.parameters());
-      const bool is_read = !step.operands().empty() && (copy == nullptr || copy->kind != CopyKind::d2h);
-      if (is_read) continue;
-      throw UsageError("chain: wait=value reads what a step wrote in the GPU's memory, and " + step.text() +
-                       " writes nothing there; take another wait, as stream");
-    }
   }
 
   const Context& context_;
