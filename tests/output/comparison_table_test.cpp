@@ -465,7 +465,7 @@ TEST(ComparisonTable, DetailsSayHowManyKernelsRanAtOnce) {
   record.comparisons[0].second.concurrency = KernelConcurrency{4, 4, 3.62};
   EXPECT_THAT(
       comparison_table(record, {.width = 160, .details = true}),
-      AllOf(HasSubstr("| first at once |"), HasSubstr("| 1.0 on 1 stream |"),
+      AllOf(HasSubstr(" first at once |"), HasSubstr("| 1.0 on 1 stream |"),
             HasSubstr("| 3.6 on 4 streams |"), HasSubstr("\nat once: kernels that ran side by side")));
   EXPECT_THAT(comparison_table(record, {.width = 160}), Not(HasSubstr("at once")));
 }
