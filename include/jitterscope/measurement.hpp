@@ -260,6 +260,13 @@ struct LaunchKernel {
   Nanoseconds median, minimum, maximum;
 };
 
+/// How many kernels of one launch ran at once: medians over traced launches.
+struct KernelConcurrency {
+  std::int64_t streams = 1;       ///< different ones that kernels ran on
+  std::int64_t most_at_once = 1;  ///< at any moment
+  double mean_at_once = 1.0;      ///< the sum of the kernels' times over the time in which any of them ran
+};
+
 /// What the device counted of one launch, in passes after the times.
 struct LaunchCounters {
   CacheState cache = CacheState::warm;
@@ -314,8 +321,9 @@ struct Result {
   /// A launch waits for the device before it returns, so that no gate held it: the times hold the host's work
   /// within a launch.
   bool waits_for_device = false;
-  std::vector<LaunchKernel> kernels;         ///< of one launch, in their order; empty where not asked for
-  std::optional<Shortfall> without_kernels;  ///< why they are not there, where they were asked for
+  std::vector<LaunchKernel> kernels;             ///< of one launch, in their order; empty where not asked for
+  std::optional<KernelConcurrency> concurrency;  ///< of these kernels; nothing where there are none
+  std::optional<Shortfall> without_kernels;      ///< why they are not there, where they were asked for
   std::vector<LaunchCounters> counters;  ///< in each cache state that was timed; empty where not asked for
   std::optional<Shortfall> without_counters;  ///< why they are not there, where they were asked for
   std::vector<IterationRun> iterations;       ///< where counts were asked for

@@ -165,6 +165,7 @@ class StudyCommand {
     record_.works = recorded_works(std::move(record_.works));
     ComparedWork compared = pair_alternatives(alternatives, each, record_.device);
     compared.plan.verify = true;
+    compared.plan.trace_kernels = study_.traces_kernels;
     compared.items.have_total = work.is_model;
     record_.notes.insert(record_.notes.end(), compared.notes.begin(), compared.notes.end());
     return compared;

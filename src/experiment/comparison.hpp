@@ -37,7 +37,9 @@ struct ComparedSide {
   std::optional<Cycles> cycles;
   std::optional<Verification> verification;  ///< the first process's, where it was asked for
   std::optional<Amount> amount;
-  std::optional<LaunchCounters> counters;  ///< in its cache state, the first process's, where asked for
+  std::optional<LaunchCounters> counters;        ///< in its cache state, the first process's, where asked for
+  std::optional<KernelConcurrency> concurrency;  ///< the first process's, where kernels were traced
+  std::optional<Shortfall> without_kernels;      ///< why they were not, where that was asked for
 };
 
 /// Second over first, 1 where they are alike.

@@ -57,7 +57,9 @@ ComparedSide side_of(const Result& result, const Measurement& measurement) {
           .cycles = own.cycles,
           .verification = result.verification,
           .amount = {},
-          .counters = counters_of(result, measurement)};
+          .counters = counters_of(result, measurement),
+          .concurrency = result.concurrency,
+          .without_kernels = result.without_kernels};
 }
 
 namespace {

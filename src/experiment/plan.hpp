@@ -18,7 +18,8 @@ struct Plan {
   /// Of each trial, group after group: what is known of it before it is timed. Empty where that is nothing.
   std::vector<RunEntry> entries = {};
   bool verify = false;
-  bool ceilings = true;                   ///< measure the device's best rates first
+  bool ceilings = true;        ///< measure the device's best rates first
+  bool trace_kernels = false;  ///< of one launch of each trial, behind all times, which a tracer slows
   std::optional<Model> in_sequence = {};  ///< its calls are timed in their order, after all else
   std::string recorded_cudnn = {};        ///< of the record that is replayed; empty where there is none
   bool is_incomplete = false;             ///< a part of what was to be timed could not be read

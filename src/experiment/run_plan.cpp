@@ -7,6 +7,7 @@
 
 #include "measure/ceilings.hpp"
 #include "measure/engine_choice.hpp"
+#include "measure/launch_details.hpp"
 #include "measure/measure_operation.hpp"
 #include "measure/run_results.hpp"
 #include "measure/sequence.hpp"
@@ -84,6 +85,7 @@ class PlanRunner {
           saved_(record_);
         });
     if (plan_.in_sequence && !record_.sequence && !is_interrupted()) measure_in_sequence();
+    if (plan_.trace_kernels) trace_kernels();
     record_.interrupted = is_interrupted();
     return exit_code();
   }
@@ -138,6 +140,17 @@ class PlanRunner {
       record_.notes.push_back(fmt::format("In sequence: {}.", error.what()));
       if (failure_ == ExitCode::done) failure_ = error.exit_code();
     }
+  }
+
+  void trace_kernels() {
+    std::size_t number = 0;
+    visit_trials(plan_, [&](const Trial& trial) {
+      if (number >= record_.entries.size() || is_interrupted()) return;
+      Result& result = record_.entries[number++].result;
+      if (result.measurements.empty()) return;
+      stage_("tracing kernels of " + trial.operation.text(), number, total_);
+      add_kernels(session_, as_measured(trial.operation, result), trial.options, result);
+    });
   }
 
   void take(std::size_t group, const std::vector<Outcome>& outcomes, const FindingContext& context) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "measure/gate_guard.hpp"
+#include "measure/kernel_concurrency.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -10,7 +12,7 @@ namespace {
 // The reference of PyTorch's kernel times has as many.
 constexpr std::size_t kLaunches = 12;
 
-std::vector<KernelsOfLaunch> trace(Device& device, Queue& queue, Workload& workload) {
+std::vector<KernelsOfLaunch> trace_back_to_back(Device& device, Queue& queue, Workload& workload) {
   constexpr int kWarmingLaunches = 3;
   for (int i = 0; i < kWarmingLaunches; ++i) queue.launch(workload);
   queue.wait();
@@ -20,22 +22,45 @@ std::vector<KernelsOfLaunch> trace(Device& device, Queue& queue, Workload& workl
   return kernels_by_launch(tracer->stop(), kLaunches);
 }
 
+// A gate for each launch: one fits behind it where gates are possible at all.
+std::vector<KernelsOfLaunch> trace_behind_gates(Device& device, Queue& queue, Workload& workload) {
+  const std::unique_ptr<KernelTracer> tracer = device.trace_kernels();
+  for (std::size_t i = 0; i < kLaunches; ++i) {
+    GateGuard gate(queue);
+    gate.close();
+    launch_traced(*tracer, queue, workload, i);
+    gate.open();
+    queue.wait();
+  }
+  return kernels_by_launch(tracer->stop(), kLaunches);
+}
+
 }  // namespace
 
-std::vector<LaunchKernel> trace_launch(Device& device, Queue& queue, Workload& workload) {
-  return summarise_kernels(trace(device, queue, workload));
+TracedWork trace_launch(Device& device, Queue& queue, Workload& workload, Gating gating) {
+  const std::vector<KernelsOfLaunch> launches = trace_back_to_back(device, queue, workload);
+  TracedWork traced{summarise_kernels(launches), median_concurrency(launches)};
+  if (gating == Gating::possible && traced.concurrency && traced.concurrency->streams > 1) {
+    traced.concurrency = median_concurrency(trace_behind_gates(device, queue, workload));
+  }
+  return traced;
 }
 
 std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelsOfLaunch>& launches) {
   if (launches.empty()) return {};
   require_equal_launches(launches);
+  const KernelsOfLaunch& first = launches.front();
+  std::vector<std::vector<double>> times(first.size());
+  for (const KernelsOfLaunch& launch : launches) {
+    const KernelsOfLaunch kernels = in_order_of(first, launch);
+    for (std::size_t i = 0; i < first.size(); ++i)
+      times[i].push_back((kernels[i].end - kernels[i].start).value());
+  }
   std::vector<LaunchKernel> kernels;
-  for (std::size_t i = 0; i < launches.front().size(); ++i) {
-    std::vector<double> times;
-    for (const KernelsOfLaunch& launch : launches) times.push_back((launch[i].end - launch[i].start).value());
-    const auto [minimum, maximum] = std::ranges::minmax_element(times);
-    kernels.push_back({launches.front()[i].name, Nanoseconds(statistics::median(times)),
-                       Nanoseconds(*minimum), Nanoseconds(*maximum)});
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto [minimum, maximum] = std::ranges::minmax_element(times[i]);
+    kernels.push_back({first[i].name, Nanoseconds(statistics::median(times[i])), Nanoseconds(*minimum),
+                       Nanoseconds(*maximum)});
   }
   return kernels;
 }

@@ -62,6 +62,13 @@ std::string moved_text(const ComparedSide& side) {
   return moved ? bytes_text(*moved) : std::string(kAbsent);
 }
 
+std::string at_once_text(const ComparedSide& side) {
+  if (!side.concurrency) return std::string(kAbsent);
+  const std::int64_t streams = side.concurrency->streams;
+  return fmt::format("{:.1f} on {} stream{}", side.concurrency->mean_at_once, streams,
+                     streams == 1 ? "" : "s");
+}
+
 std::string operands_text(const ComparedSide& side) {
   const Operation* operation = operation_of(side.subject);
   return operation == nullptr ? std::string(kAbsent) : bytes_text(operation->bytes());

@@ -32,6 +32,8 @@ bool has_unlike_amounts(const ComparisonRecord& record);
 std::string operands_text(const ComparedSide& side);
 /// "1.2 GiB": what all of memory moves in one launch; a dash where that was not counted.
 std::string moved_text(const ComparedSide& side);
+/// "3.6 on 4 streams": kernels that ran at once; a dash where they were not traced.
+std::string at_once_text(const ComparedSide& side);
 /// "30.1 ns a load", "4.12 TB/s", "2.5 G additions/s"; absent where nothing was counted.
 std::string amount_text(const ComparedSide& side);
 

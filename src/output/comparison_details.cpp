@@ -38,6 +38,8 @@ class DetailsTable {
     // A sum has no blocks, and no launch.
     moved_before_.cells.emplace_back(kAbsent);
     moved_.cells.emplace_back(kAbsent);
+    at_once_before_.cells.emplace_back(kAbsent);
+    at_once_.cells.emplace_back(kAbsent);
     withins_.cells.emplace_back(kAbsent);
     betweens_.cells.emplace_back(kAbsent);
   }
@@ -50,6 +52,8 @@ class DetailsTable {
     const bool has_spread = comparison.processes > 1 && comparison.within > 0.0;
     moved_before_.cells.push_back(moved_text(comparison.first));
     moved_.cells.push_back(moved_text(comparison.second));
+    at_once_before_.cells.push_back(at_once_text(comparison.first));
+    at_once_.cells.push_back(at_once_text(comparison.second));
     withins_.cells.push_back(has_spread ? percent_text(comparison.within) : std::string(kAbsent));
     betweens_.cells.push_back(has_spread ? percent_text(comparison.between) : std::string(kAbsent));
   }
@@ -58,8 +62,8 @@ class DetailsTable {
     std::vector<TableColumn> keys = {labels_}, columns;
     if (has_conditions) keys.push_back(conditions_);
     if (are_layers && names_.size() > 2) keys.push_back(alternatives_);
-    for (const TableColumn* column :
-         {&firsts_, &seconds_, &cycles_, &moved_before_, &moved_, &withins_, &betweens_}) {
+    for (const TableColumn* column : {&firsts_, &seconds_, &cycles_, &moved_before_, &moved_,
+                                      &at_once_before_, &at_once_, &withins_, &betweens_}) {
       const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
       if (column == &cycles_ && !is_comparable_) continue;
       if (std::ranges::any_of(column->cells, is_known)) columns.push_back(*column);
@@ -86,7 +90,8 @@ class DetailsTable {
   TableColumn labels_{"", Align::left, {}}, conditions_{"conditions", Align::left, {}},
       alternatives_{"", Align::left, {}}, firsts_{"", Align::right, {}}, seconds_{"", Align::right, {}},
       cycles_{"in cycles", Align::right, {}}, moved_before_{"first DRAM", Align::right, {}},
-      moved_{"DRAM", Align::right, {}}, withins_{"within a process", Align::right, {}},
+      moved_{"DRAM", Align::right, {}}, at_once_before_{"first at once", Align::right, {}},
+      at_once_{"at once", Align::right, {}}, withins_{"within a process", Align::right, {}},
       betweens_{"between processes", Align::right, {}};
 };
 

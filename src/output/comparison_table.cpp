@@ -164,6 +164,11 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
     sentences.emplace_back(
         "DRAM: what memory read and wrote in one launch, by hardware counters, after the times.");
   }
+  const auto is_traced = [](const Comparison& each) { return each.second.concurrency.has_value(); };
+  if (page.details && std::ranges::any_of(record.comparisons, is_traced)) {
+    sentences.emplace_back(
+        "at once: kernels that ran side by side while any ran, by a trace of launches behind the times.");
+  }
   if (page.details && has_errors(record)) {
     sentences.emplace_back(
         "error: of the result, L2 norm over that of a float64 reference, which is computed from the inputs of the "

@@ -47,6 +47,19 @@ std::string kernel_rows(const RunPage& run) {
   return fitted_table({columns.begin(), columns.end()}, run.page.width);
 }
 
+// Of launches over several streams: on one, kernels follow each other.
+std::string side_by_side_lines(const RunPage& run) {
+  std::string text;
+  for (const std::size_t row : run.rows) {
+    const auto& found = run.record.entries[row].result.concurrency;
+    if (!found || found->streams < 2) continue;
+    text += wrapped(fmt::format("#{}: kernels on {} streams, {:.1f} at once (at most {}).", row + 1,
+                                found->streams, found->mean_at_once, found->most_at_once),
+                    run.page.width);
+  }
+  return text.empty() ? text : '\n' + text;
+}
+
 bool on_fresh_data(const RunRecord& record) {
   return std::ranges::any_of(results_of(record), [](const Result& result) {
     return !result.measurements.empty() && result.measurements.front().conditions.fresh_data;
@@ -126,7 +139,7 @@ std::string kernels_section(const RunPage& run) {
                   "slows what is between them):",
                   on_fresh_data(run.record) ? "fresh data" : "warm"),
       run.page.width);
-  return heading + '\n' + rows + (missing.empty() ? "" : '\n' + missing);
+  return heading + '\n' + rows + side_by_side_lines(run) + (missing.empty() ? "" : '\n' + missing);
 }
 
 }  // namespace jitterscope

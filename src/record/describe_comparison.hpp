@@ -28,6 +28,8 @@ void describe(Fields& fields, Described<Fields, ComparedSide>& side) {
   fields("verification", side.verification);
   fields("amount", side.amount);
   fields("counters", side.counters);
+  fields("concurrency", side.concurrency);
+  describe_shortfall(fields, "without_kernels", "without_kernels_exit_code", side.without_kernels);
 }
 
 template <class Fields>

@@ -55,6 +55,13 @@ void describe(Fields& fields, Described<Fields, LaunchKernel>& kernel) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Described<Fields, KernelConcurrency>& concurrency) {
+  fields("streams", concurrency.streams);
+  fields("most_at_once", concurrency.most_at_once);
+  fields("mean_at_once", concurrency.mean_at_once);
+}
+
+template <class Fields>
 void describe(Fields& fields, Described<Fields, CounterValue>& counter) {
   fields("name", counter.name);
   fields("quantity", counter.quantity);
@@ -166,6 +173,7 @@ void describe_outcome(Fields& fields, Described<Fields, Result>& result) {
   fields("launch_cost_seconds", result.launch_cost);
   fields.where(result.waits_for_device, "waits_for_device", result.waits_for_device);
   fields.where(!result.kernels.empty(), "kernels", result.kernels);
+  fields("concurrency", result.concurrency);
   describe_shortfall(fields, "without_kernels", "without_kernels_exit_code", result.without_kernels);
   fields.where(!result.counters.empty(), "counters", result.counters);
   describe_shortfall(fields, "without_counters", "without_counters_exit_code", result.without_counters);

@@ -48,6 +48,7 @@ struct Study {
   bool saves_host_time = false;  ///< arms gain only where launches wait for the host
   bool is_remedy = true;         ///< advise tries its arms; else they only show what a machine does
   bool counts_memory = false;    ///< what memory moves is counted, where the device counts
+  bool traces_kernels = false;   ///< behind the times one launch of each arm is traced
   /// What it is asked of where the user names nothing: operations or sweeps that the device can run, a line
   /// each.
   std::string (*subject)(const DeviceDescription&) = nullptr;

@@ -46,6 +46,7 @@ WorkerPlan plan_of_process(const std::string& device, const Plan& plan, std::int
   WorkerPlan own{.device = device, .device_seed = seed, .parent = ::getpid(), .plan = plan};
   own.plan.ceilings = plan.ceilings && is_first;
   own.plan.verify = plan.verify && is_first;
+  own.plan.trace_kernels = plan.trace_kernels && is_first;
   for (std::vector<Trial>& group : own.plan.groups) {
     for (Trial& trial : group) {
       trial.options.seed = seed;

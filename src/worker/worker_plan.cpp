@@ -33,6 +33,7 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields("groups", plan.plan.groups);
   fields("verify", plan.plan.verify);
   fields("ceilings", plan.plan.ceilings);
+  fields("trace_kernels", plan.plan.trace_kernels);
 }
 
 template <class Fields>

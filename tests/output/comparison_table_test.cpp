@@ -458,5 +458,17 @@ TEST(ComparisonTable, HoldsItsWidthWithLongWords) {
   expect_width(alternatives, 80);
 }
 
+TEST(ComparisonTable, DetailsSayHowManyKernelsRanAtOnce) {
+  ComparisonRecord record = one_pair();
+  EXPECT_THAT(comparison_table(record, {.width = 160, .details = true}), Not(HasSubstr("at once")));
+  record.comparisons[0].first.concurrency = KernelConcurrency{1, 1, 1.0};
+  record.comparisons[0].second.concurrency = KernelConcurrency{4, 4, 3.62};
+  EXPECT_THAT(
+      comparison_table(record, {.width = 160, .details = true}),
+      AllOf(HasSubstr(" first at once |"), HasSubstr("| 1.0 on 1 stream |"),
+            HasSubstr("| 3.6 on 4 streams |"), HasSubstr("\nat once: kernels that ran side by side")));
+  EXPECT_THAT(comparison_table(record, {.width = 160}), Not(HasSubstr("at once")));
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -359,5 +359,16 @@ TEST(RunTable, DataAndQueueAreNamedWhereTheyDiffer) {
   EXPECT_THAT(run_table(record), Not(HasSubstr("burst normal saturated")));
 }
 
+TEST(RunTable, KernelsOverSeveralStreamsSayHowManyRanAtOnce) {
+  RunRecord record = test::sample_operation();
+  Result& result = record.entries[0].result;
+  result.kernels = {{"gemm", microseconds(3), microseconds(2), microseconds(4)}};
+  result.concurrency = KernelConcurrency{1, 1, 1.0};
+  EXPECT_THAT(run_table(record), testing::Not(testing::HasSubstr("at once")));
+  result.concurrency = KernelConcurrency{4, 4, 3.62};
+  EXPECT_THAT(run_table(record),
+              testing::HasSubstr("\n#1: kernels on 4 streams, 3.6 at once (at most 4).\n"));
+}
+
 }  // namespace
 }  // namespace jitterscope

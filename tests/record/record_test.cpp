@@ -56,6 +56,7 @@ RunRecord filled_record() {
   Result& result = entry.result;
   result.stand_in = true;
   result.kernels = {{"void gemm<int>", microseconds(3), microseconds(2), microseconds(4)}};
+  result.concurrency = KernelConcurrency{.streams = 4, .most_at_once = 3, .mean_at_once = 2.5};
   result.without_kernels = Shortfall{ExitCode::failed, "CUPTI is taken"};
   result.counters = {
       {CacheState::dirty,
@@ -148,6 +149,10 @@ TEST(Record, HoldsEveryFieldOfAMeasurement) {
   EXPECT_EQ(is.rounds[0].placement, was.rounds[0].placement);
   EXPECT_EQ(is.rounds[1].block, -1);
   EXPECT_EQ(read.calibration.events.scatter, written.calibration.events.scatter);
+  ASSERT_TRUE(read.entries[0].result.concurrency);
+  EXPECT_EQ(read.entries[0].result.concurrency->streams, 4);
+  EXPECT_EQ(read.entries[0].result.concurrency->most_at_once, 3);
+  EXPECT_EQ(read.entries[0].result.concurrency->mean_at_once, 2.5);
   EXPECT_EQ(read.entries[0].result.without_kernels->exit_code, ExitCode::failed);
   EXPECT_EQ(read.entries[0].result.without_counters->exit_code, ExitCode::usage);
   EXPECT_EQ(read.entries[0].result.without_counters->reason, "no such counter");

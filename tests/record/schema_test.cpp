@@ -122,6 +122,27 @@ TEST(RecordSchema, SidesOfAComparisonKeepTimesOfRoundsOrNone) {
   EXPECT_FALSE(written.at("second").contains("round_seconds")) << "as files had none";
 }
 
+TEST(RecordSchema, SidesOfAComparisonKeepHowManyKernelsRanAtOnceOrWhyThatIsNotKnown) {
+  EXPECT_FALSE(
+      Json::parse(write_record(compared_sides())).at("comparisons").at(0).at("first").contains("concurrency"))
+      << "as files had none";
+  ComparisonRecord record = compared_sides();
+  record.comparisons[0].first.concurrency = KernelConcurrency{4, 3, 2.5};
+  record.comparisons[0].second.without_kernels = Shortfall{ExitCode::missing, "no CUPTI"};
+  const std::string text = write_record(record);
+  EXPECT_EQ(validate_record(text), 0);
+  const auto read = std::get<ComparisonRecord>(read_record(text, "r.json")).comparisons.at(0);
+  ASSERT_TRUE(read.first.concurrency);
+  EXPECT_EQ(read.first.concurrency->streams, 4);
+  EXPECT_EQ(read.first.concurrency->most_at_once, 3);
+  EXPECT_EQ(read.first.concurrency->mean_at_once, 2.5);
+  EXPECT_FALSE(read.first.without_kernels);
+  EXPECT_FALSE(read.second.concurrency);
+  ASSERT_TRUE(read.second.without_kernels);
+  EXPECT_EQ(read.second.without_kernels->reason, "no CUPTI");
+  EXPECT_EQ(read.second.without_kernels->exit_code, ExitCode::missing);
+}
+
 TEST(RecordSchema, DamagedRecordsAreRefused) {
   EXPECT_EQ(validate_record(damaged("/title", "other")), 0) << "the control: a change that does no harm";
   EXPECT_EQ(validate_record(damaged("/version", 1)), 1);

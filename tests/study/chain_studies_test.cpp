@@ -99,6 +99,89 @@ TEST_F(ChainStudies, StreamsSayWhichSizesGainNothing) {
       "No number of streams helps relu:count=67108864,dtype=f32: one launch keeps the device busy by itself.");
 }
 
+// By the trace of each arm behind the first one, a number of kernels at once.
+ComparisonRecord traced(ComparisonRecord record, const std::vector<double>& at_once) {
+  for (std::size_t i = 0; i < record.comparisons.size(); ++i) {
+    record.comparisons[i].second.concurrency =
+        KernelConcurrency{.streams = std::int64_t{2} << i,
+                          .most_at_once = static_cast<std::int64_t>(at_once.at(i) + 0.99),
+                          .mean_at_once = at_once.at(i)};
+  }
+  return record;
+}
+
+TEST_F(ChainStudies, StreamsSayHowManyKernelsRanSideBySide) {
+  const Study study = studies::streams();
+  const auto answers =
+      study.answer(traced(outcome(study, "relu:count=8", {0.7, 0.4, 0.3, 0.35}), {1.9, 3.6, 4.1, 4.0}));
+  EXPECT_EQ(answers.at(1),
+            "By the trace, 2 streams ran 1.9 kernels side by side (at most 2); 4 streams 3.6 (4); 8 streams "
+            "4.1 (5); 16 streams 4.0 (4).");
+  EXPECT_THAT(answers.at(2), HasSubstr("torch.cuda.Stream")) << "and nothing more of the trace";
+}
+
+TEST_F(ChainStudies, StreamsSayThatKernelsDidNotRunSideBySide) {
+  const Study study = studies::streams();
+  const std::vector<double> apart = {1.0, 1.0, 1.02, 1.04};
+  const auto answers = study.answer(traced(outcome(study, "relu:count=64Mi", {1.0, 1.0, 1.0, 1.1}), apart));
+  EXPECT_THAT(answers.at(0), HasSubstr("Nothing is faster"));
+  EXPECT_EQ(answers.at(1),
+            "By the trace, kernels did not run side by side, although they were on up to 16 streams (1.0 at "
+            "once): a kernel leaves no room beside it, or ends before the next one starts.");
+  EXPECT_THAT(study.answer(traced(outcome(study, "relu:count=64Mi", {0.9, 0.9, 0.9, 0.9}), apart)).at(1),
+              HasSubstr("(1.0 at once): what is gained lies between the kernels."));
+  ComparisonRecord open = traced(outcome(study, "relu:count=64Mi", {1.0, 1.0, 1.0, 1.0}), apart);
+  open.comparisons[2].verdict = EffectVerdict::undecided;
+  EXPECT_THAT(study.answer(open).at(1), testing::EndsWith("(1.0 at once).")) << "why, is not known";
+}
+
+TEST_F(ChainStudies, StreamsSayThatKernelsRanSideBySideInVain) {
+  const Study study = studies::streams();
+  ComparisonRecord record =
+      traced(outcome(study, "relu:count=1Mi", {1.0, 1.0, 1.0, 1.1}), {1.8, 2.0, 2.0, 2.0});
+  EXPECT_EQ(
+      study.answer(record).at(2),
+      "Kernels ran side by side and yet gained nothing: what they share, such as memory, is the limit.");
+  record.comparisons[0].verdict = EffectVerdict::undecided;
+  EXPECT_THAT(study.answer(record), Not(Contains(HasSubstr("gained nothing"))));
+}
+
+TEST_F(ChainStudies, StreamsSayOfEachSizeWhatRanAtOnce) {
+  const Study study = studies::streams();
+  ComparisonRecord record =
+      traced(outcome(study, "relu:count=8", {0.7, 0.4, 0.3, 0.35}), {1.9, 3.6, 4.1, 5.0});
+  const auto add = [&](const char* operation, const std::vector<double>& at_once) {
+    for (const Comparison& each :
+         traced(outcome(study, operation, {1.0, 1.0, 1.0, 1.1}), at_once).comparisons) {
+      record.comparisons.push_back(each);
+    }
+  };
+  add("relu:count=1Ki", {1.0, 1.5, 1.4, 1.2});
+  add("relu:count=2Ki", {1.0, 1.0, 1.0, 1.0});
+  const auto answers = study.answer(record);
+  EXPECT_EQ(answers.at(1),
+            "No number of streams helps relu:count=1024,dtype=f32, relu:count=2048,dtype=f32.");
+  EXPECT_EQ(answers.at(2),
+            "By the trace, kernels ran side by side: relu:count=8,dtype=f32 4.1 at once with 8 streams (at "
+            "most 5); relu:count=1024,dtype=f32 1.5 at once with 4 streams (at most 2).");
+  EXPECT_THAT(answers.at(3),
+              HasSubstr("Kernels of relu:count=1024,dtype=f32 ran side by side and yet gained"));
+  EXPECT_THAT(answers.at(4), HasSubstr("kernels of relu:count=2048,dtype=f32 did not run side by side"));
+}
+
+TEST_F(ChainStudies, StreamsSayWhyThereIsNoTrace) {
+  const Study study = studies::streams();
+  EXPECT_TRUE(study.traces_kernels);
+  ComparisonRecord record = outcome(study, "relu:count=8", {0.7, 0.4, 0.3, 0.35});
+  EXPECT_THAT(study.answer(record), Not(Contains(HasSubstr("trace")))) << "records that have none";
+  for (Comparison& comparison : record.comparisons) {
+    comparison.second.without_kernels = Shortfall{ExitCode::failed, "another profiler holds CUPTI"};
+  }
+  EXPECT_EQ(study.answer(record).at(1),
+            "Whether kernels ran side by side is not known, as they could not be traced: another profiler "
+            "holds CUPTI.");
+}
+
 TEST_F(ChainStudies, OverlapCutsTheBatchAndCopiesEachPiece) {
   const Study study = studies::overlap();
   EXPECT_THAT(

@@ -64,9 +64,12 @@ struct Script {
   bool can_record = true;
   bool can_limit_gate = false;                            ///< as a GPU's queue, which holds few launches
   std::int64_t kernels_per_launch = 1, lost_records = 0;  ///< (tracer)
-  std::int64_t stray_kernels = 0;                         ///< that each call of set_cache runs (tracer)
-  Nanoseconds tracer_error;                               ///< added to each kernel that it reports
-  double clock_error = 0.0;                               ///< relative, of each clock that stamps give
+  /// That a launch's kernels are on in turn, by the tracer: side by side where a gate held the launch, else
+  /// one after the other, as behind a slow host.
+  std::int64_t kernel_streams = 1;
+  std::int64_t stray_kernels = 0;  ///< that each call of set_cache runs (tracer)
+  Nanoseconds tracer_error;        ///< added to each kernel that it reports
+  double clock_error = 0.0;        ///< relative, of each clock that stamps give
   /// How long what launches put on other streams goes on when the queue has been waited for.
   Nanoseconds left_elsewhere = Nanoseconds(0);
   bool can_trace = true;

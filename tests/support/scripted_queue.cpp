@@ -42,6 +42,7 @@ void ScriptedQueue::put(Item item) {
   item.launch = state_.traced_launch;
   item.correlation = ++state_.calls;
   if (state_.gate_is_closed) {
+    item.was_held = true;
     held_.push_back(item);
   } else {
     execute(item);
@@ -80,9 +81,11 @@ void ScriptedQueue::execute_kernel(const Item& item, Nanoseconds start) {
     const std::int64_t kernels = state_.script.kernels_per_launch;
     const Nanoseconds part = time / static_cast<double>(kernels);
     for (std::int64_t i = 0; i < kernels; ++i) {
-      const Nanoseconds begin = start + part * static_cast<double>(i);
+      const std::int64_t turn = item.was_held ? i / state_.script.kernel_streams : i;
+      const Nanoseconds begin = start + part * static_cast<double>(turn);
       KernelTime time_of_kernel{"kernel", begin, begin + part + state_.script.tracer_error};
       time_of_kernel.launch = item.launch;
+      time_of_kernel.stream = static_cast<std::uint32_t>(i % state_.script.kernel_streams);
       time_of_kernel.correlation = item.correlation;
       state_.trace->push_back(time_of_kernel);
     }

@@ -18,6 +18,7 @@ struct Item {
   Nanoseconds extra = {};                    ///< what being a node of a recording costs
   std::optional<std::uint64_t> launch = {};  ///< (kernel) that it belongs to
   std::uint32_t correlation = 0;
+  bool was_held = false;  ///< by a gate
 };
 
 class ScriptedQueue final : public Queue {

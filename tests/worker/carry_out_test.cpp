@@ -41,6 +41,33 @@ TEST(CarryOut, ThrowsWhatOpeningThrows) {
   EXPECT_THROW(carry_out(plan, kNoListeners), UsageError);
 }
 
+TEST(CarryOut, TracesKernelsBehindAllTimes) {
+  WorkerPlan plan = pair_of("add:count=1Mi", "mul:count=1Mi", 3);
+  const auto times = [](const RunRecord& record) {
+    std::vector<double> medians;
+    for (const RunEntry& entry : record.entries)
+      medians.push_back(entry.result.measurements.at(0).time.median.value());
+    return medians;
+  };
+  const RunRecord without = carry_out(plan, kNoListeners);
+  EXPECT_TRUE(without.entries.at(0).result.kernels.empty());
+  plan.plan.trace_kernels = true;
+  std::vector<std::string> stages;
+  const RunRecord traced =
+      carry_out(plan, {[&](const std::string& stage, std::size_t, std::size_t) { stages.push_back(stage); },
+                       kNoListeners.interrupted});
+  EXPECT_EQ(times(traced), times(without));
+  ASSERT_EQ(traced.entries.size(), 2u);
+  for (const RunEntry& entry : traced.entries) {
+    EXPECT_EQ(entry.result.kernels.size(), 1u);
+    ASSERT_TRUE(entry.result.concurrency);
+    EXPECT_EQ(entry.result.concurrency->mean_at_once, 1.0);
+  }
+  ASSERT_GE(stages.size(), 2u);
+  EXPECT_THAT(stages[stages.size() - 2], testing::HasSubstr("tracing kernels of add"));
+  EXPECT_THAT(stages.back(), testing::HasSubstr("tracing kernels of mul"));
+}
+
 TEST(CarryOut, AnInterruptionKeepsWhatThereIs) {
   const RunRecord record =
       carry_out(pair_of("add:count=1Mi", "mul:count=1Mi", 3), {kNoListeners.stage, [] { return true; }});

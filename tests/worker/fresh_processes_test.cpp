@@ -125,6 +125,15 @@ TEST(FreshProcesses, OneCountsLaunches) {
   EXPECT_FALSE(stand_in.plan(2).plan.groups[0][1].options.counters.has_value());
 }
 
+TEST(FreshProcesses, OneTracesKernels) {
+  const StandIn stand_in("");
+  Plan plan = small_plan();
+  plan.trace_kernels = true;
+  run_in_fresh_processes("virtual:quiet", plan, {.executable = stand_in.program(), .count = 2});
+  EXPECT_TRUE(stand_in.plan(1).plan.trace_kernels);
+  EXPECT_FALSE(stand_in.plan(2).plan.trace_kernels);
+}
+
 TEST(FreshProcesses, WhatIsTheSameInAllIsFoundOutOnce) {
   const auto with_verification = [](const StandIn& stand_in) {
     Plan plan = small_plan();

@@ -50,6 +50,7 @@ WorkerPlan some_plan() {
                        {Operation::parse("add:count=2048"), unusual_options()}}};
   plan.plan.verify = true;
   plan.plan.ceilings = false;
+  plan.plan.trace_kernels = true;
   return plan;
 }
 
@@ -60,6 +61,7 @@ TEST(WorkerPlan, IsReadAsItWasWritten) {
   EXPECT_EQ(read.parent, 678);
   EXPECT_TRUE(read.plan.verify);
   EXPECT_FALSE(read.plan.ceilings);
+  EXPECT_TRUE(read.plan.trace_kernels);
   ASSERT_EQ(read.plan.groups.size(), 1u);
   ASSERT_EQ(read.plan.groups[0].size(), 2u);
   EXPECT_EQ(read.plan.groups[0][1].operation, Operation::parse("add:count=2048"));

@@ -1,7 +1,8 @@
 // Streams. Varies over how many streams 16 launches of the same work are spread, each with operands of its
-// own. Reports the time of all 16, by size where the study chooses the work. Can go wrong: a launch that
-// fills the device leaves no room beside it, so streams help small work only; and the host must launch faster
-// than the device works, which is given here, as all launches wait behind a gate.
+// own. Reports the time of all 16, by size where the study chooses the work, and by a trace behind the times
+// how many kernels ran at once. Can go wrong: a launch that fills the device leaves no room beside it, so
+// streams help small work only; and the host must launch faster than the device works, which is given here,
+// as all launches wait behind a gate.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,12 +10,11 @@
 #include "base/names.hpp"
 #include "study/answers.hpp"
 #include "study/studies/chain_arms.hpp"
+#include "study/studies/side_by_side.hpp"
 #include "study/studies/studies.hpp"
 
 namespace jitterscope::study::studies {
 namespace {
-
-using statistics::EffectVerdict;
 
 constexpr std::int64_t kLaunches = 16;
 
@@ -59,34 +59,29 @@ Remedy streams_in_cuda(const std::string& arm) {
 }
 
 // Of several sizes, those for which no number of streams is faster, where all are decided.
-std::string sizes_without_gain(const ComparisonRecord& record) {
-  std::vector<std::string> all, faster, open;
-  for (const Comparison& comparison : record.comparisons) {
-    const Operation* chain = operation_of(comparison.first.subject);
-    if (chain == nullptr || !comparison.failure.empty() || is_wrong(comparison)) continue;
-    const auto* parameters = std::get_if<Chain>(&chain->parameters());
-    if (parameters == nullptr) continue;
-    const std::string name = parameters->steps.front().text();
-    if (std::ranges::find(all, name) == all.end()) all.push_back(name);
-    if (comparison.verdict == EffectVerdict::faster && std::ranges::find(faster, name) == faster.end()) {
-      faster.push_back(name);
-    }
-    if (comparison.verdict == EffectVerdict::undecided) open.push_back(name);
+std::string sizes_without_gain(const std::vector<SpreadOutcome>& sizes) {
+  if (std::ranges::none_of(sizes, &SpreadOutcome::is_faster)) return {};
+  std::vector<std::string> names;
+  bool is_any_traced = false;
+  for (const SpreadOutcome& size : sizes) {
+    if (size.is_faster || size.is_undecided) continue;
+    names.push_back(size.name);
+    is_any_traced = is_any_traced || !size.traced.empty();
   }
-  if (faster.empty()) return {};
-  std::erase_if(all, [&](const std::string& name) {
-    return std::ranges::find(faster, name) != faster.end() || std::ranges::find(open, name) != open.end();
-  });
-  if (all.empty()) return {};
-  return "No number of streams helps " + joined(all) + ": one launch keeps the device busy by itself.";
+  if (names.empty()) return {};
+  // Where there is a trace, it says why.
+  return "No number of streams helps " + joined(names) +
+         (is_any_traced ? "." : ": one launch keeps the device busy by itself.");
 }
 
 std::vector<std::string> streams_answer(const ComparisonRecord& record) {
   std::vector<std::string> sentences =
       answer_by_fastest(record, remedy_for(record, streams_remedy, streams_in_cuda));
-  if (std::string without = sizes_without_gain(record); !without.empty()) {
-    sentences.insert(sentences.begin() + 1, std::move(without));
-  }
+  const std::vector<SpreadOutcome> sizes = spread_outcomes(record);
+  std::vector<std::string> of_sizes = side_by_side_sentences(sizes);
+  if (std::string without = sizes_without_gain(sizes); !without.empty())
+    of_sizes.insert(of_sizes.begin(), std::move(without));
+  sentences.insert(sentences.begin() + 1, of_sizes.begin(), of_sizes.end());
   return sentences;
 }
 
@@ -97,6 +92,7 @@ Study streams() {
           .question = "Do launches that do not need each other run side by side on several streams?",
           .concerns = "everything but spins, chains, operators of PyTorch and copies of pageable memory",
           .is_remedy = false,
+          .traces_kernels = true,
           .subject = streams_subject,
           .can_be_asked_of = can_be_step,
           .arms = streams_arms,
