@@ -21,6 +21,7 @@
 #include "output/output_file.hpp"
 #include "output/standard_output.hpp"
 #include "record/record.hpp"
+#include "study/exactness.hpp"
 #include "study/study.hpp"
 
 namespace jitterscope::cli {
@@ -86,8 +87,11 @@ class StudyCommand {
     if (!lock) device_.reset();  // its memory is the workers' then
     compare_in_processes(work, invocation_, record_);
     add_amounts();
-    record_.study->answers =
-        record_.comparisons.empty() ? std::vector<std::string>() : study_.answer(record_);
+    if (!record_.comparisons.empty()) {
+      record_.study->answers = study_.answer(record_);
+      if (std::string exactness = study::exactness_sentence(record_); !exactness.empty())
+        record_.study->answers.push_back(std::move(exactness));
+    }
     if (flags_.json != "-") {
       print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
     }

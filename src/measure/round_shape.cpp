@@ -68,8 +68,9 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   if (launch_time >= kRoundLength)
     shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
   // Where the device is the host, its rest is the device's.
-  shape.host_is_timed =
-      !marks_are_cheap && (options.queue == QueueMode::eager || shape.instrument == Instrument::host);
+  const bool replays = options.queue == QueueMode::graph && shape.instrument == Instrument::events;
+  const bool holds_host = options.queue == QueueMode::eager || replays;
+  shape.host_is_timed = !marks_are_cheap && (holds_host || shape.instrument == Instrument::host);
   const double grain_share = calibration.events.grain / std::max(launch_time, Nanoseconds(1));
   // Groups only where a launch costs as little as a mark. On an H200 a plain launch follows its predecessor
   // 0.7 us later than in a recording, and a group holds that once per launch: there, short launches go by

@@ -7,6 +7,7 @@
 
 #include "base/quantity_text.hpp"
 #include "base/random.hpp"
+#include "device/virtual/virtual_device.hpp"
 #include "physics/preset.hpp"
 #include "selftest/proofs.hpp"
 #include "selftest/sample.hpp"
@@ -55,6 +56,27 @@ std::optional<Case> run_case(ProofContext& context, const Scene& scene, std::uin
               first->time.precision(), statistics::standard_deviation(others) / truth};
 }
 
+struct Gpu {
+  std::string name;
+  physics::Parameters parameters;
+};
+
+// The one that --device names, or all that are to be proven.
+std::vector<Gpu> gpus_of(const ProofContext& context) {
+  const std::string &device = context.description().id, prefix = "virtual:";
+  if (device != "virtual") {
+    const bool is_named = device.starts_with(prefix);
+    return {{is_named ? device.substr(prefix.size()) : device, virtual_gpu::parameters_of(device)}};
+  }
+  // The shared GPU misses (docs/evidence/truth.md): where another process comes and goes for seconds, a run
+  // of one second sees one of the two levels.
+  std::vector<const char*> presets = {"h200", "a100"};
+  if (!context.quick()) presets.insert(presets.end(), {"laptop", "shared"});
+  std::vector<Gpu> gpus;
+  for (const char* preset : presets) gpus.push_back({preset, physics::find_preset(preset)});
+  return gpus;
+}
+
 std::vector<ProofLine> lines_of(const std::string& preset, std::vector<Case> cases) {
   std::ranges::sort(cases, {}, &Case::truth);
   Frequency held;
@@ -84,20 +106,16 @@ std::vector<ProofLine> lines_of(const std::string& preset, std::vector<Case> cas
 std::vector<ProofLine> prove_next_process(ProofContext& context) {
   const std::size_t operations = context.quick() ? 40 : 2000, processes = context.quick() ? 10 : 20;
   std::vector<ProofLine> lines;
-  // The shared GPU misses (docs/evidence/truth.md): where another process comes and goes for seconds, a run
-  // of one second sees one of the two levels.
-  std::vector<const char*> presets = {"h200", "a100"};
-  if (!context.quick()) presets.insert(presets.end(), {"laptop", "shared"});
-  for (const char* preset : presets) {
-    Random random(trial_seed(context.seed(), preset, 0));
+  for (const Gpu& gpu : gpus_of(context)) {
+    Random random(trial_seed(context.seed(), gpu.name, 0));
     std::vector<Case> cases;
     for (std::uint64_t number = 0; cases.size() < operations; ++number) {
-      context.begin_step(cases.size(), operations, preset);
+      context.begin_step(cases.size(), operations, gpu.name);
       const Operation operation = random_operation(random);
-      const Scene scene{preset, physics::find_preset(preset), operation, as_shipped()};
+      const Scene scene{gpu.name, gpu.parameters, operation, as_shipped()};
       if (const auto one = run_case(context, scene, number, processes)) cases.push_back(*one);
     }
-    for (ProofLine& line : lines_of(preset, std::move(cases))) lines.push_back(std::move(line));
+    for (ProofLine& line : lines_of(gpu.name, std::move(cases))) lines.push_back(std::move(line));
   }
   return lines;
 }

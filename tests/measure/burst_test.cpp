@@ -178,6 +178,43 @@ TEST(Burst, IdleIsRandomWithinItsLimits) {
   }
 }
 
+// A host that has slept launches slower for more than 100 ms.
+TEST(Burst, WhereTheHostIsTimedItStaysAwakeAndWarmsItsCaches) {
+  const auto rests = [](QueueMode queue, std::optional<Instrument> instrument) {
+    Laboratory laboratory;
+    MeasureOptions options = burst_of(CacheState::warm);
+    options.queue = queue;
+    options.instrument = instrument;
+    laboratory.device.log().clear();
+    laboratory.measure(options);
+    std::vector<Call> calls;
+    for (const LoggedCall& logged : laboratory.device.log()) {
+      if (logged.call == Call::idle || logged.call == Call::idle_awake) calls.push_back(logged.call);
+    }
+    return calls;
+  };
+  EXPECT_THAT(rests(QueueMode::saturated, std::nullopt), testing::Each(Call::idle));
+  EXPECT_THAT(rests(QueueMode::graph, std::nullopt), testing::Each(Call::idle)) << "slopes of recordings are the GPU's";
+  for (const QueueMode queue : {QueueMode::eager, QueueMode::graph}) {
+    EXPECT_THAT(rests(queue, Instrument::events), testing::AllOf(testing::Not(testing::IsEmpty()), testing::Each(Call::idle_awake)));
+  }
+  EXPECT_THAT(rests(QueueMode::saturated, Instrument::host), testing::Each(Call::idle_awake));
+}
+
+TEST(Burst, BehindARestLaunchesAreNotReadForTenMilliseconds) {
+  Laboratory laboratory;
+  laboratory.device.script().launch_time = [](const auto&) { return milliseconds(1); };
+  MeasureOptions options = burst_of(CacheState::warm);
+  options.queue = QueueMode::eager;
+  laboratory.device.log().clear();
+  laboratory.measure(options);
+  const std::vector<LoggedCall>& log = laboratory.device.log();
+  const auto rest = std::ranges::find(log, Call::idle_awake, &LoggedCall::call);
+  ASSERT_NE(rest, log.end());
+  const auto stamp = std::find_if(rest, log.end(), [](const auto& each) { return each.call == Call::stamp; });
+  EXPECT_GE(std::count_if(rest, stamp, [](const auto& each) { return each.call == Call::launch; }), 10 + 2);
+}
+
 // The cache state of each set_cache, which tells whose round it was, with the idles between.
 std::vector<double> sequence(std::uint64_t seed) {
   Laboratory laboratory;

@@ -141,6 +141,11 @@ void ScriptedDevice::idle(Nanoseconds time) {
   state_.advance(time);
 }
 
+void ScriptedDevice::idle_awake(Nanoseconds time) {
+  state_.note({Call::idle_awake, CacheState::warm, time});
+  state_.advance(time);
+}
+
 std::vector<Call> ScriptedDevice::queue_calls() const {
   std::vector<Call> calls;
   for (const LoggedCall& logged : state_.log) {

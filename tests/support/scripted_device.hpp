@@ -15,6 +15,7 @@ namespace jitterscope::scripted {
 
 enum class Call {
   idle,
+  idle_awake,
   close_gate,
   open_gate,
   set_cache,
@@ -32,7 +33,7 @@ enum class Call {
 struct LoggedCall {
   Call call;
   CacheState cache = CacheState::warm;  ///< (set_cache)
-  Nanoseconds amount = {};              ///< (idle)
+  Nanoseconds amount = {};              ///< (idle, idle_awake)
 };
 
 /// What a launch's time may depend on.
@@ -154,6 +155,7 @@ class ScriptedDevice final : public Device {
   std::unique_ptr<CounterReader> count(const std::vector<std::string>& names) override;
   Nanoseconds host_time() override;
   void idle(Nanoseconds time) override;
+  void idle_awake(Nanoseconds time) override;
 
   Script& script() { return state_.script; }
   State& state() { return state_; }

@@ -43,7 +43,7 @@ std::pair<std::string_view, std::string_view> split(std::string_view text) {
 
 }  // namespace
 
-std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::uint64_t seed) {
+physics::Parameters parameters_of(std::string_view name) {
   std::string_view rest = name.substr(std::min(kPrefix.size(), name.size()));
   const bool names_preset = rest.starts_with(':');
   if (!name.starts_with(kPrefix) || (!rest.empty() && !names_preset && !rest.starts_with(','))) {
@@ -57,7 +57,11 @@ std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::u
                                  joined(physics::preset_names())));
   }
   const physics::Parameters parameters = physics::find_preset(names_preset ? preset : kDefaultPreset);
-  return make_virtual_device(without_all(parameters, without), seed, name);
+  return without_all(parameters, without);
+}
+
+std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::uint64_t seed) {
+  return make_virtual_device(parameters_of(name), seed, name);
 }
 
 std::string virtual_device_summary() {

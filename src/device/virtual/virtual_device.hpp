@@ -27,6 +27,9 @@ std::unique_ptr<VirtualDevice> make_virtual_device(const physics::Parameters& pa
 /// mechanisms off. Throws UsageError that names the nearest preset or mechanism.
 std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::uint64_t seed);
 
+/// What such a name stands for. Throws likewise.
+physics::Parameters parameters_of(std::string_view name);
+
 /// For lists of devices: what it is, and its presets.
 std::string virtual_device_summary();
 

@@ -1,0 +1,64 @@
+// What a study says of how exactly it knows its ratios.
+#include "study/exactness.hpp"
+
+#include <gmock/gmock.h>
+
+namespace jitterscope::study {
+namespace {
+
+Comparison known_to(std::size_t alternative, double half_width, double within, double between) {
+  Comparison comparison;
+  comparison.alternative = alternative;
+  comparison.first.subject = Operation(Matmul{.m = 8, .n = 8, .k = 8});
+  comparison.processes = 5;
+  comparison.time = {0.5, 0.5 * (1.0 - half_width), 0.5 * (1.0 + half_width)};
+  comparison.within = within;
+  comparison.between = between;
+  return comparison;
+}
+
+ComparisonRecord record_of(std::vector<Comparison> comparisons) {
+  ComparisonRecord record;
+  record.alternatives = {"eager", "graph", "batched"};
+  record.comparisons = std::move(comparisons);
+  return record;
+}
+
+TEST(Exactness, NothingIsSaidWhereAllIsKnownWellEnough) {
+  EXPECT_EQ(exactness_sentence(record_of({known_to(1, 0.019, 0.001, 0.01), known_to(2, 0.001, 0.0, 0.0)})), "");
+  EXPECT_EQ(exactness_sentence(record_of({})), "");
+}
+
+TEST(Exactness, WhereProcessesDifferMoreOfThemWouldDo) {
+  EXPECT_EQ(exactness_sentence(record_of({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
+            "1 of 2 ratios are known to ± 2.0 % or better, graph to ± 8.0 % only: processes differ by 5.0 % (standard "
+            "deviation) beyond what their rounds explain; about 80 processes would know it to ± 2.0 % (--processes).");
+}
+
+TEST(Exactness, WhereRoundsDifferMoreTimeWould) {
+  EXPECT_EQ(exactness_sentence(record_of({known_to(1, 0.03, 0.02, 0.001)})),
+            "Its ratio is known to ± 3.0 % only: the rounds of a process know it to 2.0 % (standard deviation), and more "
+            "time would narrow that (--time-limit).");
+}
+
+TEST(Exactness, OfSeveralOperationsTheWidestIsNamed) {
+  Comparison other = known_to(2, 0.3, 0.0, 0.2);
+  other.first.subject = Operation(Matmul{.m = 16, .n = 8, .k = 8});
+  EXPECT_THAT(exactness_sentence(record_of({known_to(1, 0.08, 0.004, 0.05), other})),
+              testing::HasSubstr("batched of matmul:m=16,n=8,k=8,dtype=f32 to ± 30 % only"));
+}
+
+TEST(Exactness, WhatFailedOrIsWrongDoesNotCount) {
+  Comparison failed = known_to(1, 0.5, 0.0, 0.2), wrong = failed;
+  failed.failure = "there is no memory";
+  wrong.second.verification = Verification{.passed = false};
+  EXPECT_EQ(exactness_sentence(record_of({failed, wrong})), "");
+}
+
+TEST(Exactness, NoNumberIsGivenThatNobodyWouldWaitFor) {
+  EXPECT_THAT(exactness_sentence(record_of({known_to(1, 0.9, 0.0, 0.5)})),
+              testing::EndsWith("beyond what their rounds explain."));
+}
+
+}  // namespace
+}  // namespace jitterscope::study
