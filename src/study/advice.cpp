@@ -269,6 +269,27 @@ std::size_t alternative_of(const AdviceStep& step, const TriedRemedy& remedy) {
   return static_cast<std::size_t>(found - names.begin());
 }
 
+namespace {
+
+// The same work takes the same time in the first step and beside the sum, unless the machine has changed: by
+// 50 % within 20 s where a virtual machine's host was the limit. Of layers the steps try some, and the sum is
+// of all.
+std::optional<std::string> unsteady_sentence(const AdviceRecord& record) {
+  constexpr double kSteady = 0.05;
+  if (record.layers.size() > 1 || record.steps.empty() || !record.together) return std::nullopt;
+  const auto first = time_together(record.steps.front().comparison, 0);
+  const auto last = time_together(*record.together, 0);
+  if (!first || !last) return std::nullopt;
+  const double change = std::max(*first / *last, *last / *first) - 1.0;
+  if (change <= kSteady) return std::nullopt;
+  return fmt::format(
+      "As it is it took {} at first and {} at the end: the machine changed by {} meanwhile, which no interval "
+      "here holds. Where the host is the limit other programs do that; try again when it is quieter.",
+      time_text(*first), time_text(*last), percent_text(change));
+}
+
+}  // namespace
+
 std::vector<std::string> conclusions_of(const AdviceRecord& record) {
   std::vector<std::string> sentences;
   if (record.recommendations.empty()) {
@@ -280,6 +301,7 @@ std::vector<std::string> conclusions_of(const AdviceRecord& record) {
     sentences.push_back(fmt::format("Without pauses, where power limits the clock: {}.",
                                     speed_against(sustained->time, "before")));
   }
+  if (auto unsteady = unsteady_sentence(record)) sentences.push_back(std::move(*unsteady));
   if (auto inexact = inexact_sentence(record)) sentences.push_back(std::move(*inexact));
   if (auto unknown = not_compared_sentence(record)) sentences.push_back(std::move(*unknown));
   return sentences;

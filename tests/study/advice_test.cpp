@@ -170,6 +170,19 @@ TEST(Advice, TheAnswerIsTheSumThatWasMeasured) {
                     HasSubstr("largest relative error of a result 4.0e-04 (3355 ulp of f32)")));
 }
 
+TEST(Advice, AMachineThatChangedMeanwhileIsNamed) {
+  AdviceRecord record = record_with({"graph", "graph", 0.4});
+  record.layers.resize(1);
+  record.steps.emplace_back().comparison = *record.together;
+  EXPECT_THAT(conclusions_of(record), SizeIs(1));
+  record.steps.front().comparison.comparisons.front().first.time.median = microseconds(150);
+  ASSERT_THAT(conclusions_of(record), SizeIs(2));
+  EXPECT_THAT(conclusions_of(record)[1],
+              AllOf(HasSubstr("took 150 µs at first and 100 µs at the end"), HasSubstr("changed by 50 %")));
+  record.layers.resize(2);
+  EXPECT_THAT(conclusions_of(record), SizeIs(1)) << "steps try some layers, and the sum is of all";
+}
+
 TEST(Advice, WhatTheSumWasNotComparedWithTheStepsWere) {
   AdviceRecord record = record_with({"precision", "f16", 0.4});
   record.together->comparisons.front().second.verification.reset();

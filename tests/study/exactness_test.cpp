@@ -17,7 +17,7 @@ Comparison known_to(std::size_t alternative, double half_width, double within, d
   return comparison;
 }
 
-ComparisonRecord record_of(std::vector<Comparison> comparisons) {
+ComparisonRecord record_of_known(std::vector<Comparison> comparisons) {
   ComparisonRecord record;
   record.alternatives = {"eager", "graph", "batched"};
   record.comparisons = std::move(comparisons);
@@ -25,18 +25,18 @@ ComparisonRecord record_of(std::vector<Comparison> comparisons) {
 }
 
 TEST(Exactness, NothingIsSaidWhereAllIsKnownWellEnough) {
-  EXPECT_EQ(exactness_sentence(record_of({known_to(1, 0.019, 0.001, 0.01), known_to(2, 0.001, 0.0, 0.0)})), "");
-  EXPECT_EQ(exactness_sentence(record_of({})), "");
+  EXPECT_EQ(exactness_sentence(record_of_known({known_to(1, 0.019, 0.001, 0.01), known_to(2, 0.001, 0.0, 0.0)})), "");
+  EXPECT_EQ(exactness_sentence(record_of_known({})), "");
 }
 
 TEST(Exactness, WhereProcessesDifferMoreOfThemWouldDo) {
-  EXPECT_EQ(exactness_sentence(record_of({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
+  EXPECT_EQ(exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
             "1 of 2 ratios are known to ± 2.0 % or better, graph to ± 8.0 % only: processes differ by 5.0 % (standard "
             "deviation) beyond what their rounds explain; about 80 processes would know it to ± 2.0 % (--processes).");
 }
 
 TEST(Exactness, WhereRoundsDifferMoreTimeWould) {
-  EXPECT_EQ(exactness_sentence(record_of({known_to(1, 0.03, 0.02, 0.001)})),
+  EXPECT_EQ(exactness_sentence(record_of_known({known_to(1, 0.03, 0.02, 0.001)})),
             "Its ratio is known to ± 3.0 % only: the rounds of a process know it to 2.0 % (standard deviation), and more "
             "time would narrow that (--time-limit).");
 }
@@ -44,7 +44,7 @@ TEST(Exactness, WhereRoundsDifferMoreTimeWould) {
 TEST(Exactness, OfSeveralOperationsTheWidestIsNamed) {
   Comparison other = known_to(2, 0.3, 0.0, 0.2);
   other.first.subject = Operation(Matmul{.m = 16, .n = 8, .k = 8});
-  EXPECT_THAT(exactness_sentence(record_of({known_to(1, 0.08, 0.004, 0.05), other})),
+  EXPECT_THAT(exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), other})),
               testing::HasSubstr("batched of matmul:m=16,n=8,k=8,dtype=f32 to ± 30 % only"));
 }
 
@@ -52,11 +52,11 @@ TEST(Exactness, WhatFailedOrIsWrongDoesNotCount) {
   Comparison failed = known_to(1, 0.5, 0.0, 0.2), wrong = failed;
   failed.failure = "there is no memory";
   wrong.second.verification = Verification{.passed = false};
-  EXPECT_EQ(exactness_sentence(record_of({failed, wrong})), "");
+  EXPECT_EQ(exactness_sentence(record_of_known({failed, wrong})), "");
 }
 
 TEST(Exactness, NoNumberIsGivenThatNobodyWouldWaitFor) {
-  EXPECT_THAT(exactness_sentence(record_of({known_to(1, 0.9, 0.0, 0.5)})),
+  EXPECT_THAT(exactness_sentence(record_of_known({known_to(1, 0.9, 0.0, 0.5)})),
               testing::EndsWith("beyond what their rounds explain."));
 }
 
