@@ -381,8 +381,8 @@ class Device {
   virtual Nanoseconds host_time() = 0;
   /// The host sleeps.
   virtual void idle(Nanoseconds) = 0;
-  /// The device rests as in idle(), and the host keeps its core busy, so that it is as fast afterwards as in a
-  /// program that does not sleep. By default idle().
+  /// The device rests as in idle(), and the host keeps its core busy, so that it is as fast afterwards as in
+  /// a program that does not sleep. By default idle().
   virtual void idle_awake(Nanoseconds time) { idle(time); }
 };
 

@@ -70,9 +70,9 @@ void RoundRunner::condition() {
   }
 }
 
-// A program that waits for its host does not sleep between its calls. One that has slept for 35 ms ran
-// PyTorch's launches 15 to 70 % slower for more than 40 calls of 3 ms, and one that had stayed awake 3 % slower
-// after the first two (docs/notebook/2026-11-26-a-host-that-sleeps.md).
+// A program that waits for its host does not sleep between its calls. Behind a sleep of 35 ms one host
+// launched PyTorch's kernels 15 to 70 % slower for more than 40 calls of 3 ms, where it was 1 to 15 % slower
+// behind a rest awake; on another both were alike (docs/notebook/2026-11-26-a-host-that-sleeps.md).
 void RoundRunner::rest(Nanoseconds idle) {
   constexpr Nanoseconds kWarmsItsCaches = milliseconds(10);
   if (!shape_.host_is_timed) return work_.device.idle(idle);

@@ -17,10 +17,9 @@ double half_width(const Comparison& comparison) {
 }
 
 std::string name_of(const ComparisonRecord& record, const Comparison& comparison) {
-  const bool is_only_subject =
-      std::ranges::all_of(record.comparisons, [&](const Comparison& other) {
-        return other.first.subject == comparison.first.subject;
-      });
+  const bool is_only_subject = std::ranges::all_of(record.comparisons, [&](const Comparison& other) {
+    return other.first.subject == comparison.first.subject;
+  });
   const std::string& arm = record.alternatives[comparison.alternative];
   const Operation* operation = operation_of(comparison.first.subject);
   return is_only_subject || operation == nullptr ? arm : fmt::format("{} of {}", arm, operation->text());
@@ -30,11 +29,13 @@ std::string name_of(const ComparisonRecord& record, const Comparison& comparison
 std::string reason(const Comparison& widest) {
   const std::string processes = percent_text(widest.between), rounds = percent_text(widest.within);
   if (widest.between > widest.within) {
-    return fmt::format("processes differ by {} (standard deviation) beyond what their rounds explain", processes);
+    return fmt::format("processes differ by {} (standard deviation) beyond what their rounds explain",
+                       processes);
   }
-  return fmt::format("the rounds of a process know it to {} (standard deviation), and more time would narrow that "
-                     "(--time-limit)",
-                     rounds);
+  return fmt::format(
+      "the rounds of a process know it to {} (standard deviation), and more time would narrow that "
+      "(--time-limit)",
+      rounds);
 }
 
 // As the interval narrows by their root.
@@ -55,16 +56,16 @@ std::string exactness_sentence(const ComparisonRecord& record) {
     if (comparison.failure.empty() && !is_wrong(comparison)) known.push_back(&comparison);
   }
   if (known.empty()) return {};
-  const auto exact = std::ranges::count_if(
-      known, [](const Comparison* one) { return half_width(*one) <= kExactEnough; });
+  const auto exact =
+      std::ranges::count_if(known, [](const Comparison* one) { return half_width(*one) <= kExactEnough; });
   if (exact == std::ssize(known)) return {};
   const Comparison& widest =
       **std::ranges::max_element(known, {}, [](const Comparison* one) { return half_width(*one); });
-  std::string text =
-      known.size() == 1
-          ? fmt::format("Its ratio is known to ± {} only", percent_text(half_width(widest)))
-          : fmt::format("{} of {} ratios are known to ± {} or better, {} to ± {} only", exact, known.size(),
-                        percent_text(kExactEnough), name_of(record, widest), percent_text(half_width(widest)));
+  std::string text = known.size() == 1
+                         ? fmt::format("Its ratio is known to ± {} only", percent_text(half_width(widest)))
+                         : fmt::format("{} of {} ratios are known to ± {} or better, {} to ± {} only", exact,
+                                       known.size(), percent_text(kExactEnough), name_of(record, widest),
+                                       percent_text(half_width(widest)));
   return text + ": " + reason(widest) + remedy(widest) + '.';
 }
 

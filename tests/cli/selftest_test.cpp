@@ -84,6 +84,13 @@ TEST(SelftestCommand, AnInterruptionEndsItsProcessesAndKeepsTheProofsBefore) {
   EXPECT_EQ(processes_with("7155000"), 0);  // its own seed, and those that it gives to its processes
 }
 
+TEST(SelftestCommand, TheNextProcessIsProvenOnTheGpuThatIsNamed) {
+  const Outcome outcome = run_tool("selftest --device virtual:quiet --only next_process --quick --details");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output,
+              testing::AllOf(HasSubstr("quiet, all lengths"), HasSubstr("of 40"), testing::Not(HasSubstr("h200"))));
+}
+
 TEST(SelftestCommand, ListsItsProofsAndItsPlan) {
   const Outcome list = run_tool("selftest --list");
   EXPECT_EQ(list.exit_code, 0);

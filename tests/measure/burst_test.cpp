@@ -194,9 +194,11 @@ TEST(Burst, WhereTheHostIsTimedItStaysAwakeAndWarmsItsCaches) {
     return calls;
   };
   EXPECT_THAT(rests(QueueMode::saturated, std::nullopt), testing::Each(Call::idle));
-  EXPECT_THAT(rests(QueueMode::graph, std::nullopt), testing::Each(Call::idle)) << "slopes of recordings are the GPU's";
+  EXPECT_THAT(rests(QueueMode::graph, std::nullopt), testing::Each(Call::idle))
+      << "slopes of recordings are the GPU's";
   for (const QueueMode queue : {QueueMode::eager, QueueMode::graph}) {
-    EXPECT_THAT(rests(queue, Instrument::events), testing::AllOf(testing::Not(testing::IsEmpty()), testing::Each(Call::idle_awake)));
+    EXPECT_THAT(rests(queue, Instrument::events),
+                testing::AllOf(testing::Not(testing::IsEmpty()), testing::Each(Call::idle_awake)));
   }
   EXPECT_THAT(rests(QueueMode::saturated, Instrument::host), testing::Each(Call::idle_awake));
 }

@@ -25,20 +25,24 @@ ComparisonRecord record_of_known(std::vector<Comparison> comparisons) {
 }
 
 TEST(Exactness, NothingIsSaidWhereAllIsKnownWellEnough) {
-  EXPECT_EQ(exactness_sentence(record_of_known({known_to(1, 0.019, 0.001, 0.01), known_to(2, 0.001, 0.0, 0.0)})), "");
+  EXPECT_EQ(
+      exactness_sentence(record_of_known({known_to(1, 0.019, 0.001, 0.01), known_to(2, 0.001, 0.0, 0.0)})),
+      "");
   EXPECT_EQ(exactness_sentence(record_of_known({})), "");
 }
 
 TEST(Exactness, WhereProcessesDifferMoreOfThemWouldDo) {
-  EXPECT_EQ(exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
-            "1 of 2 ratios are known to ± 2.0 % or better, graph to ± 8.0 % only: processes differ by 5.0 % (standard "
-            "deviation) beyond what their rounds explain; about 80 processes would know it to ± 2.0 % (--processes).");
+  EXPECT_EQ(
+      exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
+      "1 of 2 ratios are known to ± 2.0 % or better, graph to ± 8.0 % only: processes differ by 5.0 % (standard "
+      "deviation) beyond what their rounds explain; about 80 processes would know it to ± 2.0 % (--processes).");
 }
 
 TEST(Exactness, WhereRoundsDifferMoreTimeWould) {
-  EXPECT_EQ(exactness_sentence(record_of_known({known_to(1, 0.03, 0.02, 0.001)})),
-            "Its ratio is known to ± 3.0 % only: the rounds of a process know it to 2.0 % (standard deviation), and more "
-            "time would narrow that (--time-limit).");
+  EXPECT_EQ(
+      exactness_sentence(record_of_known({known_to(1, 0.03, 0.02, 0.001)})),
+      "Its ratio is known to ± 3.0 % only: the rounds of a process know it to 2.0 % (standard deviation), and more "
+      "time would narrow that (--time-limit).");
 }
 
 TEST(Exactness, OfSeveralOperationsTheWidestIsNamed) {
