@@ -42,7 +42,7 @@ std::string reason(const Comparison& widest) {
 std::string remedy(const Comparison& widest) {
   constexpr double kMostProcesses = 1000;  // of --processes
   const double wanted =
-      std::ceil(static_cast<double>(widest.processes) * std::pow(half_width(widest) / kExactEnough, 2.0));
+      std::round(static_cast<double>(widest.processes) * std::pow(half_width(widest) / kExactEnough, 2.0));
   if (widest.between <= widest.within || wanted > kMostProcesses) return {};
   return fmt::format("; about {:.0f} processes would know it to ± {} (--processes)", wanted,
                      percent_text(kExactEnough));

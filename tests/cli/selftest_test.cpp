@@ -87,8 +87,8 @@ TEST(SelftestCommand, AnInterruptionEndsItsProcessesAndKeepsTheProofsBefore) {
 TEST(SelftestCommand, TheNextProcessIsProvenOnTheGpuThatIsNamed) {
   const Outcome outcome = run_tool("selftest --device virtual:quiet --only next_process --quick --details");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-  EXPECT_THAT(outcome.output,
-              testing::AllOf(HasSubstr("quiet, all lengths"), HasSubstr("of 40"), testing::Not(HasSubstr("h200"))));
+  EXPECT_THAT(outcome.output, testing::AllOf(HasSubstr("quiet, all lengths"), HasSubstr("of 40"),
+                                             testing::Not(HasSubstr("h200"))));
 }
 
 TEST(SelftestCommand, ListsItsProofsAndItsPlan) {

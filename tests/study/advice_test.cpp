@@ -177,8 +177,8 @@ TEST(Advice, AMachineThatChangedMeanwhileIsNamed) {
   EXPECT_THAT(conclusions_of(record), SizeIs(1));
   record.steps.front().comparison.comparisons.front().first.time.median = microseconds(150);
   ASSERT_THAT(conclusions_of(record), SizeIs(2));
-  EXPECT_THAT(conclusions_of(record)[1],
-              AllOf(HasSubstr("took 150 µs at first and 100 µs at the end"), HasSubstr("changed by 50 %")));
+  EXPECT_THAT(conclusions_of(record)[1], AllOf(HasSubstr("took 150.0 µs at first and 100.0 µs at the end"),
+                                               HasSubstr("changed by 50 %")));
   record.layers.resize(2);
   EXPECT_THAT(conclusions_of(record), SizeIs(1)) << "steps try some layers, and the sum is of all";
 }

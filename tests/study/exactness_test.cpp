@@ -34,14 +34,14 @@ TEST(Exactness, NothingIsSaidWhereAllIsKnownWellEnough) {
 TEST(Exactness, WhereProcessesDifferMoreOfThemWouldDo) {
   EXPECT_EQ(
       exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
-      "1 of 2 ratios are known to ± 2.0 % or better, graph to ± 8.0 % only: processes differ by 5.0 % (standard "
-      "deviation) beyond what their rounds explain; about 80 processes would know it to ± 2.0 % (--processes).");
+      "1 of 2 ratios are known to ± 2 % or better, graph to ± 8 % only: processes differ by 5 % (standard "
+      "deviation) beyond what their rounds explain; about 80 processes would know it to ± 2 % (--processes).");
 }
 
 TEST(Exactness, WhereRoundsDifferMoreTimeWould) {
   EXPECT_EQ(
       exactness_sentence(record_of_known({known_to(1, 0.03, 0.02, 0.001)})),
-      "Its ratio is known to ± 3.0 % only: the rounds of a process know it to 2.0 % (standard deviation), and more "
+      "Its ratio is known to ± 3 % only: the rounds of a process know it to 2 % (standard deviation), and more "
       "time would narrow that (--time-limit).");
 }
 
