@@ -71,7 +71,7 @@ struct WorkSeen {
   }
 };
 
-Script with_clock_by_work(std::function<Hertz(const WorkSeen&, Nanoseconds time)> clock) {
+Script with_clock_by_work(const std::function<Hertz(const WorkSeen&, Nanoseconds time)>& clock) {
   auto seen = std::make_shared<WorkSeen>();
   Script script;
   script.clock = [seen, clock](Nanoseconds time) { return clock(*seen, time); };
