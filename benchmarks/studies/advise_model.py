@@ -20,6 +20,7 @@ import time
 import torch
 
 import jitterscope as js
+from host_after_rest import stay_awake
 
 SUBJECTS = {"resnet50": "resnet50:batch={batch},dtype=f32,direction=fprop",
             "bert-layer": "bert-base:batch={batch},layers=1,dtype=f32,direction=fprop"}
@@ -57,9 +58,7 @@ def seconds_of(call):
     """By CUDA events around calls in a row, from a GPU that rested. The host does not sleep meanwhile, which would slow it
     for more than 100 ms, and the calls of the first 10 ms are left out."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    rested = time.monotonic() + random.uniform(0.02, 0.05)
-    while time.monotonic() < rested:
-        pass
+    stay_awake(random.uniform(0.02, 0.05))
     warm = time.monotonic() + 0.01
     call()
     while time.monotonic() < warm:

@@ -12,7 +12,6 @@ import statistics
 import time
 
 import torch
-import torchvision
 
 SHOWN = (1, 2, 3, 4, 6, 11, 21, 40)
 
@@ -29,6 +28,7 @@ def main():
     parser.add_argument("--calls", type=int, default=40, help="behind each rest")
     parser.add_argument("--repeats", type=int, default=25)
     arguments = parser.parse_args()
+    import torchvision  # only here: advise_model takes stay_awake
     model = torchvision.models.resnet50(weights=None).eval().cuda()
     batch = torch.randn(1, 3, 224, 224, device="cuda")
     rests = {"none": lambda: None, "asleep": lambda: time.sleep(arguments.rest), "awake": lambda: stay_awake(arguments.rest)}

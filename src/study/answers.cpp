@@ -68,6 +68,8 @@ std::size_t compared_operations(const std::vector<ArmOutcome>& outcomes) {
 
 }  // namespace
 
+bool has_time(const Comparison& comparison) { return comparison.failure.empty() && !is_wrong(comparison); }
+
 std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record) {
   std::vector<ArmOutcome> outcomes;
   const auto add = [&](std::size_t alternative, const RatioEstimate& time, EffectVerdict verdict) {

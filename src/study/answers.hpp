@@ -21,6 +21,9 @@ struct ArmOutcome {
   bool is_compared = true;      ///< false where it runs another operation, whose result nobody compared
 };
 
+/// Whether both sides were timed, and the second computed what it should.
+bool has_time(const Comparison& comparison);
+
 /// Of the first conditions that were compared. Of several operations that are no network there is one for
 /// each arm and operation. Arms without a time are left out.
 std::vector<ArmOutcome> arm_outcomes(const ComparisonRecord& record);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/quantity_text.hpp"
+#include "statistics/effect.hpp"
+#include "study/answers.hpp"
 
 namespace jitterscope::study {
 namespace {
@@ -38,13 +40,14 @@ std::string reason(const Comparison& widest) {
       rounds);
 }
 
-// As the interval narrows by their root.
 std::string remedy(const Comparison& widest) {
-  constexpr double kMostProcesses = 1000;  // of --processes
-  const double wanted =
-      std::round(static_cast<double>(widest.processes) * std::pow(half_width(widest) / kExactEnough, 2.0));
-  if (widest.between <= widest.within || wanted > kMostProcesses) return {};
-  return fmt::format("; about {:.0f} processes would know it to ± {} (--processes)", wanted,
+  if (widest.between <= widest.within) return {};
+  statistics::Effect effect;
+  effect.interval = {std::log(widest.time.low), std::log(widest.time.high)};
+  effect.processes = widest.processes;
+  const auto wanted = statistics::processes_within(effect, kExactEnough);
+  if (!wanted) return {};
+  return fmt::format("; about {} processes would know it to ± {} (--processes)", *wanted,
                      percent_text(kExactEnough));
 }
 
@@ -53,7 +56,7 @@ std::string remedy(const Comparison& widest) {
 std::string exactness_sentence(const ComparisonRecord& record) {
   std::vector<const Comparison*> known;
   for (const Comparison& comparison : record.comparisons) {
-    if (comparison.failure.empty() && !is_wrong(comparison)) known.push_back(&comparison);
+    if (has_time(comparison)) known.push_back(&comparison);
   }
   if (known.empty()) return {};
   const auto exact =

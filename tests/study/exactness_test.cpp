@@ -32,10 +32,12 @@ TEST(Exactness, NothingIsSaidWhereAllIsKnownWellEnough) {
 }
 
 TEST(Exactness, WhereProcessesDifferMoreOfThemWouldDo) {
+  // Student's interval of 43 that differ by 6.5 %, which five know to 8 % at t = 2.78: 2.02 * 6.5 % /
+  // sqrt(43).
   EXPECT_EQ(
       exactness_sentence(record_of_known({known_to(1, 0.08, 0.004, 0.05), known_to(2, 0.01, 0.0, 0.0)})),
       "1 of 2 ratios are known to ± 2 % or better, graph to ± 8 % only: processes differ by 5 % (standard "
-      "deviation) beyond what their rounds explain; about 80 processes would know it to ± 2 % (--processes).");
+      "deviation) beyond what their rounds explain; about 43 processes would know it to ± 2 % (--processes).");
 }
 
 TEST(Exactness, WhereRoundsDifferMoreTimeWould) {

@@ -1,7 +1,5 @@
 #include "device/virtual/virtual_chain.hpp"
 
-#include <numeric>
-
 #include "device/virtual/virtual_operation.hpp"
 #include "device/virtual/virtual_queue.hpp"
 

@@ -85,16 +85,19 @@ void VirtualQueue::enqueue(Item item) {
 
 void VirtualQueue::launch_kernel(const std::shared_ptr<Kernel>& kernel, bool waits) {
   if (waits) open_gate();
-  if (recording_ == nullptr) timeline_.spend_in_driver(timeline_.host_costs().launch());
+  pay_call();
   put({.kind = Item::Kind::kernel, .kernel = kernel});
   if (waits && recording_ == nullptr) {
-    timeline_.drain(*this);
-    timeline_.wait_until(end_);
+    wait_for_end();
   }
 }
 
-KernelTime VirtualQueue::pay_launch() {
+void VirtualQueue::pay_call() {
   if (recording_ == nullptr) timeline_.spend_in_driver(timeline_.host_costs().launch());
+}
+
+KernelTime VirtualQueue::pay_launch() {
+  pay_call();
   return origin_of_call();
 }
 
@@ -110,20 +113,24 @@ void VirtualQueue::launch_group(StreamGroup group) {
        .group = std::make_shared<const StreamGroup>(std::move(group))});
 }
 
+void VirtualQueue::wait_for_end() {
+  timeline_.drain(*this);
+  timeline_.wait_until(end_);
+}
+
 void VirtualQueue::wait_within(Nanoseconds longer) {
   if (is_recording()) {
     throw UsageError(
         "the host waits within this launch, which no recording can hold; take --instrument events or host");
   }
   open_gate();
-  timeline_.drain(*this);
-  timeline_.wait_until(end_);
+  wait_for_end();
   timeline_.spend_in_driver(timeline_.host_costs().synchronize());
   timeline_.spend(longer);
 }
 
 void VirtualQueue::write(const std::vector<physics::Access>& accesses) {
-  if (recording_ == nullptr) timeline_.spend_in_driver(timeline_.host_costs().launch());
+  pay_call();
   Item item{.kind = Item::Kind::helper, .kernel = nullptr};
   item.helper.accesses = accesses;
   item.helper.fixed = timeline_.parameters().compute.kernel_floor;
@@ -165,7 +172,7 @@ ClockStamp VirtualQueue::stamp_clock() {
 }
 
 void VirtualQueue::evict(bool leaves_modified_lines) {
-  if (recording_ == nullptr) timeline_.spend_in_driver(timeline_.host_costs().launch());
+  pay_call();
   const physics::Parameters& parameters = timeline_.parameters();
   const auto bytes = static_cast<double>(eviction_size().value());
   const double passes = leaves_modified_lines ? 1.0 : 2.0;  // written, and for clean lines read after that
@@ -229,8 +236,7 @@ void VirtualQueue::replay(Recording& recording) {
 void VirtualQueue::wait() {
   require_not_recording("a wait");
   open_gate();
-  timeline_.drain(*this);
-  timeline_.wait_until(end_);
+  wait_for_end();
   timeline_.spend_in_driver(timeline_.host_costs().synchronize());
   throw_if_gate_timed_out();
 }

@@ -99,6 +99,8 @@ class VirtualQueue final : public Queue, private WorkSource {
   void put(Item item);
   KernelTime origin_of_call();
   void enqueue(Item item);
+  void pay_call();
+  void wait_for_end();
   void evict(bool leaves_modified_lines);
   void run_gate(Nanoseconds end, const Gate& gate);
   Nanoseconds run_kernel(const Item& item, Nanoseconds start);

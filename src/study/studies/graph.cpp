@@ -127,7 +127,7 @@ std::vector<LaunchesOfASize> launches_by_size(const ComparisonRecord& record) {
   for (const Comparison& comparison : record.comparisons) {
     const Chain* chain = chain_of(comparison);
     const bool is_graph = record.alternatives[comparison.alternative] == to_string(QueueMode::graph);
-    if (chain == nullptr || !is_graph || !comparison.failure.empty() || is_wrong(comparison)) continue;
+    if (chain == nullptr || !is_graph || !has_time(comparison)) continue;
     Chain one = *chain;
     one.lanes = 1;
     const std::string step = one.steps.size() == 1 ? one.steps.front().text() : Operation(one).text();
@@ -182,8 +182,7 @@ std::string batched_sentence(const ComparisonRecord& record) {
   const Comparison* best = nullptr;
   for (const Comparison& comparison : record.comparisons) {
     const bool is_batched = record.alternatives[comparison.alternative] == kBatched;
-    if (!is_batched || chain_of(comparison) == nullptr || !comparison.failure.empty() || is_wrong(comparison))
-      continue;
+    if (!is_batched || chain_of(comparison) == nullptr || !has_time(comparison)) continue;
     if (gains(&comparison) && (best == nullptr || comparison.time.ratio < best->time.ratio))
       best = &comparison;
   }

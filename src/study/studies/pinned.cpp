@@ -70,8 +70,6 @@ bool is_of(const Comparison& comparison, HostMemory memory) {
   return copy_of(comparison).memory == memory && copy_of(comparison).node < 0;
 }
 
-bool has_time(const Comparison& comparison) { return comparison.failure.empty() && !is_wrong(comparison); }
-
 // Comparisons of one arm in which it is shown to be faster, the smallest size first.
 std::vector<const Comparison*> sizes_that_pay(const ComparisonRecord& record, HostMemory memory) {
   std::vector<const Comparison*> sizes;

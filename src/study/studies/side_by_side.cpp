@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/names.hpp"
+#include "study/answers.hpp"
 
 namespace jitterscope::study::studies {
 namespace {
@@ -99,7 +100,7 @@ std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record) {
   std::vector<SpreadOutcome> outcomes;
   for (const Comparison& comparison : record.comparisons) {
     const Operation* operation = operation_of(comparison.first.subject);
-    if (operation == nullptr || !comparison.failure.empty() || is_wrong(comparison)) continue;
+    if (operation == nullptr || !has_time(comparison)) continue;
     const auto* chain = std::get_if<Chain>(&operation->parameters());
     if (chain == nullptr) continue;
     const std::string name = chain->steps.front().text();
