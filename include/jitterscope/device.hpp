@@ -225,7 +225,7 @@ struct SensorReading {
   std::optional<Hertz> sm_clock, memory_clock;
   std::optional<Watts> power;
   std::optional<Celsius> temperature;
-  std::optional<Joules> energy;  ///< cumulative
+  std::optional<Joules> energy;  ///< cumulative; on a GPU each 100 ms, as reading it takes milliseconds
   /// Cumulative time that the clock was held down, by cause.
   std::optional<Nanoseconds> throttled_power, throttled_thermal, throttled_brake;
   /// Names of the reasons that hold the clock now: idle, power_cap, thermal, hardware, sync_boost…

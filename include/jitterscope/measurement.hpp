@@ -297,7 +297,7 @@ struct LoadProbe {
   Nanoseconds watched;                 ///< host time
   Nanoseconds time;                    ///< of one launch, median over the last quarter
   std::optional<Hertz> clock;          ///< likewise
-  std::optional<Watts> power;          ///< mean over the second half
+  std::optional<Watts> power;          ///< mean of what the sensor said, but for the first fifth
   std::optional<double> power_capped;  ///< share of the time in which the power cap held the clock down
 };
 

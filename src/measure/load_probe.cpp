@@ -8,13 +8,16 @@ namespace {
 // The power that the chip drew before its clock and voltage had answered the load is not that of the load.
 constexpr std::size_t kFirstPart = 5;
 
+// Energy is counted each 100 ms (H200): over less than a second its growth is a step too much or too little.
 std::optional<Watts> mean_power(const std::vector<Round>& rounds) {
-  const Round& first = rounds[rounds.size() / kFirstPart];
-  const Round& last = rounds.back();
-  const Nanoseconds time = last.started - first.started;
-  if (!first.sensors || !last.sensors || !first.sensors->energy || !last.sensors->energy) return std::nullopt;
-  if (time <= Nanoseconds(0)) return std::nullopt;
-  return Watts((last.sensors->energy->value() - first.sensors->energy->value()) / to_seconds(time));
+  double watts = 0.0;
+  int readings = 0;
+  for (std::size_t i = rounds.size() / kFirstPart; i < rounds.size(); ++i) {
+    if (!rounds[i].sensors || !rounds[i].sensors->power) continue;
+    watts += rounds[i].sensors->power->value();
+    ++readings;
+  }
+  return readings > 0 ? std::optional(Watts(watts / readings)) : std::nullopt;
 }
 
 std::optional<double> capped_share(const std::vector<Round>& rounds) {

@@ -18,6 +18,7 @@ using namespace jitterscope::cuda::nvml;
 namespace {
 
 int device_storage;
+std::uint64_t hardware_slowdown = 0;  // nanoseconds
 const Handle kDevice = reinterpret_cast<Handle>(&device_storage);
 
 bool missing(const char* function) {
@@ -95,7 +96,8 @@ int nvmlDeviceGetTemperature(Handle device, int, unsigned* celsius) {
   return answer("nvmlDeviceGetTemperature", device, celsius, 47u);
 }
 int nvmlDeviceGetCurrentClocksEventReasons(Handle device, unsigned long long* reasons) {
-  return answer("nvmlDeviceGetCurrentClocksEventReasons", device, reasons, 0x24ull);
+  const bool is_braked = std::getenv(stand_in::kBraked) != nullptr;
+  return answer("nvmlDeviceGetCurrentClocksEventReasons", device, reasons, is_braked ? 0x80ull : 0x24ull);
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(Handle device, unsigned long long* reasons) {
   return answer("nvmlDeviceGetCurrentClocksThrottleReasons", device, reasons, 0x1ull);
@@ -115,7 +117,8 @@ int nvmlDeviceGetFieldValues(Handle, int count, FieldValue* fields) {
         break;
       case kThrottledByPowerCap: fields[i].value.u64 = 7000000; break;
       case kThrottledBySoftwareThermal: fields[i].value.u64 = 1000; break;
-      case kThrottledByHardwareThermal: fields[i].value.u64 = 200; break;
+      // What is slow on a GPU grows with each read, so that a test sees when it is read.
+      case kThrottledByHardwareThermal: fields[i].value.u64 = hardware_slowdown += 200; break;
       default: fields[i].result = kNotSupported;
     }
   }

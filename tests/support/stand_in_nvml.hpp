@@ -12,6 +12,9 @@ inline constexpr const char* kNoPermission = "STAND_IN_NVML_NO_PERMISSION";
 /// Comma-separated names of functions that answer "function not found".
 inline constexpr const char* kMissing = "STAND_IN_NVML_MISSING";
 
+/// Set: the hardware holds the clock, by its power brake.
+inline constexpr const char* kBraked = "STAND_IN_NVML_BRAKED";
+
 inline constexpr unsigned kBaseMegahertz = 1500, kMaximumMegahertz = 1980, kStepMegahertz = 15,
                           kMinimumMegahertz = 345;
 

@@ -87,7 +87,7 @@ Check check_power(const NvmlDevice& nvml) {
             fmt::format("the power limit is {}, below the default of {:.0f} W", watts, usual->value()),
             "compare only with runs at the same limit; an administrator can raise it (nvidia-smi -pl)"};
   }
-  std::vector<std::string> reasons = nvml.read_sensors().clock_reasons;
+  std::vector<std::string> reasons = nvml.clock_reasons();
   std::erase(reasons, "idle");
   if (!reasons.empty()) {
     return {"power cap", Status::limits, fmt::format("the clock is held down now by: {}", joined(reasons)),

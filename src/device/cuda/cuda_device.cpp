@@ -100,7 +100,9 @@ class CudaDevice : public Device {
     context_.make_current();
     cuda::check(driver().cuCtxSynchronize(), "waiting for all of the GPU's work");
   }
-  SensorReading read_sensors() override { return nvml_ ? nvml_->read_sensors() : SensorReading(); }
+  SensorReading read_sensors() override {
+    return nvml_ ? nvml_->read_sensors(host_time()) : SensorReading();
+  }
   std::optional<std::vector<std::string>> other_processes() override {
     const auto all = nvml_ ? nvml_->processes() : std::nullopt;
     if (!all) return std::nullopt;
@@ -193,7 +195,7 @@ std::vector<Property> CudaDevice::properties() const {
   add_mhz("maximum_sm_clock_mhz", nvml_->maximum_clock(nvml::kSmClock));
   add_mhz("maximum_memory_clock_mhz", nvml_->maximum_clock(nvml::kMemoryClock));
   add_mhz("default_sm_clock_mhz", nvml_->default_sm_clock());
-  add_mhz("memory_clock_mhz", nvml_->read_sensors().memory_clock);
+  add_mhz("memory_clock_mhz", nvml_->clock(nvml::kMemoryClock));
   add_watts("power_limit_watts", nvml_->power_limit());
   add_watts("power_limit_default_watts", nvml_->default_power_limit());
   if (const auto mode = nvml_->virtualisation()) add("virtualisation", *mode);

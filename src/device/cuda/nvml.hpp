@@ -1,6 +1,7 @@
 // Sensors, limits and clocks of a GPU by NVML, opened at run time. Needs no CUDA context and no CUDA header.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,9 +45,14 @@ class NvmlDevice {
   static std::optional<NvmlDevice> find(const std::string& uuid, std::string* problem);
 
   const Nvml& library() const { return *nvml_; }
-  /// A few microseconds: fields in one call.
-  SensorReading read_sensors() const;
+  /// In some 10 µs. What takes milliseconds to read is read where the last time was 100 ms before `now` (of the
+  /// host) or the hardware holds the clock: between two of those there is no energy, and what the hardware held
+  /// is as it was.
+  SensorReading read_sensors(Nanoseconds now);
+  /// Of the clock now; empty where NVML does not tell.
+  std::vector<std::string> clock_reasons() const;
 
+  std::optional<Hertz> clock(nvml::Clock clock) const;
   std::optional<Hertz> maximum_clock(nvml::Clock clock) const;
   std::optional<Hertz> default_sm_clock() const;
   std::optional<Watts> power_limit() const;
@@ -68,11 +74,16 @@ class NvmlDevice {
   NvmlDevice(std::shared_ptr<const Nvml> library, nvml::Handle handle)
       : nvml_(std::move(library)), handle_(handle) {}
   const nvml::Functions& functions() const { return nvml_->functions(); }
-  void read_fields(SensorReading& reading) const;
-  void read_clock_reasons(SensorReading& reading) const;
+  template <std::size_t count>
+  using FieldNumbers = std::array<std::optional<double>, count>;
+  template <std::size_t count>
+  FieldNumbers<count> read_fields(const std::array<nvml::Field, count>& wanted) const;
+  void read_slow_sensors(SensorReading& reading, Nanoseconds now);
 
   std::shared_ptr<const Nvml> nvml_;
   nvml::Handle handle_;
+  std::optional<Nanoseconds> slow_read_;  // when, on the host's clock
+  std::optional<Nanoseconds> throttled_by_hardware_, throttled_by_brake_;
 };
 
 }  // namespace jitterscope::cuda

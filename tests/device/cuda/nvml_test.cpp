@@ -17,7 +17,10 @@ using testing::IsEmpty;
 class NvmlTest : public testing::Test {
  protected:
   void SetUp() override { setenv("JITTERSCOPE_NVML", STAND_IN_NVML_LIBRARY, 1); }
-  void TearDown() override { unsetenv(stand_in::kMissing); }
+  void TearDown() override {
+    unsetenv(stand_in::kMissing);
+    unsetenv(stand_in::kBraked);
+  }
   NvmlDevice device() {
     std::string problem;
     auto found = NvmlDevice::find(stand_in::kUuid, &problem);
@@ -27,21 +30,44 @@ class NvmlTest : public testing::Test {
 };
 
 TEST_F(NvmlTest, ReadsEverySensorInItsUnit) {
-  const SensorReading reading = device().read_sensors();
+  const SensorReading reading = device().read_sensors(seconds(1));
   EXPECT_EQ(reading.sm_clock, megahertz(1755));
   EXPECT_EQ(reading.memory_clock, megahertz(3201));
   EXPECT_EQ(reading.power, Watts(512.5));
   EXPECT_EQ(reading.temperature, Celsius(47));
   EXPECT_EQ(reading.energy, Joules(5000));
   EXPECT_EQ(reading.throttled_power, milliseconds(7));
-  EXPECT_EQ(reading.throttled_thermal, Nanoseconds(1200));
+  EXPECT_GE(reading.throttled_thermal, Nanoseconds(1200));  // by software 1000, by hardware the rest
   EXPECT_EQ(reading.throttled_brake, std::nullopt);
   EXPECT_THAT(reading.clock_reasons, ElementsAre("power_cap", "thermal"));
 }
 
+// They take milliseconds on an H200, and rounds last one.
+TEST_F(NvmlTest, SlowSensorsAreReadTenTimesASecond) {
+  NvmlDevice gpu = device();
+  const SensorReading first = gpu.read_sensors(seconds(1));
+  const SensorReading soon = gpu.read_sensors(seconds(1.099));
+  EXPECT_EQ(soon.energy, std::nullopt);
+  EXPECT_EQ(soon.throttled_thermal, first.throttled_thermal);
+  EXPECT_EQ(soon.power, first.power);
+  EXPECT_EQ(soon.throttled_power, first.throttled_power);
+  const SensorReading later = gpu.read_sensors(seconds(1.1));
+  EXPECT_EQ(later.energy, Joules(5000));
+  EXPECT_EQ(later.throttled_thermal, *first.throttled_thermal + Nanoseconds(200));
+}
+
+TEST_F(NvmlTest, SlowSensorsAreReadWhileTheHardwareHoldsTheClock) {
+  NvmlDevice gpu = device();
+  const SensorReading first = gpu.read_sensors(seconds(1));
+  setenv(stand_in::kBraked, "1", 1);
+  const SensorReading braked = gpu.read_sensors(seconds(1.001));
+  EXPECT_THAT(braked.clock_reasons, ElementsAre("power_brake"));
+  EXPECT_EQ(braked.throttled_thermal, *first.throttled_thermal + Nanoseconds(200));
+}
+
 TEST_F(NvmlTest, OlderFunctionsServeWhereNewOnesAreMissing) {
   setenv(stand_in::kMissing, "nvmlDeviceGetFieldValues,nvmlDeviceGetCurrentClocksEventReasons", 1);
-  const SensorReading reading = device().read_sensors();
+  const SensorReading reading = device().read_sensors(seconds(1));
   EXPECT_EQ(reading.power, Watts(400));
   EXPECT_EQ(reading.throttled_power, std::nullopt);
   EXPECT_THAT(reading.clock_reasons, ElementsAre("idle"));
@@ -50,7 +76,7 @@ TEST_F(NvmlTest, OlderFunctionsServeWhereNewOnesAreMissing) {
 TEST_F(NvmlTest, WhatIsMissingIsAbsent) {
   setenv(stand_in::kMissing,
          "nvmlDeviceGetClockInfo,nvmlDeviceGetTemperature,nvmlDeviceGetSupportedMemoryClocks", 1);
-  const SensorReading reading = device().read_sensors();
+  const SensorReading reading = device().read_sensors(seconds(1));
   EXPECT_EQ(reading.sm_clock, std::nullopt);
   EXPECT_EQ(reading.temperature, std::nullopt);
   EXPECT_THAT(device().supported_sm_clocks(), IsEmpty());
