@@ -10,6 +10,7 @@
 #include "measure/iterations.hpp"
 #include "measure/load_probe.hpp"
 #include "measure/measure_operation.hpp"
+#include "measure/schedule.hpp"
 #include "output/display_text.hpp"
 
 namespace jitterscope::cli {
@@ -43,10 +44,6 @@ void operator+=(TimeRange& time, const TimeRange& more) {
 
 TimeRange times(const TimeRange& time, std::int64_t count) {
   return {time.least * static_cast<double>(count), time.most * static_cast<double>(count)};
-}
-
-Nanoseconds mean_idle(const MeasureOptions& options) {
-  return (options.shortest_idle + options.longest_idle) / 2.0;
 }
 
 TimeRange loop_time(const MeasureOptions& options) {

@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <utility>
 
-#include "base/random.hpp"
 #include "measure/estimate.hpp"
 #include "measure/measuring_loops.hpp"
+#include "measure/schedule.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
-
-bool is_interrupted(const MeasureOptions& options) { return options.interrupted && options.interrupted(); }
 
 // Placing operands costs 1 to 3 ms (H200), so that more of them cost more than another idle.
 constexpr std::size_t kMostPlacements = 8;
@@ -36,26 +35,14 @@ void report(const OpenMeasurement& one, const MeasureOptions& options, Nanosecon
   options.progress(progress);
 }
 
-// What is still open of one group.
-struct OpenGroup {
-  std::vector<OpenMeasurement*> measurements;
-  std::size_t paired_operations;
-  Nanoseconds time_limit;
-  bool may_be_placed;
-  std::size_t visits = 0;
-  std::int64_t placements = 0;
-  Nanoseconds time = {};  // of its rounds and of the idles before them: what it would have taken alone
-
-  bool is_paired() const { return paired_operations > 1; }
+// What all groups of one measurement share.
+struct BurstContext {
+  Device& device;
+  const MeasureOptions& options;
+  Random& random;
+  Nanoseconds& wake;
+  Nanoseconds epoch;
 };
-
-// A launch that is longer than the time limit allows for the least number of rounds gets that number less
-// only when the limit has passed twice over: an interval needs 6 rounds.
-bool out_of_time(const OpenGroup& group) {
-  constexpr std::size_t kLeastRounds = 6;
-  if (group.time < group.time_limit) return false;
-  return group.visits >= kLeastRounds || group.time > group.time_limit * 2.0;
-}
 
 double relative_deviation(const std::vector<double>& values) {
   return statistics::standard_deviation(values) / statistics::median(values);
@@ -81,7 +68,7 @@ constexpr Nanoseconds kShortestWake = milliseconds(10), kLongestWake = milliseco
 // Whether the newest round's clock is above that of earlier ones behind longer idles: a clock that sleeps.
 // What power and heat hold is the lower the shorter the idle is. One low clock tells nothing, as other
 // programs on a CPU make some: a third of those behind longer idles must be.
-bool shows_sleep(std::span<const Round> rounds) {
+bool clock_slept(std::span<const Round> rounds) {
   constexpr std::ptrdiff_t kRoundsThatTell = 2;
   if (rounds.empty() || !rounds.back().clock) return false;
   const Round& newest = rounds.back();
@@ -95,204 +82,194 @@ bool shows_sleep(std::span<const Round> rounds) {
   return asleep >= kRoundsThatTell && 3 * asleep >= std::ranges::count_if(rounds, is_longer);
 }
 
-class BurstLoop {
+// A group in its turns: the rounds of each block, and when it has enough.
+class OpenGroup final : public BlockVisitor {
  public:
-  BurstLoop(Device& device, std::vector<MeasuredGroup>& groups, const MeasureOptions& options,
-            Nanoseconds& wake)
-      : device_(device), options_(options), random_(options.seed), wake_(wake), epoch_(device.host_time()) {
-    for (MeasuredGroup& group : groups) {
-      std::vector<OpenMeasurement*> measurements;
-      for (OpenMeasurement& one : group.measurements) {
-        if (wake_ > Nanoseconds(0)) one.measurement.sleeping_clock = SleepingClock{wake_, {}};
-        measurements.push_back(&one);
-      }
-      const bool may_be_placed = !std::ranges::all_of(measurements, is_fixed);
-      const Nanoseconds limit = options.time_limit * static_cast<double>(group.paired_operations);
-      open_.push_back({std::move(measurements), group.paired_operations, limit, may_be_placed});
+  OpenGroup(MeasuredGroup& group, const BurstContext& context)
+      : context_(context),
+        paired_operations_(group.paired_operations),
+        time_limit_(context.options.time_limit * static_cast<double>(group.paired_operations)) {
+    for (OpenMeasurement& one : group.measurements) {
+      if (context_.wake > Nanoseconds(0)) one.measurement.sleeping_clock = SleepingClock{context_.wake, {}};
+      open_.push_back(&one);
     }
+    may_be_placed_ = !std::ranges::all_of(open_, is_fixed);
   }
 
-  void run() {
-    while (true) {
-      if (is_interrupted(options_)) return close_all(StopReason::interrupted);
-      for (OpenGroup& group : open_) {
-        if (out_of_time(group)) close(group, StopReason::time_limit);
-      }
-      std::erase_if(open_, [](const OpenGroup& group) { return group.measurements.empty(); });
-      if (open_.empty()) return;
-      share_idle();
-      wake_for_longer_where_asleep();
-    }
+  std::size_t visits() const override { return visits_; }
+
+  bool needs_more() override {
+    if (out_of_time()) close(StopReason::time_limit);
+    return !open_.empty();
   }
 
- private:
-  // An idle lets the chip rest, and its random length keeps rounds exchangeable. As many groups share it as
-  // keep the chip busy no longer than it rests on average. The order is drawn anew each time, the least
-  // visited first, so that none always follows the same other.
-  void share_idle() {
-    shuffle(open_, random_);
-    std::ranges::stable_sort(open_, {}, &OpenGroup::visits);
-    ++block_;
-    const Nanoseconds idle = draw_idle(options_, random_);
-    const Nanoseconds mean_idle = (options_.shortest_idle + options_.longest_idle) / 2.0;
-    const Nanoseconds end = device_.host_time() + idle + mean_idle;
-    visit(open_.front(), idle);
-    for (std::size_t i = 1; i < open_.size() && device_.host_time() < end; ++i) {
-      if (is_interrupted(options_)) return;
-      open_[i].time += idle;
-      visit(open_[i], Nanoseconds(0));
-    }
-  }
-
-  // Behind the same idle rounds of each open one, in one placement of the operands after the other.
-  void visit(OpenGroup& group, Nanoseconds idle) {
-    const Nanoseconds start = device_.host_time() - group.time;
-    const std::size_t placements = placements_for(group);
-    std::vector<OpenMeasurement*> order = group.measurements;
-    shuffle(order, random_);
-    for (std::size_t i = 0; i < placements && !is_interrupted(options_); ++i) {
-      if (group.visits > 0 || i > 0) place_anew(group);
+  // Rounds of each measurement that is open, in one placement of the operands after the other.
+  void visit(const Visit& visit) override {
+    if (!visit.rests) time_ += visit.idle;
+    Nanoseconds idle = visit.rests ? visit.idle : Nanoseconds(0);
+    const Nanoseconds start = context_.device.host_time() - time_;
+    const std::size_t placements = placements_of_visit();
+    std::vector<OpenMeasurement*> order = open_;
+    shuffle(order, context_.random);
+    for (std::size_t i = 0; i < placements && !is_interrupted(context_.options); ++i) {
+      if (visits_ > 0 || i > 0) place_anew();
       for (OpenMeasurement* one : order) {
-        if (is_interrupted(options_)) break;
+        if (is_interrupted(context_.options)) break;
         Round round = run_round(*one, idle);
-        round.block = block_;
-        round.placement = is_fixed(one) ? 0 : group.placements;
+        round.block = visit.block;
+        round.placement = is_fixed(one) ? 0 : placements_;
         one->measurement.rounds.push_back(std::move(round));
-        group.time = device_.host_time() - start;
-        report(*one, options_, group.time_limit - group.time);
+        time_ = context_.device.host_time() - start;
+        report(*one, context_.options, time_limit_ - time_);
         idle = Nanoseconds(0);
       }
     }
-    ++group.visits;
-    close_precise(group);
+    ++visits_;
+    close_precise();
+  }
+
+  bool shows_sleep() const {
+    return std::ranges::any_of(open_,
+                               [](OpenMeasurement* one) { return clock_slept(one->measurement.rounds); });
+  }
+
+  // The rounds so far were of a clock in all stages of its waking.
+  void begin_again() {
+    for (OpenMeasurement* one : open_) {
+      Measurement& measurement = one->measurement;
+      const bool is_first = !measurement.sleeping_clock && !measurement.rounds.empty();
+      SleepingClock clock = measurement.sleeping_clock.value_or(SleepingClock());
+      clock.woken_for = context_.wake;
+      if (is_first) clock.time_asleep = estimate_time(measurement.rounds).median;
+      measurement.sleeping_clock = clock;
+      measurement.rounds.clear();
+    }
+    visits_ = 0;
+    time_ = Nanoseconds(0);  // what was learned is not taken off its limit
+  }
+
+  void close(StopReason reason) {
+    for (OpenMeasurement* one : open_) close(*one, reason);
+    open_.clear();
+  }
+
+ private:
+  bool is_paired() const { return paired_operations_ > 1; }
+
+  // A launch that is longer than the time limit allows for the least number of rounds gets that number less
+  // only when the limit has passed twice over: an interval needs 6 rounds.
+  bool out_of_time() const {
+    constexpr std::size_t kLeastRounds = 6;
+    if (time_ < time_limit_) return false;
+    return visits_ >= kLeastRounds || time_ > time_limit_ * 2.0;
   }
 
   // Behind the first idle of a block.
   Round run_round(OpenMeasurement& one, Nanoseconds idle) {
-    if (idle > Nanoseconds(0) && wake_ > Nanoseconds(0)) {
+    if (idle > Nanoseconds(0) && context_.wake > Nanoseconds(0)) {
       one.runner.rest(idle);
-      one.runner.wake(wake_);
-      Round round = one.runner.run_gated_round(Nanoseconds(0), epoch_);
+      one.runner.wake(context_.wake);
+      Round round = one.runner.run_gated_round(Nanoseconds(0), context_.epoch);
       round.idle_before = idle;
       return round;
     }
-    return one.runner.run_gated_round(idle, epoch_);
+    return one.runner.run_gated_round(idle, context_.epoch);
   }
 
-  // The rounds so far were of a clock in all stages of its waking: they are measured again behind one that is
-  // awake, of all that is open.
-  void wake_for_longer_where_asleep() {
-    if (wake_ >= kLongestWake) return;
-    const bool any = std::ranges::any_of(open_, [](const OpenGroup& group) {
-      return std::ranges::any_of(group.measurements,
-                                 [](OpenMeasurement* one) { return shows_sleep(one->measurement.rounds); });
-    });
-    if (!any) return;
-    wake_ = wake_ > Nanoseconds(0) ? wake_ * 2.0 : kShortestWake;
-    for (OpenGroup& group : open_) {
-      for (OpenMeasurement* one : group.measurements) {
-        Measurement& measurement = one->measurement;
-        const bool is_first = !measurement.sleeping_clock && !measurement.rounds.empty();
-        SleepingClock clock = measurement.sleeping_clock.value_or(SleepingClock());
-        clock.woken_for = wake_;
-        if (is_first) clock.time_asleep = estimate_time(measurement.rounds).median;
-        measurement.sleeping_clock = clock;
-        measurement.rounds.clear();
-      }
-      group.visits = 0;
-      group.time = Nanoseconds(0);  // what was learned is not taken off its limit
-    }
-  }
-
-  void close_precise(OpenGroup& group) {
-    if (group.is_paired()) {
-      if (is_precise_pair(group)) close(group, StopReason::precision);
+  void close_precise() {
+    if (is_paired()) {
+      if (is_precise_pair()) close(StopReason::precision);
       return;
     }
     const auto is_open = [&](OpenMeasurement* one) {
-      return !is_precise(one->measurement, group.visits, options_);
+      return !is_precise(one->measurement, visits_, context_.options);
     };
-    const auto precise = std::stable_partition(group.measurements.begin(), group.measurements.end(), is_open);
-    std::for_each(precise, group.measurements.end(),
-                  [&](OpenMeasurement* one) { close(*one, group, StopReason::precision); });
-    group.measurements.erase(precise, group.measurements.end());
+    const auto precise = std::stable_partition(open_.begin(), open_.end(), is_open);
+    std::for_each(precise, open_.end(), [&](OpenMeasurement* one) { close(*one, StopReason::precision); });
+    open_.erase(precise, open_.end());
   }
 
-  bool is_precise_pair(const OpenGroup& group) const {
-    if (std::cmp_less(group.visits, options_.minimum_rounds)) return false;
-    const std::size_t states = group.measurements.size() / group.paired_operations;
-    for (std::size_t i = states; i < group.measurements.size(); ++i) {
-      const Measurement& first = group.measurements[i % states]->measurement;
-      if (!may_stop_paired(first, group.measurements[i]->measurement, options_.precision)) return false;
+  bool is_precise_pair() const {
+    if (std::cmp_less(visits_, context_.options.minimum_rounds)) return false;
+    const std::size_t states = open_.size() / paired_operations_;
+    for (std::size_t i = states; i < open_.size(); ++i) {
+      const Measurement& first = open_[i % states]->measurement;
+      if (!may_stop_paired(first, open_[i]->measurement, context_.options.precision)) return false;
     }
     return true;
   }
 
   // Each operation once, for all its cache states.
-  void place_anew(OpenGroup& group) {
-    if (!group.may_be_placed) return;
+  void place_anew() {
+    if (!may_be_placed_) return;
     std::map<const Workload*, bool> placed;
-    for (OpenMeasurement* one : group.measurements) {
+    for (OpenMeasurement* one : open_) {
       if (is_fixed(one)) continue;
       const auto [entry, is_new] = placed.try_emplace(one->runner.workload(), false);
       if (is_new) entry->second = one->runner.place_anew();
       one->measurement.is_placed_anew = entry->second;
     }
-    group.may_be_placed = std::ranges::any_of(placed, [](const auto& entry) { return entry.second; });
-    if (group.may_be_placed) ++group.placements;
+    may_be_placed_ = std::ranges::any_of(placed, [](const auto& entry) { return entry.second; });
+    if (may_be_placed_) ++placements_;
   }
 
   // One, while that will be precise at the least number of visits; else as many as would make it so, and as
   // last no longer together than an idle does on average.
-  std::size_t placements_for(const OpenGroup& group) const {
-    if (!group.may_be_placed || group.visits < kVisitsToLearn) return 1;
-    const auto least = static_cast<std::size_t>(std::max<std::int64_t>(1, options_.minimum_rounds));
-    const std::size_t to_come = least > group.visits ? least - group.visits : 1;
+  std::size_t placements_of_visit() const {
+    if (!may_be_placed_ || visits_ < kVisitsToLearn) return 1;
+    const MeasureOptions& options = context_.options;
+    const auto least = static_cast<std::size_t>(std::max<std::int64_t>(1, options.minimum_rounds));
+    const std::size_t to_come = least > visits_ ? least - visits_ : 1;
     double needed = 1.0;
-    for (const OpenMeasurement* one : group.measurements) {
+    for (const OpenMeasurement* one : open_) {
       const double deviation = deviation_but_for_the_clock(one->measurement.rounds);
       // The interval of a median, by normal values.
-      const double rounds = std::pow(1.96 * 1.25 * deviation / options_.precision, 2.0);
-      needed = std::max(needed, (rounds - static_cast<double>(group.visits)) / static_cast<double>(to_come));
+      const double rounds = std::pow(1.96 * 1.25 * deviation / options.precision, 2.0);
+      needed = std::max(needed, (rounds - static_cast<double>(visits_)) / static_cast<double>(to_come));
     }
-    const Nanoseconds idle = (options_.shortest_idle + options_.longest_idle) / 2.0;
+    const Nanoseconds idle = mean_idle(options);
     // Idles are their mean on average; each placement so far had its rounds.
-    const Nanoseconds busy = group.time - idle * static_cast<double>(group.visits);
-    const Nanoseconds each = busy / static_cast<double>(group.placements + 1);
+    const Nanoseconds busy = time_ - idle * static_cast<double>(visits_);
+    const Nanoseconds each = busy / static_cast<double>(placements_ + 1);
     const double fit = each > Nanoseconds(0) ? idle / each : static_cast<double>(kMostPlacements);
     return static_cast<std::size_t>(
         std::clamp(std::ceil(std::min(needed, fit)), 1.0, static_cast<double>(kMostPlacements)));
   }
 
-  void close(OpenMeasurement& one, const OpenGroup& group, StopReason reason) {
+  void close(OpenMeasurement& one, StopReason reason) {
     one.measurement.stop_reason = reason;
-    one.measurement.duration = group.time;
+    one.measurement.duration = time_;
     summarise(one.measurement, 0);
   }
 
-  void close(OpenGroup& group, StopReason reason) {
-    for (OpenMeasurement* one : group.measurements) close(*one, group, reason);
-    group.measurements.clear();
-  }
-
-  void close_all(StopReason reason) {
-    for (OpenGroup& group : open_) close(group, reason);
-  }
-
-  Device& device_;
-  const MeasureOptions& options_;
-  Random random_;
-  Nanoseconds& wake_;
-  Nanoseconds epoch_;
-  std::int64_t block_ = -1;
-  std::vector<OpenGroup> open_;
+  BurstContext context_;
+  std::vector<OpenMeasurement*> open_;
+  std::size_t paired_operations_;
+  Nanoseconds time_limit_;
+  bool may_be_placed_ = false;
+  std::size_t visits_ = 0;
+  std::int64_t placements_ = 0;
+  Nanoseconds time_ = {};  // of its rounds and of the idles before them: what it would have taken alone
 };
+
+// Where a clock was asleep, all that is open is measured again behind one that is awake.
+void wake_for_longer_where_asleep(std::deque<OpenGroup>& groups, Nanoseconds& wake) {
+  if (wake >= kLongestWake || std::ranges::none_of(groups, &OpenGroup::shows_sleep)) return;
+  wake = wake > Nanoseconds(0) ? wake * 2.0 : kShortestWake;
+  for (OpenGroup& group : groups) group.begin_again();
+}
 
 }  // namespace
 
 void measure_burst(Device& device, std::vector<MeasuredGroup>& groups, const MeasureOptions& options,
                    Nanoseconds& wake) {
-  BurstLoop(device, groups, options, wake).run();
+  Schedule schedule(device, options, IdleSharing::by_time);
+  const BurstContext context{device, options, schedule.random(), wake, device.host_time()};
+  std::deque<OpenGroup> open;  // whose members stay where they are
+  std::vector<BlockVisitor*> visitors;
+  for (MeasuredGroup& group : groups) visitors.push_back(&open.emplace_back(group, context));
+  while (schedule.run_block(visitors)) wake_for_longer_where_asleep(open, wake);
+  for (OpenGroup& group : open) group.close(StopReason::interrupted);
 }
 
 }  // namespace jitterscope

@@ -7,6 +7,7 @@
 
 #include "jitterscope/error.hpp"
 #include "measure/launch_details.hpp"
+#include "measure/schedule.hpp"
 
 namespace jitterscope {
 namespace {
@@ -119,8 +120,7 @@ Result measure_one(Session& session, const Launch& launch, const MeasureOptions&
   CallableWorkload workload(session.device(), work);
   Result result = session.measure(workload, work.name, options);
   forget_operands(result);
-  const bool is_interrupted = options.interrupted && options.interrupted();
-  if (!is_interrupted) add_launch_details(session, workload, options, result);
+  if (!is_interrupted(options)) add_launch_details(session, workload, options, result);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "measure/gate_guard.hpp"
 #include "measure/measure_operation.hpp"
 #include "measure/round_runner.hpp"
+#include "measure/schedule.hpp"
 #include "statistics/binomial.hpp"
 
 namespace jitterscope {
@@ -108,7 +109,7 @@ class Ranker {
   }
 
   bool interrupted() {
-    ranking_.interrupted = ranking_.interrupted || (options_.interrupted && options_.interrupted());
+    ranking_.interrupted = ranking_.interrupted || is_interrupted(options_);
     return ranking_.interrupted;
   }
   RankedEngine* find(const std::string& tag) {

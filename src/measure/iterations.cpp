@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "measure/operand_sets.hpp"
+#include "measure/schedule.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -119,7 +120,7 @@ std::vector<IterationRun> run_iterations(Session& session, const Operation& oper
                                          const MeasureOptions& options) {
   std::vector<IterationRun> runs;
   for (const std::int64_t count : options.iterations) {
-    if (options.interrupted && options.interrupted()) break;
+    if (is_interrupted(options)) break;
     RotatingWorkload workload =
         prepare_sets(session.device(), operation, options, static_cast<std::size_t>(count));
     session.queue().wait();

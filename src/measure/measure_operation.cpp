@@ -12,6 +12,7 @@
 #include "measure/iterations.hpp"
 #include "measure/launch_details.hpp"
 #include "measure/operand_sets.hpp"
+#include "measure/schedule.hpp"
 #include "measure/verify.hpp"
 
 namespace jitterscope {
@@ -112,8 +113,6 @@ std::size_t measured_at_once(const MeasureOptions& options) {
 }
 
 namespace {
-
-bool is_interrupted(const MeasureOptions& options) { return options.interrupted && options.interrupted(); }
 
 template <class Step>
 bool succeeds(const Step& step, Outcome& outcome) {

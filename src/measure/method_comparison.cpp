@@ -1,11 +1,11 @@
 #include "measure/method_comparison.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <deque>
 
-#include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/method_bench.hpp"
+#include "measure/schedule.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -17,102 +17,85 @@ std::vector<double> values_of(const std::vector<Nanoseconds>& times) {
   return values;
 }
 
-class MethodLoop {
+// One method in its turns, each behind an idle of its own.
+class MethodTurns final : public BlockVisitor {
  public:
-  MethodLoop(Session& session, const Operation& operation, const MethodsRequest& request)
-      : request_(request), bench_(session, operation, request.options), random_(request.options.seed) {
-    result_.operation = operation.text();
-    result_.provider = bench_.operation().provider();
-    result_.algorithm = bench_.operation().algorithm();
-    result_.input = {.kind = request.options.data, .seed = request.options.seed};
-    result_.repetitions = request.repetitions;
-    result_.shortest_idle = request.options.shortest_idle;
-    result_.longest_idle = request.options.longest_idle;
-    result_.calibration = session.calibration();
-    result_.launches_return_early = session.device().describe().capabilities.launches_return_early;
-    result_.first_call = bench_.first_call().time;
-    result_.launch_cost = bench_.first_call().launch_cost;
-    result_.launches = bench_.launches();
-    for (const Method& method : timing_methods()) {
-      result_.readings.push_back({method.id, method.name, method.cache, {}, {}, {}});
-    }
-  }
+  MethodTurns(const Method& method, MethodBench& bench, const MethodsRequest& request, MethodReading& reading)
+      : method_(method), bench_(bench), request_(request), reading_(reading) {}
 
-  MethodComparison run() {
-    for (std::int64_t repetition = 1; repetition <= request_.repetitions && !is_interrupted(); ++repetition) {
-      for (const std::size_t index : random_order()) {
-        if (is_interrupted()) break;
-        time(index, repetition);
-      }
+  std::size_t visits() const override { return reading_.times.size(); }
+  bool needs_more() override {
+    return reading_.absent.empty() && std::ssize(reading_.times) < request_.repetitions;
+  }
+  void visit(const Visit& visit) override {
+    if (request_.progress) request_.progress(std::ssize(reading_.times) + 1, reading_.name);
+    bench_.device().idle(visit.idle);
+    // A signal ends the idle early, and the method would then be timed without it.
+    if (is_interrupted(request_.options)) return;
+    try {
+      reading_.times.push_back(method_.time(bench_));
+    } catch (const Error& error) {
+      reading_.absent = error.what();
     }
-    take_traced(result_.readings.back());
-    finish();
-    return std::move(result_);
   }
 
  private:
-  bool is_interrupted() {
-    if (request_.options.interrupted && request_.options.interrupted()) result_.interrupted = true;
-    return result_.interrupted;
-  }
-
-  std::vector<std::size_t> random_order() {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < timing_methods().size(); ++i) {
-      if (timing_methods()[i].time != nullptr) order.push_back(i);
-    }
-    shuffle(order, random_);
-    return order;
-  }
-
-  void time(std::size_t index, std::int64_t repetition) {
-    MethodReading& reading = result_.readings[index];
-    if (!reading.absent.empty()) return;
-    if (request_.progress) request_.progress(repetition, reading.name);
-    bench_.device().idle(draw_idle(request_.options, random_));
-    // A signal ends the idle early, and the method would then be timed without it.
-    if (is_interrupted()) return;
-    try {
-      reading.times.push_back(timing_methods()[index].time(bench_));
-    } catch (const Error& error) {
-      reading.absent = error.what();
-    }
-  }
-
-  void take_traced(MethodReading& reading) {
-    reading.times = request_.traced.times;
-    if (reading.times.empty()) reading.absent = request_.traced.problem;
-  }
-
-  void choose_reference() {
-    constexpr std::string_view kEvents = "events_less_constant";
-    for (const std::string_view id : {std::string_view("cupti"), std::string_view("graph_slope"), kEvents}) {
-      // On a CPU marks cost 25 ns: nothing is nearer to the truth than two of them around a launch.
-      const bool suits = result_.launches_return_early || id == kEvents;
-      if (result_.reference.empty() && suits && find_reading(result_, id) != nullptr) result_.reference = id;
-    }
-  }
-
-  void finish() {
-    result_.clock = bench_.clock();
-    choose_reference();
-    bool any = false;
-    for (std::size_t i = 0; i < result_.readings.size(); ++i) {
-      MethodReading& reading = result_.readings[i];
-      any = any || (!reading.times.empty() && timing_methods()[i].time != nullptr);
-      if (reading.times.empty() && reading.absent.empty())
-        reading.absent = "interrupted before its first repetition";
-      if (!reading.times.empty()) reading.sentence = timing_methods()[i].sentence(result_, reading);
-    }
-    // With nothing to show, the first reason is the answer.
-    if (!any && !result_.interrupted) throw FailedError(result_.readings.front().absent);
-  }
-
+  const Method& method_;
+  MethodBench& bench_;
   const MethodsRequest& request_;
-  MethodBench bench_;
-  Random random_;
-  MethodComparison result_;
+  MethodReading& reading_;
 };
+
+MethodComparison begin_comparison(const Session& session, const Operation& operation, MethodBench& bench,
+                                  const MethodsRequest& request) {
+  MethodComparison result;
+  result.operation = operation.text();
+  result.provider = bench.operation().provider();
+  result.algorithm = bench.operation().algorithm();
+  result.input = {.kind = request.options.data, .seed = request.options.seed};
+  result.repetitions = request.repetitions;
+  result.shortest_idle = request.options.shortest_idle;
+  result.longest_idle = request.options.longest_idle;
+  result.calibration = session.calibration();
+  result.launches_return_early = bench.device().describe().capabilities.launches_return_early;
+  result.first_call = bench.first_call().time;
+  result.launch_cost = bench.first_call().launch_cost;
+  result.launches = bench.launches();
+  for (const Method& method : timing_methods()) {
+    result.readings.push_back({method.id, method.name, method.cache, {}, {}, {}});
+  }
+  return result;
+}
+
+// True where the user ended it before each method had all its turns.
+bool take_turns(Device& device, const std::vector<BlockVisitor*>& turns, const MeasureOptions& options) {
+  Schedule schedule(device, options, IdleSharing::none);
+  std::vector<BlockVisitor*> open = turns;
+  while (schedule.run_block(open)) {
+  }
+  return std::ranges::any_of(open, &BlockVisitor::needs_more);
+}
+
+std::string choose_reference(const MethodComparison& comparison) {
+  constexpr std::string_view kEvents = "events_less_constant";
+  for (const std::string_view id : {std::string_view("cupti"), std::string_view("graph_slope"), kEvents}) {
+    // On a CPU marks cost 25 ns: nothing is nearer to the truth than two of them around a launch.
+    const bool suits = comparison.launches_return_early || id == kEvents;
+    if (suits && find_reading(comparison, id) != nullptr) return std::string(id);
+  }
+  return {};
+}
+
+void say_what_each_gets_wrong(MethodComparison& comparison) {
+  for (std::size_t i = 0; i < comparison.readings.size(); ++i) {
+    MethodReading& reading = comparison.readings[i];
+    if (!reading.times.empty()) {
+      reading.sentence = timing_methods()[i].sentence(comparison, reading);
+    } else if (reading.absent.empty()) {
+      reading.absent = "interrupted before its first repetition";
+    }
+  }
+}
 
 }  // namespace
 
@@ -140,12 +123,30 @@ std::optional<MethodDistance> distance_from_reference(const MethodComparison& co
 
 MethodComparison compare_methods(Session& session, const Operation& operation,
                                  const MethodsRequest& request) {
-  return MethodLoop(session, operation, request).run();
+  MethodBench bench(session, operation, request.options);
+  MethodComparison result = begin_comparison(session, operation, bench, request);
+  std::deque<MethodTurns> turns;  // which stay where they are
+  std::vector<BlockVisitor*> visitors;
+  for (std::size_t i = 0; i < timing_methods().size(); ++i) {
+    const Method& method = timing_methods()[i];
+    if (method.time != nullptr)
+      visitors.push_back(&turns.emplace_back(method, bench, request, result.readings[i]));
+  }
+  result.interrupted = take_turns(bench.device(), visitors, request.options);
+  result.clock = bench.clock();
+  const bool any = std::ranges::any_of(turns, [](const MethodTurns& one) { return one.visits() > 0; });
+  // With nothing to show, the first reason is the answer.
+  if (!any && !result.interrupted) throw FailedError(result.readings.front().absent);
+  MethodReading& traced = result.readings.back();
+  traced.times = request.traced.times;
+  if (traced.times.empty()) traced.absent = request.traced.problem;
+  result.reference = choose_reference(result);
+  say_what_each_gets_wrong(result);
+  return result;
 }
 
 Nanoseconds idle_in_repetition(const MeasureOptions& options) {
-  const Nanoseconds idle = (options.shortest_idle + options.longest_idle) / 2.0;
-  return idle * static_cast<double>(timing_methods().size() - 1) + seconds(1);
+  return mean_idle(options) * static_cast<double>(timing_methods().size() - 1) + seconds(1);
 }
 
 std::vector<Nanoseconds> trace_operation(Device& device, const Operation& operation,

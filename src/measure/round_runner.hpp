@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "base/random.hpp"
 #include "jitterscope/measure.hpp"
 #include "measure/round_timer.hpp"
 #include "measure/run_record.hpp"
@@ -26,12 +25,6 @@ struct RoundShape {
 /// where the timer's grain is coarse against the precision asked.
 RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
                        const Calibration& calibration);
-
-/// An idle before a round: of a random length between the shortest and the longest, so that nothing of a
-/// fixed period always meets the same rounds.
-inline Nanoseconds draw_idle(const MeasureOptions& options, Random& random) {
-  return Nanoseconds(random.uniform(options.shortest_idle.value(), options.longest_idle.value()));
-}
 
 /// One cache state under one load: everything needed to run rounds of it.
 class RoundRunner {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/launch_kernels.hpp"
 #include "measure/prepared_calls.hpp"
-#include "measure/round_runner.hpp"
+#include "measure/schedule.hpp"
 #include "measure/traced_launches.hpp"
 #include "statistics/statistics.hpp"
 
@@ -33,7 +32,7 @@ class Sequence {
     for (std::size_t i = 0; i < model_.calls.size(); ++i) {
       const Call& call = model_.calls[i];
       result.calls.push_back({call.name, call.layer, {}});
-      if (interrupted()) {
+      if (is_interrupted(options_)) {
         prepared_.push_back(nullptr);
         continue;
       }
@@ -48,7 +47,7 @@ class Sequence {
         result.calls[i].failure = error.what();
       }
     }
-    if (running_.empty() && !interrupted())
+    if (running_.empty() && !is_interrupted(options_))
       throw FailedError(model_.name + ": none of its calls runs on this device");
   }
 
@@ -69,7 +68,6 @@ class Sequence {
   }
 
   const std::vector<std::size_t>& running() const { return running_; }
-  bool interrupted() const { return options_.interrupted && options_.interrupted(); }
 
  private:
   // Numbered for the tracer, if there is one, from `first` on.
@@ -183,6 +181,47 @@ class Passes {
   std::vector<double> clocks_;
 };
 
+// Passes behind an idle each, until they are precise or their time is over.
+class SequenceTurns final : public BlockVisitor {
+ public:
+  SequenceTurns(Session& session, Sequence& sequence, const MeasureOptions& options,
+                const SequenceListener& listener)
+      : device_(session.device()),
+        sequence_(sequence),
+        options_(options),
+        listener_(listener),
+        passes_(sequence.running().size()),
+        start_(device_.host_time()) {}
+
+  std::size_t visits() const override { return static_cast<std::size_t>(passes_.count()); }
+  bool needs_more() override {
+    const Nanoseconds elapsed = device_.host_time() - start_;
+    if (elapsed > options_.sustained_time_limit * 3.0) return false;
+    const bool may_end = elapsed > options_.sustained_time_limit || passes_.may_end(options_.precision);
+    return passes_.count() < options_.minimum_rounds || !may_end;
+  }
+  void visit(const Visit& visit) override {
+    if (listener_) listener_("in sequence", visits() + 1, 0);
+    if (options_.queue == QueueMode::eager) {
+      device_.idle_awake(visit.idle);  // a host that has slept launches slower
+    } else {
+      device_.idle(visit.idle);
+    }
+    if (is_interrupted(options_)) return;  // a signal ends the idle early
+    passes_.add(sequence_.run_once());
+  }
+
+  const Passes& passes() const { return passes_; }
+
+ private:
+  Device& device_;
+  Sequence& sequence_;
+  const MeasureOptions& options_;
+  const SequenceListener& listener_;
+  Passes passes_;
+  Nanoseconds start_;
+};
+
 }  // namespace
 
 SequenceMeasurement measure_sequence(Session& session, const Model& model, const MeasureOptions& options,
@@ -195,27 +234,15 @@ SequenceMeasurement measure_sequence(Session& session, const Model& model, const
   result.precision_asked = options.precision;
   if (options.queue == QueueMode::eager) result.queue = QueueMode::eager;
   sequence.prepare(result);
-  if (sequence.interrupted()) return result;
+  if (is_interrupted(options)) return result;
   sequence.look_for_tracer();
   result.instrument = sequence.is_traced() ? Instrument::cupti : Instrument::host;
-  Passes passes(sequence.running().size());
-  Random random(options.seed);
-  const Nanoseconds start = session.device().host_time();
-  while (!sequence.interrupted()) {
-    const Nanoseconds elapsed = session.device().host_time() - start;
-    const bool enough = passes.count() >= options.minimum_rounds &&
-                        (elapsed > options.sustained_time_limit || passes.may_end(options.precision));
-    if (enough || elapsed > options.sustained_time_limit * 3.0) break;
-    if (listener) listener("in sequence", static_cast<std::size_t>(passes.count() + 1), 0);
-    const Nanoseconds idle = draw_idle(options, random);
-    if (options.queue == QueueMode::eager) {
-      session.device().idle_awake(idle);  // a host that has slept launches slower
-    } else {
-      session.device().idle(idle);
-    }
-    passes.add(sequence.run_once());
+  SequenceTurns turns(session, sequence, options, listener);
+  Schedule schedule(session.device(), options, IdleSharing::none);
+  std::vector<BlockVisitor*> visitors = {&turns};
+  while (schedule.run_block(visitors)) {
   }
-  passes.summarise(sequence.running(), result);
+  turns.passes().summarise(sequence.running(), result);
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include "measure/estimate.hpp"
 #include "measure/measuring_loops.hpp"
+#include "measure/schedule.hpp"
 #include "measure/steadiness.hpp"
 
 namespace jitterscope {
@@ -34,7 +35,7 @@ class SustainedLoop {
     measurement_.runner.condition();
     StopReason reason = StopReason::precision;
     while (true) {
-      if (options_.interrupted && options_.interrupted()) {
+      if (is_interrupted(options_)) {
         reason = StopReason::interrupted;
         break;
       }

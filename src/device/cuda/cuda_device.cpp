@@ -100,9 +100,7 @@ class CudaDevice : public Device {
     context_.make_current();
     cuda::check(driver().cuCtxSynchronize(), "waiting for all of the GPU's work");
   }
-  SensorReading read_sensors() override {
-    return nvml_ ? nvml_->read_sensors(host_time()) : SensorReading();
-  }
+  SensorReading read_sensors() override { return nvml_ ? nvml_->read_sensors(host_time()) : SensorReading(); }
   std::optional<std::vector<std::string>> other_processes() override {
     const auto all = nvml_ ? nvml_->processes() : std::nullopt;
     if (!all) return std::nullopt;

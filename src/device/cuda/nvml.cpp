@@ -154,8 +154,7 @@ SensorReading NvmlDevice::read_sensors(Nanoseconds now) {
 
 void NvmlDevice::read_slow_sensors(SensorReading& reading, Nanoseconds now) {
   slow_read_ = now;
-  const FieldNumbers<3> slow =
-      read_fields<3>({kEnergy, kThrottledByHardwareThermal, kThrottledByPowerBrake});
+  const FieldNumbers<3> slow = read_fields<3>({kEnergy, kThrottledByHardwareThermal, kThrottledByPowerBrake});
   if (slow[0]) {
     reading.energy = Joules(*slow[0] * 1e-3);
   } else {
@@ -171,7 +170,8 @@ NvmlDevice::FieldNumbers<count> NvmlDevice::read_fields(const std::array<Field, 
   std::array<FieldValue, count> fields{};
   for (std::size_t i = 0; i < count; ++i) fields[i].field = wanted[i];
   FieldNumbers<count> numbers;
-  const int result = call(functions().nvmlDeviceGetFieldValues, handle_, static_cast<int>(count), fields.data());
+  const int result =
+      call(functions().nvmlDeviceGetFieldValues, handle_, static_cast<int>(count), fields.data());
   if (result != kSuccess) return numbers;
   for (std::size_t i = 0; i < count; ++i) numbers[i] = number_in(fields[i]);
   return numbers;

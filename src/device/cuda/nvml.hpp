@@ -45,9 +45,9 @@ class NvmlDevice {
   static std::optional<NvmlDevice> find(const std::string& uuid, std::string* problem);
 
   const Nvml& library() const { return *nvml_; }
-  /// In some 10 µs. What takes milliseconds to read is read where the last time was 100 ms before `now` (of the
-  /// host) or the hardware holds the clock: between two of those there is no energy, and what the hardware held
-  /// is as it was.
+  /// In some 10 µs. What takes milliseconds to read is read where the last time was 100 ms before `now` (of
+  /// the host) or the hardware holds the clock: between two of those there is no energy, and what the
+  /// hardware held is as it was.
   SensorReading read_sensors(Nanoseconds now);
   /// Of the clock now; empty where NVML does not tell.
   std::vector<std::string> clock_reasons() const;
