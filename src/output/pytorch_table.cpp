@@ -10,7 +10,6 @@
 #include "output/display_text.hpp"
 #include "output/run_sections.hpp"
 #include "output/table.hpp"
-#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -83,18 +82,14 @@ std::string count_of(const std::vector<ComparedLayer>& layers, Member member) {
 }
 
 std::string summary(const PytorchComparison& comparison) {
-  std::vector<double> ratios;
-  for (const ComparedLayer& layer : comparison.layers) {
-    if (layer.time_ratio) ratios.push_back(*layer.time_ratio);
-  }
   std::string text = fmt::format("Equal engines: {}. Equal kernels: {}.",
                                  count_of(comparison.layers, &ComparedLayer::engine),
                                  count_of(comparison.layers, &ComparedLayer::kernels));
-  if (!ratios.empty()) {
+  if (const std::optional<TimeRatios> ratios = comparison.time_ratios()) {
     text += fmt::format(
         " Times here, warm and back to back, over PyTorch's in training: median {:.3f}, from {:.3f} to "
         "{:.3f}.",
-        statistics::median(ratios), *std::ranges::min_element(ratios), *std::ranges::max_element(ratios));
+        ratios->median, ratios->least, ratios->most);
   }
   return wrapped(text, kPageWidth);
 }

@@ -7,6 +7,7 @@
 
 #include "base/kernel_name.hpp"
 #include "operation/pytorch_rules.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -138,6 +139,16 @@ bool PytorchComparison::is_equal() const {
     return layer.engine == Verdict::differs || layer.kernels == Verdict::differs;
   });
   return !differs && !has_failure() && nothing_compared().empty();
+}
+
+std::optional<TimeRatios> PytorchComparison::time_ratios() const {
+  std::vector<double> ratios;
+  for (const ComparedLayer& layer : layers) {
+    if (layer.time_ratio) ratios.push_back(*layer.time_ratio);
+  }
+  if (ratios.empty()) return std::nullopt;
+  const auto [least, most] = std::ranges::minmax(ratios);
+  return TimeRatios{statistics::median(ratios), least, most};
 }
 
 bool PytorchComparison::has_failure() const {

@@ -35,6 +35,11 @@ struct ComparedLayer {
 /// Of one call, the sum of its kernels; zero where none are known.
 Nanoseconds time_here(const ComparedLayer& layer);
 
+/// Of all layers whose times are known on both sides.
+struct TimeRatios {
+  double median = 1.0, least = 1.0, most = 1.0;
+};
+
 struct PytorchComparison {
   std::string model, torch, cudnn;
   std::vector<ComparedLayer> layers;
@@ -45,6 +50,7 @@ struct PytorchComparison {
   /// Something was compared, no engine and no kernel differs, and no layer failed here.
   bool is_equal() const;
   bool has_failure() const;
+  std::optional<TimeRatios> time_ratios() const;
   /// Why there is no verdict at all, and what to do; empty where there is one.
   std::string nothing_compared() const;
 };
