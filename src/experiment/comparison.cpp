@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiment/ignored_engines.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/kept_rounds.hpp"
 #include "experiment/processes.hpp"
@@ -398,6 +399,7 @@ double work_of(const ComparisonRecord& record, std::size_t alternative) {
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
                        ComparisonRecord& record) {
   ProcessComparer(items, processes, record).compare();
+  note_ignored_engines(processes, record);
 }
 
 }  // namespace jitterscope

@@ -12,7 +12,7 @@ std::vector<Finding> find_engine_ignored(const Result& result, const FindingCont
   const bool is_choice = engine == "autotune" || engine == "best";
   if (is_choice && context.on_gpu) return {};
   Finding finding;
-  finding.id = "engine_ignored";
+  finding.id = kEngineIgnoredFinding;
   finding.headline = fmt::format("engine {} was asked for, and another one ran", engine);
   finding.sentence =
       fmt::format("The engine {} was asked for; {} on {} ran {} instead.", engine, result.provider,

@@ -5,6 +5,7 @@
 
 #include "experiment/comparison.hpp"
 #include "experiment/simulated_processes.hpp"
+#include "finding/finding.hpp"
 
 namespace jitterscope {
 namespace {
@@ -17,6 +18,7 @@ using test::processes_of;
 using test::record_of;
 using test::timed;
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::Ge;
 using testing::IsEmpty;
@@ -123,6 +125,26 @@ TEST(CompareProcesses, RatiosAreOfTheSameWork) {
   EXPECT_NEAR(comparison.cycles->ratio, 0.75, 0.001);
   EXPECT_EQ(comparison.verdict, EffectVerdict::faster);
   EXPECT_NEAR(comparison.second.time.median.value(), 60e3, 3e3);  // of a launch
+}
+
+// "The same time" would be said of one engine that ran twice.
+TEST(CompareProcesses, AnEngineThatDidNotRunIsNamed) {
+  std::vector<RunRecord> processes = processes_of(4, {20.0, 20.0});
+  for (RunRecord& process : processes) {
+    Result& second = process.entries[1].result;
+    second.subject = Operation::parse("conv2d:n=1,c=8,hw=8,k=8,rs=1,engine=eng7");
+    Finding& finding = second.findings.emplace_back();
+    finding.id = kEngineIgnoredFinding;
+    finding.sentence = "The engine eng7 did not run.";
+  }
+  EXPECT_THAT(compared(one_item(), processes).notes, Contains("The engine eng7 did not run."));
+  const ComparisonItems two_layers{{RunEntry{}, RunEntry{}}, 2};
+  for (RunRecord& process : processes) {
+    const std::vector<RunEntry> one = process.entries;
+    process.entries.insert(process.entries.end(), one.begin(), one.end());
+  }
+  EXPECT_THAT(compared(two_layers, processes).notes,
+              Contains("The engine eng7 did not run. So in 1 more operation."));
 }
 
 TEST(CompareProcesses, ItemsThatAreNoWholeHaveNoTotal) {

@@ -1,0 +1,14 @@
+// Engines that were to be compared and did not run: without a word, "the same time" would be of one engine
+// twice.
+#pragma once
+
+#include <span>
+
+#include "experiment/comparison.hpp"
+
+namespace jitterscope {
+
+/// A note where an engine was asked for and another one ran: each engine once, with how many operations.
+void note_ignored_engines(std::span<const RunRecord> processes, ComparisonRecord& record);
+
+}  // namespace jitterscope
