@@ -8,7 +8,7 @@
 #include "base/quantity_text.hpp"
 #include "cli/interruption.hpp"
 #include "measure/ceilings.hpp"
-#include "measure/session.hpp"
+#include "measure/measure_operation.hpp"
 #include "output/progress.hpp"
 
 namespace jitterscope::cli {
@@ -39,10 +39,7 @@ MeasureOptions noise_floor_options(Nanoseconds time) {
 
 Result measure_one(Session& session, const Operation& operation, const MeasureOptions& options) {
   try {
-    const auto prepared = session.device().prepare(operation, InputData());
-    Result result = session.measure(*prepared, operation.text(), options);
-    result.subject = operation;
-    return result;
+    return measure_operation(session, operation, options, false);
   } catch (const Error& error) {
     Result result;
     result.subject = operation;

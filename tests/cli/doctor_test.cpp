@@ -22,6 +22,16 @@ TEST(Doctor, MeasuresTheNoiseFloorAndWritesValidJson) {
   EXPECT_GT(floor.at("results").at(1).at("rounds"), 5);
 }
 
+// As `run` measures them: in other places from block to block, else each interval says how much places might
+// do.
+TEST(Doctor, OperandsOfTheNoiseFloorArePlacedAnew) {
+  const Outcome outcome = run_tool("doctor --device virtual:h200 --json -");
+  const nlohmann::json floor = nlohmann::json::parse(outcome.output).at("noise_floor");
+  for (const nlohmann::json& result : floor.at("results")) {
+    EXPECT_LT(result.at("relative_precision"), 0.005) << result;
+  }
+}
+
 TEST(Doctor, WithoutMeasuringHasNoNoiseFloor) {
   const Outcome text = run_tool("doctor --device cpu --no-measure");
   EXPECT_EQ(text.exit_code, 0);

@@ -134,7 +134,7 @@ std::vector<MemoryRegion> CudaOperation::memory() const {
 bool CudaOperation::place_anew() {
   context_.make_current();
   check(driver().cuCtxSynchronize(), "waiting for the GPU before operands are moved");
-  bool moved = !places_.empty();
+  bool moved = true;  // what has no operands is the same wherever they would lie
   for (Place& place : places_) {
     // What another operation shares would move below it, too.
     const bool is_own = place.memory && place.memory.use_count() == 1;

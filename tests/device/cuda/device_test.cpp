@@ -57,6 +57,11 @@ TEST_F(CudaDeviceTest, OperandsWithoutAPlacementStayWhereTheDriverPutThem) {
   EXPECT_FALSE(prepare("add:count=1Mi")->place_anew());
 }
 
+// Another process can place nothing of it in another way.
+TEST_F(CudaDeviceTest, WhatHasNoOperandsIsTheSameInEachPlace) {
+  EXPECT_TRUE(prepare("spin:cycles=1000")->place_anew());
+}
+
 TEST_F(CudaDeviceTest, SensorsAreSane) {
   for (const LibraryInfo& library : device().describe().libraries) {
     if (library.name == "nvml" && !library.problem.empty()) GTEST_SKIP() << library.problem;
