@@ -3,29 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "finding/finding.hpp"
-#include "measure/engine_choice.hpp"
 
 namespace jitterscope {
 
 void note_ignored_engines(std::span<const RunRecord> processes, ComparisonRecord& record) {
   if (processes.empty()) return;
-  std::map<std::string, std::vector<std::string>> sentences;  // by the engine that was asked for
+  std::string first;
+  int count = 0;
   for (const RunEntry& entry : processes.front().entries) {
     const auto& findings = entry.result.findings;
     const auto found = std::ranges::find(findings, kEngineIgnoredFinding, &Finding::id);
-    if (found != findings.end()) {
-      sentences[engine_of(*operation_of(entry.result.subject))].push_back(found->sentence);
-    }
+    if (found != findings.end() && count++ == 0) first = found->sentence;
   }
-  for (const auto& [engine, all] : sentences) {
-    const std::size_t more = all.size() - 1;
-    record.notes.push_back(all.front());
-    if (more > 0)
-      record.notes.back() += fmt::format(" So in {} more operation{}.", more, more == 1 ? "" : "s");
-  }
+  if (count == 0) return;
+  if (count > 1) first += fmt::format(" So in {} more operation{}.", count - 1, count == 2 ? "" : "s");
+  record.notes.push_back(first);
 }
 
 }  // namespace jitterscope

@@ -8,7 +8,7 @@
 
 namespace jitterscope {
 
-/// A note where an engine was asked for and another one ran: each engine once, with how many operations.
+/// A note where an engine was asked for and another one ran: the first of them, and how many more there are.
 void note_ignored_engines(std::span<const RunRecord> processes, ComparisonRecord& record);
 
 }  // namespace jitterscope
