@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "experiment/seen_processes.hpp"
 #include "explain/conclusions.hpp"
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
@@ -165,18 +166,22 @@ std::string OpenSession::measure(const std::string& text, const std::vector<Call
   const bool evicts =
       std::ranges::any_of(options.caches, [](CacheState state) { return state != CacheState::warm; });
   if (evicts && !cache_proof_) cache_proof_ = prove_cold(*session_);
-  const FindingContext context{record.device,
-                               record.calibration,
-                               record.ceilings,
-                               device_->other_processes(),
-                               evicts ? cache_proof_ : std::nullopt,
-                               !record.device.capabilities.is_host};
-  record.findings = machine_findings(context);
+  SeenProcesses others;
+  others.look(*device_);
+  FindingContext context{record.device,
+                         record.calibration,
+                         record.ceilings,
+                         others.all(),
+                         evicts ? cache_proof_ : std::nullopt,
+                         !record.device.capabilities.is_host};
   for (CallableOutcome& outcome : measure_callables(*session_, callables, options)) {
     outcome.result.findings = find_all(outcome.result, context);
     record.entries.push_back({.result = std::move(outcome.result)});
     record.notes.insert(record.notes.end(), outcome.notes.begin(), outcome.notes.end());
   }
+  others.look(*device_);
+  context.other_processes = others.all();
+  record.findings = machine_findings(context);
   record.interrupted = options.interrupted && options.interrupted();
   return write_record(record);
 }

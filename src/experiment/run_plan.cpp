@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "experiment/seen_processes.hpp"
 #include "measure/ceilings.hpp"
 #include "measure/engine_choice.hpp"
 #include "measure/launch_details.hpp"
@@ -70,8 +71,8 @@ class PlanRunner {
     if (any_failed) failure_ = ExitCode::failed;
     const std::size_t done = groups_done();
     if (done < plan_.groups.size()) prepare_context();
+    look_for_others();
     const FindingContext context = finding_context();
-    record_.findings = machine_findings(context);
     measure_in_turn(
         session_, {plan_.groups.begin() + static_cast<std::ptrdiff_t>(done), plan_.groups.end()},
         plan_.verify,
@@ -82,10 +83,12 @@ class PlanRunner {
         },
         [&](std::size_t first_group, const std::vector<Outcome>& outcomes) {
           take(done + first_group, outcomes, context);
+          look_for_others();
           saved_(record_);
         });
     if (plan_.in_sequence && !record_.sequence && !is_interrupted()) measure_in_sequence();
     if (plan_.trace_kernels) trace_kernels();
+    look_for_others();
     record_.interrupted = is_interrupted();
     return exit_code();
   }
@@ -118,9 +121,14 @@ class PlanRunner {
     }
   }
 
-  FindingContext finding_context() {
+  void look_for_others() {
+    seen_processes_.look(session_.device());
+    record_.findings = machine_findings(finding_context());
+  }
+
+  FindingContext finding_context() const {
     return {record_.device,       record_.calibration,
-            record_.ceilings,     session_.device().other_processes(),
+            record_.ceilings,     seen_processes_.all(),
             cache_proof_,         !record_.device.capabilities.is_host,
             plan_.recorded_cudnn, plan_.precision_was_asked};
   }
@@ -201,6 +209,7 @@ class PlanRunner {
   const RecordListener& saved_;
   std::size_t total_;
   std::optional<CacheProof> cache_proof_;
+  SeenProcesses seen_processes_;
   ExitCode failure_ = ExitCode::done;
   int failures_in_a_row_ = 0;
 };

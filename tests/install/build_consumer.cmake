@@ -1,4 +1,5 @@
-# cmake -P: builds and runs the consumer by find_package (WAY=package) or add_subdirectory (WAY=subdirectory).
+# cmake -P: builds and runs the consumer by find_package (WAY=package) or add_subdirectory (WAY=subdirectory). The latter
+# compiles all of the library once more, without CUDA: by OBJECTS_ONLY=ON no more than the consumer itself is compiled.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -38,6 +39,10 @@ else()
 endif()
 
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build ${arguments})
+if(OBJECTS_ONLY)
+  run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer_objects)
+  return()
+endif()
 run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer)
 run(${WORK}/build/consumer)
 string(FIND "${output}" "jitterscope ${VERSION}" found)
