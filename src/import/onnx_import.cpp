@@ -205,9 +205,11 @@ Tensor Import::tensor(const std::string& name) {
   return *value.tensor;
 }
 
-void Import::define(const std::string& name, Shape shape, Tensor tensor) {
-  if (name.empty()) return;  // an output that is left out
-  values_[name] = {std::move(shape), std::nullopt, tensor, false};
+void Import::define(const std::string& name, Shape shape, Tensor tensor,
+                    const std::optional<Shape>& strides) {
+  if (name.empty()) return;
+  Value& value = values_[name] = {std::move(shape), std::nullopt, tensor, false};
+  if (strides && !is_row_major(*value.shape, *strides)) value.strides = strides;
 }
 
 std::optional<Shape> Import::recorded_shape(const std::string& name) const {

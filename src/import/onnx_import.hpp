@@ -51,7 +51,9 @@ class Import {
   const std::optional<Shape>& shape(const std::string& name) { return values_[name].shape; }
   /// As a tensor of the network; its shape must be known.
   Tensor tensor(const std::string& name);
-  void define(const std::string& name, Shape shape, Tensor tensor);
+  /// `strides` of a view, as many as axes; nothing where the value is row-major. An output without a name is
+  /// left out.
+  void define(const std::string& name, Shape shape, Tensor tensor, const std::optional<Shape>& strides = {});
   /// What the file itself says of a value's shape, with the sizes that were asked for. Nothing where another
   /// batch was asked for and it cannot be told what that changes.
   std::optional<Shape> recorded_shape(const std::string& name) const;

@@ -54,8 +54,7 @@ std::string gather(Import& import, const OnnxNode& node) {
   Shape strides = strides_of(import.value(node.input(0)));
   const auto place = strides.begin() + static_cast<std::ptrdiff_t>(*axis);
   strides.insert(strides.erase(place), indices->size(), 1);
-  import.define(node.outputs.front(), output, part);
-  if (!is_row_major(output, strides)) import.value(node.outputs.front()).strides = strides;
+  import.define(node.outputs.front(), std::move(output), part, strides);
   return "";
 }
 

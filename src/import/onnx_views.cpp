@@ -27,12 +27,6 @@ std::string identity(Import& import, const OnnxNode& node) {
   return x ? see_as(import, node, *x, strides_of(import.value(node.input(0)))) : kUnknownShape;
 }
 
-// Of a part of a tensor.
-void set_strides(Import& import, const std::string& name, const Shape& strides) {
-  Value& part = import.value(name);
-  if (part.shape && !is_row_major(*part.shape, strides)) part.strides = strides;
-}
-
 // As torch.Tensor.reshape: a view where memory can be seen so, else a copy.
 std::string see_in_shape(Import& import, const OnnxNode& node, const Shape& shape) {
   const Value& x = import.value(node.input(0));
@@ -213,10 +207,8 @@ std::string split(Import& import, const OnnxNode& node) {
   }
   const auto tensors = import.network().split(import.step_name(node), import.tensor(node.input(0)), counts);
   const Shape strides = strides_of(import.value(node.input(0)));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    import.define(node.outputs[i], shapes[i], tensors[i]);
-    set_strides(import, node.outputs[i], strides);
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    import.define(node.outputs[i], shapes[i], tensors[i], strides);
   return "";
 }
 
@@ -262,8 +254,8 @@ std::string slice(Import& import, const OnnxNode& node) {
   if (*part == *x) return identity(import, node);
   const Tensor tensor =
       import.network().select(import.step_name(node), import.tensor(node.input(0)), count_of(*part));
-  import.define(node.outputs.front(), *part, tensor);
-  if (part->size() == strides.size()) set_strides(import, node.outputs.front(), strides);
+  const bool same_axes = part->size() == strides.size();  // not where the file recorded another shape
+  import.define(node.outputs.front(), *part, tensor, same_axes ? std::optional(strides) : std::nullopt);
   return "";
 }
 

@@ -187,5 +187,15 @@ TEST(OnnxStrides, AreThoseOfPyTorchsViews) {
   EXPECT_EQ(onnx_import::dense_in_order({2, 4, 3}, {99, 1, 8}), Shape({12, 1, 4}));
 }
 
+// Of two parts of a transposed tensor one is left out; an input without a name is still row-major.
+TEST(OnnxStrides, AnOutputThatIsLeftOutHasNone) {
+  OnnxGraph graph = OnnxGraph().input("x", {4, 6}).input("", {3, 4}).numbers("flat", {12});
+  graph.node("Transpose", {"x"}, "t").node("Split", {"t"}, "part").integer("axis", 0);
+  graph.last_node().add_output("");
+  graph.node("Reshape", {"", "flat"}, "row").node("Relu", {"row"}, "y");
+  for (const UntimedOperator& one : imported_shapes(graph).untimed)
+    ADD_FAILURE() << one.name << ": " << one.reason;
+}
+
 }  // namespace
 }  // namespace jitterscope
