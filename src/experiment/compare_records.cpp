@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "experiment/comparison.hpp"
+#include "experiment/ignored_engines.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/kept_rounds.hpp"
 #include "experiment/layer_names.hpp"
@@ -165,7 +166,13 @@ class RecordComparer {
  private:
   void compare_entries(const SharedCalls& shared) {
     const RunEntry &first = *shared.first, &second = *shared.second;
-    if (!first.result.failure.empty() || !second.result.failure.empty()) return add_failure(shared);
+    if (!first.result.failure.empty() || !second.result.failure.empty()) {
+      const bool in_first = !first.result.failure.empty();
+      return add_failure(shared, fmt::format("it failed in the {} record: {}", in_first ? "first" : "second",
+                                             (in_first ? first : second).result.failure));
+    }
+    const std::string ignored = ignored_engine(first.result, second.result);
+    if (!ignored.empty()) return add_failure(shared, ignored);
     const bool same_subject = first.result.subject == second.result.subject;
     const std::string name = first.layers.empty() ? to_string(first.result.subject) : first.layers.front();
     for (const Measurement& a : first.result.measurements) {
@@ -201,14 +208,11 @@ class RecordComparer {
     record_.comparisons.push_back(std::move(comparison));
   }
 
-  void add_failure(const SharedCalls& shared) {
-    const RunEntry &first = *shared.first, &second = *shared.second;
-    const bool in_first = !first.result.failure.empty();
-    Comparison comparison{.layers = first.layers, .count = shared.count};
-    comparison.first.subject = first.result.subject;
-    comparison.second.subject = second.result.subject;
-    comparison.failure = fmt::format("it failed in the {} record: {}", in_first ? "first" : "second",
-                                     (in_first ? first : second).result.failure);
+  void add_failure(const SharedCalls& shared, const std::string& failure) {
+    Comparison comparison{.layers = shared.first->layers, .count = shared.count};
+    comparison.first.subject = shared.first->result.subject;
+    comparison.second.subject = shared.second->result.subject;
+    comparison.failure = failure;
     add(std::move(comparison), std::nullopt, {});
   }
 

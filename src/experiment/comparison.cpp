@@ -140,6 +140,8 @@ class ProcessComparer {
       if (!failure.empty()) add(failed(item, alternative, failure), std::nullopt);
       return;
     }
+    failure = ignored_engine(*first, *second);
+    if (!failure.empty()) return add(failed(item, alternative, failure), std::nullopt);
     for (std::size_t i = 0; i < conditions_of(*first, *second); ++i) {
       compare_condition(item, alternative, first->measurements[i].conditions,
                         second->measurements[i].conditions);
@@ -399,7 +401,7 @@ double work_of(const ComparisonRecord& record, std::size_t alternative) {
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
                        ComparisonRecord& record) {
   ProcessComparer(items, processes, record).compare();
-  note_ignored_engines(processes, record);
+  note_ignored_engines(processes, items.alternatives, record);
 }
 
 }  // namespace jitterscope

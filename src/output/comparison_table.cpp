@@ -60,15 +60,13 @@ bool all_share_conditions(const ComparisonRecord& record) {
 
 std::string device_line(const ComparisonRecord& record, std::size_t width) {
   std::vector<std::string> facts;
-  if (record.processes_asked > 0) {
-    const auto processes = record.comparisons.empty()
-                               ? 0
-                               : std::ranges::max(record.comparisons, {}, &Comparison::processes).processes;
+  const auto timed = std::ranges::find_if(record.comparisons, &std::string::empty, &Comparison::failure);
+  if (timed != record.comparisons.end() && record.processes_asked > 0) {
+    const auto processes = std::ranges::max(record.comparisons, {}, &Comparison::processes).processes;
     facts.push_back(processes == 1 ? "1 process" : fmt::format("{} fresh processes", processes));
   }
-  if (!record.comparisons.empty() && all_share_conditions(record)) {
-    facts.push_back(cache_and_load(record.comparisons.front().first.conditions));
-  }
+  if (timed != record.comparisons.end() && all_share_conditions(record))
+    facts.push_back(cache_and_load(timed->first.conditions));
   if (!record.device.name.empty()) facts.push_back(one_line(record.device.name));
   if (!record.environment.tool_version.empty()) {
     facts.push_back("jitterscope " + record.environment.tool_version);

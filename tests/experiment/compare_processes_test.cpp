@@ -5,7 +5,6 @@
 
 #include "experiment/comparison.hpp"
 #include "experiment/simulated_processes.hpp"
-#include "finding/finding.hpp"
 
 namespace jitterscope {
 namespace {
@@ -127,24 +126,37 @@ TEST(CompareProcesses, RatiosAreOfTheSameWork) {
   EXPECT_NEAR(comparison.second.time.median.value(), 60e3, 3e3);  // of a launch
 }
 
-// "The same time" would be said of one engine that ran twice.
-TEST(CompareProcesses, AnEngineThatDidNotRunIsNamed) {
+// The second engine did not run.
+std::vector<RunRecord> processes_of_engines(const std::string& first, const std::string& second) {
+  const std::string convolution = "conv2d:n=1,c=8,hw=8,k=8,rs=1,engine=";
   std::vector<RunRecord> processes = processes_of(4, {20.0, 20.0});
   for (RunRecord& process : processes) {
-    Result& second = process.entries[1].result;
-    second.subject = Operation::parse("conv2d:n=1,c=8,hw=8,k=8,rs=1,engine=eng7");
-    Finding& finding = second.findings.emplace_back();
-    finding.id = kEngineIgnoredFinding;
-    finding.sentence = "The engine eng7 did not run.";
+    process.entries[0].result.subject = Operation::parse(convolution + first);
+    process.entries[1].result.subject = Operation::parse(convolution + second);
+    test::ignore_engine(process.entries[1].result);
   }
-  EXPECT_THAT(compared(one_item(), processes).notes, Contains("The engine eng7 did not run."));
+  return processes;
+}
+
+// "The same time" would be said of one engine that ran twice.
+TEST(CompareProcesses, AnEngineThatDidNotRunIsNotCompared) {
+  const ComparisonRecord record = compared(one_item(), processes_of_engines("eng5", "eng7"));
+  EXPECT_EQ(only(record).failure, "The engine did not run.");
+  EXPECT_THAT(record.notes, IsEmpty());
+}
+
+// What else differs is compared, and what ran is said.
+TEST(CompareProcesses, AnEngineThatBothAskForAndDidNotRunIsNamed) {
+  std::vector<RunRecord> processes = processes_of_engines("eng7", "eng7");
+  EXPECT_EQ(only(compared(one_item(), processes)).failure, "");
+  EXPECT_THAT(compared(one_item(), processes).notes, ElementsAre("The engine did not run."));
   const ComparisonItems two_layers{{RunEntry{}, RunEntry{}}, 2};
   for (RunRecord& process : processes) {
     const std::vector<RunEntry> one = process.entries;
     process.entries.insert(process.entries.end(), one.begin(), one.end());
   }
   EXPECT_THAT(compared(two_layers, processes).notes,
-              Contains("The engine eng7 did not run. So in 1 more operation."));
+              ElementsAre("The engine did not run. So in 1 more comparison."));
 }
 
 TEST(CompareProcesses, ItemsThatAreNoWholeHaveNoTotal) {

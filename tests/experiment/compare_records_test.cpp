@@ -296,6 +296,16 @@ TEST(CompareRecords, AFailureHasItsReasonAndItsRecord) {
   EXPECT_THAT(records_compared(only_bad, only_bad).comparisons.at(0).failure, HasSubstr("out of memory"));
 }
 
+TEST(CompareRecords, AnEngineThatDidNotRunIsNotCompared) {
+  const auto record_with = [](const std::string& engine) {
+    return machine_of({entry_of("conv2d:n=1,c=8,hw=8,k=8,rs=1" + engine, {about(10)})});
+  };
+  RunRecord ignored = record_with(",engine=eng7");
+  test::ignore_engine(ignored.entries[0].result);
+  EXPECT_EQ(records_compared(record_with(""), ignored).comparisons.at(0).failure, "The engine did not run.");
+  EXPECT_EQ(records_compared(ignored, ignored).comparisons.at(0).failure, "");
+}
+
 TEST(CompareRecords, TooFewRoundsAreNoRatio) {
   const auto few = [] { return machine_of({entry_of("add:count=1", {timed({10, 10, 10})})}); };
   const ComparisonRecord record = records_compared(few(), few());

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/random.hpp"
+#include "finding/finding.hpp"
 #include "measure/estimate.hpp"
 
 namespace jitterscope::test {
@@ -39,6 +40,12 @@ RunEntry failed_entry(const std::string& operation, const std::string& reason) {
   RunEntry entry = entry_of(operation, {});
   entry.result.failure = reason;
   return entry;
+}
+
+void ignore_engine(Result& result) {
+  Finding& finding = result.findings.emplace_back();
+  finding.id = kEngineIgnoredFinding;
+  finding.sentence = "The engine did not run.";
 }
 
 RunRecord record_of(std::vector<RunEntry> entries) {

@@ -18,6 +18,8 @@ Measurement timed(const std::vector<double>& microseconds_of_blocks, CacheState 
 
 RunEntry entry_of(const std::string& operation, std::vector<Measurement> measurements);
 RunEntry failed_entry(const std::string& operation, const std::string& reason);
+/// As where a device ran another engine than its operation names.
+void ignore_engine(Result& result);
 RunRecord record_of(std::vector<RunEntry> entries);
 
 /// What processes differ by. Standard deviations, relative.
