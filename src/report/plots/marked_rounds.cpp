@@ -86,6 +86,8 @@ Json marks_layer(const std::vector<Json>& rows, const Json& color, Json x) {
   x["field"] = "from";
   const Json lane =
       parsed(R"({"field": "bottom", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": null})");
+  Json edge = color;
+  edge["legend"] = nullptr;
   return Json{{"data", data_of(rows)},
               {"name", "findings"},
               {"mark", {{"type", "rect"}, {"opacity", 0.28}}},
