@@ -164,12 +164,17 @@ struct ComparisonItems {
   std::vector<RunEntry> items;  ///< layers and count of each
   std::size_t alternatives = 2;
   bool have_total = true;  ///< the items are parts of one whole, such as a network
+
+  /// Of a process that carried out these trials; null where it was interrupted before it.
+  const Result* result_of(const RunRecord& process, std::size_t item, std::size_t alternative) const {
+    const std::size_t place = item * alternatives + alternative;
+    return place < process.entries.size() ? &process.entries[place].result : nullptr;
+  }
 };
 
 /// Fills comparisons and totals of a record that has its alternatives, works and margin, from the record of
-/// each process, whose entries are the trials of one item
-/// after those of the other. The unit of each interval is the process; a verdict counts where it holds beside
-/// all others of the record (Holm, 1979).
+/// each process, whose entries are the trials of one item after those of the other. The unit of each interval
+/// is the process; a verdict counts where it holds beside all others of the record (Holm, 1979).
 void compare_processes(const ComparisonItems& items, std::span<const RunRecord> processes,
                        ComparisonRecord& record);
 
