@@ -44,8 +44,10 @@ void widen(Measurement& measurement) {
   const Nanoseconds others = together(parts.processes, parts.instrument);
   measurement.time = own;
   // No time is below none, however little is known of it.
-  measurement.time.low = std::max(Nanoseconds(0.0), own.median - together(own.median - own.low, others));
-  measurement.time.high = own.median + together(own.high - own.median, others);
+  const auto possible = [](Nanoseconds time) { return std::max(Nanoseconds(0.0), time); };
+  measurement.time.median = possible(own.median);
+  measurement.time.low = possible(own.median - together(own.median - own.low, others));
+  measurement.time.high = possible(own.median + together(own.high - own.median, others));
 }
 
 std::vector<double> round_times(std::span<const Round> rounds) {

@@ -92,6 +92,10 @@ TEST(Estimate, AnIntervalHoldsForTheNextProcess) {
   measurement.process_variation = {.placed = 5.0, .fixed = 5.0};
   summarise(measurement, 0);
   EXPECT_EQ(measurement.time.low, Nanoseconds(0)) << "no time is below none";
+  measurement.rounds = rounds_of({-5, -5, -4, -4, -4, -3, -3});  // the constant was read too large
+  summarise(measurement, 0);
+  EXPECT_EQ(measurement.time.median, Nanoseconds(0));
+  EXPECT_EQ(measurement.repeatability.median, Nanoseconds(-4));
 }
 
 TEST(Estimate, StoppingIsNotKeptFromByWhatProcessesDifferBy) {
