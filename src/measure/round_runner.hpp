@@ -26,6 +26,10 @@ struct RoundShape {
 RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
                        const Calibration& calibration);
 
+/// As few launches as are behind evictions of 0.1 s together, 3 at least: `eviction` is the time of one. A
+/// number that was asked for stays.
+void limit_evictions(RoundShape& shape, Nanoseconds eviction, const MeasureOptions& options);
+
 /// One cache state under one load: everything needed to run rounds of it.
 class RoundRunner {
  public:

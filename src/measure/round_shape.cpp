@@ -90,4 +90,13 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   return shape;
 }
 
+void limit_evictions(RoundShape& shape, Nanoseconds eviction, const MeasureOptions& options) {
+  constexpr Nanoseconds kEvicting = milliseconds(100);
+  constexpr std::int64_t kFewest = 3;
+  const std::int64_t most = std::max(kFewest, launches_in(kEvicting, eviction));
+  if (shape.values <= most || options.launches_per_round) return;
+  shape.values = most;
+  shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
+}
+
 }  // namespace jitterscope

@@ -110,6 +110,22 @@ TEST(RoundShape, LongLaunchesAreConditionedOnce) {
   EXPECT_EQ(burst_shape(milliseconds(6)).conditioning_launches, 1);
 }
 
+TEST(RoundShape, LongEvictionsLimitTheLaunches) {
+  const auto launches_behind = [](Nanoseconds eviction, const MeasureOptions& options = {}) {
+    RoundShape shape = burst_shape(microseconds(50), CacheState::cold, options);
+    limit_evictions(shape, eviction, options);
+    return shape;
+  };
+  EXPECT_EQ(launches_behind(milliseconds(2)).values, 40);
+  EXPECT_EQ(launches_behind(milliseconds(2)).conditioning_launches, 2);
+  EXPECT_EQ(launches_behind(milliseconds(10)).values, 10);
+  EXPECT_EQ(launches_behind(milliseconds(10)).conditioning_launches, 1);
+  EXPECT_EQ(launches_behind(seconds(1)).values, 3);
+  MeasureOptions asked;
+  asked.launches_per_round = 20;
+  EXPECT_EQ(launches_behind(seconds(1), asked).values, 20);
+}
+
 TEST(RoundShape, SustainedRoundsFitTheQueue) {
   const RoundShape shape = shape_round(microseconds(21), CacheState::warm, Load::sustained, MeasureOptions(),
                                        calibration_with_grain(Nanoseconds(32)));
