@@ -23,7 +23,7 @@ static int fail(const char* what, int status) {
 
 int main(void) {
   jitterscope_device* device = NULL;
-  const jitterscope_callable callable = {"add_all", add_all, NULL, NULL};
+  const jitterscope_callable callable = {.name = "add_all", .launch = add_all};
   char *record = NULL, *text = NULL;
   int status = jitterscope_open("cpu", &device);
   if (status != JITTERSCOPE_DONE) return fail("open", status);

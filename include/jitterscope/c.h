@@ -5,6 +5,7 @@
 #define JITTERSCOPE_C_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #if defined(__GNUC__)
 #define JITTERSCOPE_API __attribute__((visibility("default")))
@@ -33,6 +34,9 @@ enum { JITTERSCOPE_REASON_SIZE = 512 };
 /* Puts one piece of work on `stream` (a CUstream on CUDA, null on a CPU). 0: done; else it failed, and `reason` may
  * say why. */
 typedef int (*jitterscope_launch)(void* stream, char* reason, void* context);
+/* As many launches in a row, for callables that cost something to call, as functions of an interpreter do: short ones
+ * are timed in groups on a CPU. */
+typedef int (*jitterscope_repeat)(void* stream, int64_t launches, char* reason, void* context);
 /* Records one launch on `stream` and gives its graph (a CUgraph), which must stay until jitterscope_measure returns.
  * For callables whose memory belongs to a library that must know of recordings. 0: done; else it cannot be recorded. */
 typedef int (*jitterscope_record)(void* stream, void** graph, char* reason, void* context);
@@ -43,8 +47,9 @@ typedef int (*jitterscope_progress)(const char* json, void* context);
 typedef struct jitterscope_callable {
   const char* name;
   jitterscope_launch launch;
+  jitterscope_repeat repeat; /* may be null: launch is called so often */
   jitterscope_record record; /* may be null: launch is recorded */
-  void* context;             /* given to both */
+  void* context;             /* given to all */
 } jitterscope_callable;
 
 /* "0.1.0"; not to be freed. */

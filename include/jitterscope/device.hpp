@@ -92,6 +92,11 @@ class Workload {
   virtual ~Workload() = default;
   /// One launch. On CUDA it enqueues on the stream and returns; on the CPU it runs to the end.
   virtual void run(NativeQueue queue) = 0;
+  /// As many launches in a row. For work that costs something to call, as a function of another language
+  /// does.
+  virtual void run_in_a_row(NativeQueue queue, std::int64_t launches) {
+    for (std::int64_t i = 0; i < launches; ++i) run(queue);
+  }
   /// Whether run() is known to wait for its queue (a copy from pageable memory does): behind a closed gate
   /// that would last until the gate gives up, so a queue opens its gate before it launches such work.
   virtual bool waits_for_queue() const { return false; }

@@ -12,6 +12,7 @@ from typing import Any, Callable
 from ._errors import MissingError, raise_for
 
 REASON_SIZE = 512
+REPEAT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p,
                           ctypes.c_void_p)
@@ -21,7 +22,8 @@ PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 class CallableStruct(ctypes.Structure):
     """jitterscope_callable."""
 
-    _fields_ = [("name", ctypes.c_char_p), ("launch", LAUNCH), ("record", RECORD), ("context", ctypes.c_void_p)]
+    _fields_ = [("name", ctypes.c_char_p), ("launch", LAUNCH), ("repeat", REPEAT), ("record", RECORD),
+                ("context", ctypes.c_void_p)]
 
 
 def _path() -> str:

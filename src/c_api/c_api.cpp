@@ -36,6 +36,13 @@ CallableWork work_of(const jitterscope_callable& callable) {
     Reason reason{};
     if (callable.launch(queue, reason.data(), callable.context) != 0) fail(name, "failed", reason);
   };
+  if (callable.repeat != nullptr) {
+    work.repeat = [callable, name = work.name](NativeQueue queue, std::int64_t launches) {
+      Reason reason{};
+      if (callable.repeat(queue, launches, reason.data(), callable.context) != 0)
+        fail(name, "failed", reason);
+    };
+  }
   if (callable.record == nullptr) return work;
   work.record = [callable, name = work.name](NativeQueue queue) {
     Reason reason{};

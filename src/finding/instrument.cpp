@@ -5,6 +5,7 @@
 #include "base/quantity_text.hpp"
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
+#include "measure/run_record.hpp"
 
 namespace jitterscope {
 
@@ -12,7 +13,7 @@ std::vector<Finding> find_instrument(const Result& result, const FindingContext&
   std::vector<Candidate> candidates;
   for (const Measurement& measurement : result.measurements) {
     if (measurement.time.median <= Nanoseconds(0)) continue;
-    const Nanoseconds uncertainty = measurement.constant.uncertainty;
+    const Nanoseconds uncertainty = instrument_error(measurement);
     const double share = uncertainty / measurement.time.median;
     if (!(share > measurement.precision_asked)) continue;
     Finding finding;

@@ -18,6 +18,11 @@ void CallableWorkload::run(NativeQueue queue) {
   if (waits_for_queue()) device_.wait_for_all();
 }
 
+void CallableWorkload::run_in_a_row(NativeQueue queue, std::int64_t launches) {
+  if (launches == 1 || !work_.repeat || waits_for_queue()) return Workload::run_in_a_row(queue, launches);
+  work_.repeat(queue, launches);
+}
+
 void CallableWorkload::prepare_recording(NativeQueue queue) {
   if (graph_ == nullptr && work_.record) graph_ = work_.record(queue);
 }

@@ -14,6 +14,9 @@ enum class WorkPlace { queue, elsewhere, nowhere };  ///< nowhere: no work is se
 struct CallableWork {
   std::string name;
   Launch launch;
+  /// So many launches in a row, where calling `launch` so often would cost more. Empty: it is called so
+  /// often.
+  std::function<void(NativeQueue, std::int64_t)> repeat = {};
   /// One launch as the device's own graph, where whoever owns its memory must be the one that records it
   /// (PyTorch's allocator). It stays while it is measured. Throws where that cannot be recorded. Empty: a
   /// recording is made of `launch`.
@@ -33,6 +36,7 @@ class CallableWorkload final : public Workload {
   WorkPlace place() const { return work_.place; }
 
   void run(NativeQueue queue) override;
+  void run_in_a_row(NativeQueue queue, std::int64_t launches) override;
   bool waits_for_queue() const override { return work_.place != WorkPlace::queue; }
   void prepare_recording(NativeQueue queue) override;
   NativeGraph graph() const override { return graph_; }

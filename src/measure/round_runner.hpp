@@ -26,6 +26,11 @@ struct RoundShape {
 RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
                        const Calibration& calibration);
 
+/// Short launches on a host, whose queue costs nothing, in groups: as many between two marks as bring what is
+/// not known of these below a third of the precision, in rounds of 5 ms.
+void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOptions& options,
+                    const Calibration& calibration);
+
 /// As few launches as are behind evictions of 0.1 s together, 3 at least: `eviction` is the time of one. A
 /// number that was asked for stays.
 void limit_evictions(RoundShape& shape, Nanoseconds eviction, const MeasureOptions& options);

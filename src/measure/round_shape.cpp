@@ -19,6 +19,8 @@ constexpr Nanoseconds kRoundLength = milliseconds(5);
 constexpr std::int64_t kMostLaunches = 40;
 // A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
 constexpr std::int64_t kMostSustainedLaunches = 200;
+// Of all groups of a round, on a CPU: each is an entry of its queue.
+constexpr std::int64_t kMostGroupedLaunches = 10'000;
 constexpr std::int64_t kMostPairs = 10, kEvictingPairs = 4;
 // Event pairs on an H200 read up to 1 us more or less for all launches behind one closing of the gate, in a
 // pattern that repeats every four closings (cold launches; warm ones 0.4 us). Four closings in each round put
@@ -90,12 +92,26 @@ RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, con
   return shape;
 }
 
+void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOptions& options,
+                    const Calibration& calibration) {
+  const std::int64_t in_all = shape.values * shape.group;
+  const std::int64_t launches = options.launches_per_round.value_or(
+      std::clamp(launches_in(kRoundLength, launch_time), in_all, std::max(in_all, kMostGroupedLaunches)));
+  const std::int64_t needed =
+      launches_in(calibration.events.scatter / (options.precision / 3.0), launch_time);
+  if (needed <= shape.group) return;
+  shape.group = std::min(needed, launches);
+  shape.values = std::clamp<std::int64_t>(launches / shape.group, 1, shape.values);
+  shape.parts = 1;  // fewer values than parts would leave parts without one
+}
+
 void limit_evictions(RoundShape& shape, Nanoseconds eviction, const MeasureOptions& options) {
   constexpr Nanoseconds kEvicting = milliseconds(100);
   constexpr std::int64_t kFewest = 3;
   const std::int64_t most = std::max(kFewest, launches_in(kEvicting, eviction));
   if (shape.values <= most || options.launches_per_round) return;
   shape.values = most;
+  shape.parts = 1;
   shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
 }
 

@@ -107,9 +107,15 @@ OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, 
   const MeasureOptions options = waits ? without_gate(asked) : asked;
   RoundShape shape = shape_round(started.first.launch_time, cache, load, options, calibration);
   shape.launches_wait = waits;
-  // 480 MiB take 50 ms for each launch: 40 of them were a round of 2 s, and 1.5 s the time for all rounds.
-  if (cache != CacheState::warm && work.device.describe().capabilities.is_host)
-    limit_evictions(shape, eviction_time(work), options);
+  if (work.device.describe().capabilities.is_host && shape.instrument == Instrument::events) {
+    if (cache == CacheState::warm) {
+      group_launches(shape, started.first.launch_time, options, calibration);
+    } else {
+      // 480 MiB take 50 ms for each launch: 40 of them were a round of 2 s, and 1.5 s the time for all
+      // rounds.
+      limit_evictions(shape, eviction_time(work), options);
+    }
+  }
   OpenMeasurement one{make_fitting_runner(work, shape, options, calibration), started.trial->name,
                       Measurement()};
   one.measurement.conditions = {cache,

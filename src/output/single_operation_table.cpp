@@ -183,6 +183,9 @@ std::string clock_share_text(const Measurement& measurement) {
 std::string instrument_text(const Measurement& measurement) {
   const InstrumentConstant& constant = measurement.constant;
   std::string text(to_string(measurement.instrument));
+  const bool is_grouped = measurement.instrument == Instrument::events && !measurement.rounds.empty() &&
+                          measurement.rounds.front().launches_per_value > 1;
+  if (is_grouped) text += fmt::format(" of {} launches", measurement.rounds.front().launches_per_value);
   if (constant.value > Nanoseconds(0)) {
     text += ", less " + time_with_error_text(constant.value, constant.uncertainty);
   } else if (constant.uncertainty > Nanoseconds(0)) {

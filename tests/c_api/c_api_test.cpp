@@ -47,7 +47,7 @@ class OnTheCpu : public ::testing::Test {
 
   int measure(Counted& counted, const char* request = kQuick, jitterscope_progress progress = nullptr,
               void* context = nullptr) {
-    const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+    const jitterscope_callable callable{"mine", launch, nullptr, nullptr, &counted};
     char* record = nullptr;
     const int status = jitterscope_measure(device_, request, &callable, 1, progress, context, &record);
     EXPECT_EQ(record == nullptr, status != 0);
@@ -117,7 +117,7 @@ TEST_F(OnTheCpu, AReasonWithoutAnEndIsCut) {
     std::fill_n(reason, static_cast<int>(JITTERSCOPE_REASON_SIZE), 'x');
     return 1;
   };
-  const jitterscope_callable callable{"mine", fill, nullptr, nullptr};
+  const jitterscope_callable callable{"mine", fill, nullptr, nullptr, nullptr};
   char* record = nullptr;
   EXPECT_EQ(jitterscope_measure(device_, kQuick, &callable, 1, nullptr, nullptr, &record),
             JITTERSCOPE_FAILED);
@@ -151,7 +151,7 @@ TEST_F(OnTheCpu, CausesOfACallablesTimeAreFoundOut) {
   Counted counted;
   ASSERT_EQ(measure(counted), JITTERSCOPE_DONE);
   const Json run = Json::parse(record_);
-  const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+  const jitterscope_callable callable{"mine", launch, nullptr, nullptr, &counted};
   struct Told {
     int times = 0;
     Json last;
@@ -180,7 +180,7 @@ TEST_F(OnTheCpu, CausesOfACallablesTimeAreFoundOut) {
 
 TEST_F(OnTheCpu, AStudyStopsWithWhatIsKnown) {
   Counted counted;
-  const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+  const jitterscope_callable callable{"mine", launch, nullptr, nullptr, &counted};
   const auto stop = [](const char* json, void*) { return json == nullptr ? 1 : 0; };
   char* text = nullptr;
   ASSERT_EQ(jitterscope_explain(device_, "{}", &callable, stop, nullptr, &text), JITTERSCOPE_DONE);
@@ -189,7 +189,7 @@ TEST_F(OnTheCpu, AStudyStopsWithWhatIsKnown) {
 
 TEST_F(OnTheCpu, BadRequestsOfStudiesAreSentences) {
   Counted counted{.fail_at = 3, .reason = "no such luck"};
-  const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+  const jitterscope_callable callable{"mine", launch, nullptr, nullptr, &counted};
   char* text = nullptr;
   for (const auto& [request, words] : std::map<const char*, const char*>{
            {"[", "ends in the middle"},
@@ -224,10 +224,40 @@ TEST_F(OnTheCpu, BadRequestsAreSentences) {
   }
 }
 
+TEST_F(OnTheCpu, ShortOnesAreRepeatedInARow) {
+  struct Calls {
+    std::int64_t launched = 0, repeated = 0, fail_at = 0;
+  } calls;
+  const auto once = [](void*, char*, void* context) {
+    ++static_cast<Calls*>(context)->launched;
+    return 0;
+  };
+  const auto repeat = [](void*, std::int64_t launches, char* reason, void* context) {
+    auto& own = *static_cast<Calls*>(context);
+    own.repeated += launches;
+    std::snprintf(reason, JITTERSCOPE_REASON_SIZE, "worn out");
+    return own.fail_at > 0 && own.repeated > own.fail_at ? 1 : 0;
+  };
+  const jitterscope_callable callable{"mine", once, repeat, nullptr, &calls};
+  const char* request = R"({"options": {"minimum_rounds": 6, "precision": 0.01, "time_limit_seconds": 0.3}})";
+  char* text = nullptr;
+  ASSERT_EQ(jitterscope_measure(device_, request, &callable, 1, nullptr, nullptr, &text), JITTERSCOPE_DONE);
+  const Json rounds = Json::parse(taken(text))["results"][0]["measurements"][0]["rounds"];
+  const auto in_a_round =
+      rounds[0]["launches_per_value"].get<std::int64_t>() * std::ssize(rounds[0]["launch_seconds"]);
+  EXPECT_GT(in_a_round, 100);
+  EXPECT_GE(calls.repeated, in_a_round * std::ssize(rounds));
+  EXPECT_GT(calls.launched, 0);
+  calls.fail_at = calls.repeated + 100;
+  EXPECT_EQ(jitterscope_measure(device_, request, &callable, 1, nullptr, nullptr, &text), JITTERSCOPE_FAILED);
+  EXPECT_EQ(message(), "mine failed (worn out)");
+}
+
 TEST_F(OnTheCpu, NullPointersAreRefused) {
   Counted counted;
-  const jitterscope_callable callable{"mine", launch, nullptr, &counted},
-      nothing{"mine", nullptr, nullptr, nullptr}, nameless{nullptr, launch, nullptr, &counted};
+  const jitterscope_callable callable{"mine", launch, nullptr, nullptr, &counted},
+      nothing{"mine", nullptr, nullptr, nullptr, nullptr},
+      nameless{nullptr, launch, nullptr, nullptr, &counted};
   char* text = nullptr;
   void* stream = nullptr;
   EXPECT_EQ(jitterscope_open(nullptr, &device_), JITTERSCOPE_USAGE);
@@ -259,7 +289,7 @@ TEST_F(OnTheCpu, ACallableThatMeasuresIsRefused) {
     own.status = jitterscope_describe(own.device, &text);
     return 0;
   };
-  const jitterscope_callable callable{"mine", measure_again, nullptr, &inner};
+  const jitterscope_callable callable{"mine", measure_again, nullptr, nullptr, &inner};
   char* record = nullptr;
   // In another thread, as the mutex of its own thread may not be tried again.
   std::thread([&] {
@@ -285,7 +315,7 @@ TEST(CApi, SimulatedDevicesRunNoCallable) {
   jitterscope_device* device = nullptr;
   ASSERT_EQ(jitterscope_open("virtual:quiet", &device), JITTERSCOPE_DONE);
   Counted counted;
-  const jitterscope_callable callable{"mine", launch, nullptr, &counted};
+  const jitterscope_callable callable{"mine", launch, nullptr, nullptr, &counted};
   char* record = nullptr;
   EXPECT_EQ(jitterscope_measure(device, kQuick, &callable, 1, nullptr, nullptr, &record), JITTERSCOPE_USAGE);
   EXPECT_THAT(message(), HasSubstr("simulated"));
@@ -329,8 +359,8 @@ TEST(CApi, RecordedGraphsAreTimed) {
     return 1;
   };
   int graph = 0;
-  const jitterscope_callable recorded{"recorded", launch_kernel, record_kernel, &graph},
-      refused{"refused", launch_kernel, refuse, nullptr};
+  const jitterscope_callable recorded{"recorded", launch_kernel, nullptr, record_kernel, &graph},
+      refused{"refused", launch_kernel, nullptr, refuse, nullptr};
   char* text = nullptr;
   ASSERT_EQ(jitterscope_measure(device, "{}", &recorded, 1, nullptr, nullptr, &text), JITTERSCOPE_DONE)
       << message();

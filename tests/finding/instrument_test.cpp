@@ -29,5 +29,18 @@ TEST(InstrumentFinding, SaysWhichInstrumentAndHowMuch) {
   EXPECT_NEAR(simulated::evidence_number(finding, "uncertainty_share_ratio"), 0.025, 0.0002);
 }
 
+TEST(InstrumentFinding, LaunchesOfAGroupShareTheMarks) {
+  Measurement measurement = simulated::measure({.time = microseconds(4)}, 1);
+  measurement.constant.uncertainty = microseconds(0.5);
+  measurement.instrument = Instrument::events;
+  const auto found = [&] {
+    return simulated::with_id(find_all(simulated::result_of({measurement}), simulated::context()),
+                              "instrument");
+  };
+  EXPECT_THAT(found(), SizeIs(1));
+  for (Round& round : measurement.rounds) round.launches_per_value = 100;
+  EXPECT_THAT(found(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -91,6 +91,27 @@ TEST(RoundShape, GroupsWhereTheGrainIsCoarseAndLaunchingIsCheap) {
   EXPECT_EQ(burst_shape(microseconds(50), CacheState::warm, options, Nanoseconds(500)).group, 1);
 }
 
+TEST(RoundShape, AHostGroupsWhereItsMarksAreNotKnownWellEnough) {
+  Calibration calibration = calibration_with_grain(Nanoseconds(1), Nanoseconds(25));
+  calibration.events.scatter = Nanoseconds(600);
+  const auto shape_of = [&](Nanoseconds launch_time, const MeasureOptions& options = {}) {
+    RoundShape shape = shape_round(launch_time, CacheState::warm, Load::burst, options, calibration);
+    group_launches(shape, launch_time, options, calibration);
+    return shape;
+  };
+  EXPECT_EQ(shape_of(Nanoseconds(1000)).group, 360);  // 0.6 µs of 360 are a third of 0.5 %
+  EXPECT_EQ(shape_of(Nanoseconds(1000)).values, 13);  // in 5 ms
+  EXPECT_EQ(shape_of(milliseconds(1)).group, 1);
+  EXPECT_EQ(shape_of(Nanoseconds(20)).group, 10'000);
+  MeasureOptions asked;
+  asked.launches_per_round = 20;
+  EXPECT_EQ(shape_of(Nanoseconds(1000), asked).group, 20);
+  EXPECT_EQ(shape_of(Nanoseconds(1000), asked).values, 1);
+  calibration.events.value = microseconds(2);  // as busy a machine as this reads marks at times
+  EXPECT_EQ(shape_of(microseconds(30)).parts, 1);
+  EXPECT_EQ(shape_of(microseconds(30)).values * shape_of(microseconds(30)).group, 156);
+}
+
 TEST(RoundShape, EventRoundsCloseTheGateFourTimes) {
   EXPECT_EQ(burst_shape(microseconds(50)).parts, 4);
   EXPECT_EQ(burst_shape(microseconds(25), CacheState::cold).parts, 4);
@@ -119,6 +140,7 @@ TEST(RoundShape, LongEvictionsLimitTheLaunches) {
   EXPECT_EQ(launches_behind(milliseconds(2)).values, 40);
   EXPECT_EQ(launches_behind(milliseconds(2)).conditioning_launches, 2);
   EXPECT_EQ(launches_behind(milliseconds(10)).values, 10);
+  EXPECT_EQ(launches_behind(milliseconds(10)).parts, 1);
   EXPECT_EQ(launches_behind(milliseconds(10)).conditioning_launches, 1);
   EXPECT_EQ(launches_behind(seconds(1)).values, 3);
   MeasureOptions asked;

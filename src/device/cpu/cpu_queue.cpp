@@ -85,18 +85,29 @@ std::optional<ClockReading> CpuQueue::clock_between(ClockStamp from, ClockStamp 
 
 void CpuQueue::enqueue(const Command& command) {
   if (recorded_ != nullptr) {
-    recorded_->push_back(command);
+    append(*recorded_, command);
   } else if (gate_closed_) {
-    pending_.push_back(command);
+    append(pending_, command);
   } else {
     run_pending();
     run(command);
   }
 }
 
+void CpuQueue::append(std::vector<Command>& commands, const Command& command) {
+  const bool goes_on = !commands.empty() && command.kind == Command::Kind::launch &&
+                       commands.back().kind == Command::Kind::launch &&
+                       commands.back().workload == command.workload;
+  if (goes_on) {
+    ++commands.back().launches;
+  } else {
+    commands.push_back(command);
+  }
+}
+
 void CpuQueue::run(const Command& command) {
   switch (command.kind) {
-    case Command::Kind::launch: return command.workload->run(nullptr);
+    case Command::Kind::launch: return command.workload->run_in_a_row(nullptr, command.launches);
     case Command::Kind::mark: marks_[command.slot] = host_time_now(); return;
     case Command::Kind::stamp: stamps_[command.slot] = counter_.read(); return;
     case Command::Kind::set_cache: return caches_.set(command.cache, *command.workload);

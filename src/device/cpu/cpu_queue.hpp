@@ -35,6 +35,7 @@ class CpuQueue final : public Queue {
     enum class Kind { launch, mark, stamp, set_cache, replay };
     Kind kind = Kind::launch;
     Workload* workload = nullptr;
+    std::int64_t launches = 1;  ///< of it in a row
     const CpuRecording* recording = nullptr;
     std::uint32_t slot = 0;
     CacheState cache = CacheState::warm;
@@ -42,6 +43,7 @@ class CpuQueue final : public Queue {
 
  private:
   void enqueue(const Command& command);
+  static void append(std::vector<Command>& commands, const Command& command);
   void run(const Command& command);
   void run_pending();
   void refuse_while_recording(const char* what) const;

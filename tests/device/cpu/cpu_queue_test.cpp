@@ -50,6 +50,26 @@ TEST_F(CpuQueueTest, HoldsWorkBehindTheGateAndKeepsItsOrder) {
   EXPECT_THAT(ran_, ElementsAre(2, 1, 2));
 }
 
+class InRows final : public Workload {
+ public:
+  void run(NativeQueue) override { rows.push_back(1); }
+  void run_in_a_row(NativeQueue, std::int64_t launches) override { rows.push_back(launches); }
+  std::vector<std::int64_t> rows;
+};
+
+TEST_F(CpuQueueTest, LaunchesWithNothingBetweenRunInARow) {
+  InRows work;
+  queue_.close_gate();
+  for (int i = 0; i < 3; ++i) queue_.launch(work);
+  queue_.mark();
+  for (int i = 0; i < 2; ++i) queue_.launch(work);
+  queue_.launch(first_);
+  queue_.launch(work);
+  queue_.open_gate();
+  queue_.wait();
+  EXPECT_THAT(work.rows, ElementsAre(3, 2, 1));
+}
+
 TEST_F(CpuQueueTest, AClosedGateHoldsNoOtherQueue) {
   const auto device = open_cpu_device();
   const auto one = device->make_queue();
