@@ -55,14 +55,14 @@ std::string container() {
   return name == nullptr ? std::string() : std::string(name);
 }
 
+}  // namespace
+
 std::string hypervisor() {
   const bool is_guest = value_in("/proc/cpuinfo", "flags", ':').find(" hypervisor") != std::string::npos;
   if (!is_guest) return {};
   const std::string product = first_line("/sys/class/dmi/id/product_name");
   return product.empty() ? "virtual machine" : product;
 }
-
-}  // namespace
 
 Environment read_environment(std::string command_line) {
   Environment environment;

@@ -11,4 +11,7 @@ namespace jitterscope {
 /// memory, operating system. What cannot be read is left out.
 Environment read_environment(std::string command_line);
 
+/// The product that runs this virtual machine; empty where none is seen.
+std::string hypervisor();
+
 }  // namespace jitterscope

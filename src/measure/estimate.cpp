@@ -203,9 +203,10 @@ std::vector<double> paired_log_ratios_of_time(std::span<const Round> first, std:
 
 TimeEstimate estimate_time(std::span<const Round> rounds) { return estimate_of(block_times(rounds)); }
 
-ProcessVariation assumed_process_variation(bool is_gpu) {
-  return is_gpu ? ProcessVariation{.placed = 0.0008, .fixed = 0.004}
-                : ProcessVariation{.placed = 0.01, .fixed = 0.01};
+ProcessVariation assumed_process_variation(bool is_gpu, bool is_virtual_machine) {
+  if (is_gpu) return {.placed = 0.0008, .fixed = 0.004};
+  return is_virtual_machine ? ProcessVariation{.placed = 0.025, .fixed = 0.025}
+                            : ProcessVariation{.placed = 0.01, .fixed = 0.01};
 }
 
 bool may_stop(const Measurement& measurement, double precision) {

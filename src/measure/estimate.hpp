@@ -37,8 +37,9 @@ TimeEstimate estimate_time(std::span<const Round> rounds);
 TimeEstimate estimate_time_in_blocks(std::span<const Round> rounds, std::size_t blocks);
 
 /// How processes differ, where nobody has measured it on this machine: on GPUs as several H200s were found to
-/// (docs/method.md), on a CPU, whose neighbours and pages are not known, ten times as much.
-ProcessVariation assumed_process_variation(bool is_gpu);
+/// (docs/method.md), on a CPU, whose neighbours and pages are not known, ten times as much, and on that of a
+/// virtual machine, whose other guests are not known either, as on one that was measured.
+ProcessVariation assumed_process_variation(bool is_gpu, bool is_virtual_machine);
 
 /// Whether the interval that will be printed is narrow enough, or more rounds would hardly make it so: where
 /// processes differ by as much as the precision, what this one adds is to be no more than that.

@@ -6,6 +6,7 @@
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/check_options.hpp"
+#include "measure/environment.hpp"
 #include "measure/estimate.hpp"
 #include "measure/first_call.hpp"
 #include "measure/load_probe.hpp"
@@ -240,7 +241,8 @@ Session::Session(Device& device, std::unique_ptr<Queue> queue)
     : device_(device),
       queue_(std::move(queue)),
       calibration_(calibrate(device, *queue_)),
-      process_variation_(assumed_process_variation(!device.describe().capabilities.is_host)) {}
+      process_variation_(
+          assumed_process_variation(!device.describe().capabilities.is_host, !hypervisor().empty())) {}
 
 Result Session::measure(Workload& workload, std::string name, const MeasureOptions& options) {
   return std::move(measure({{{workload, std::move(name), options}}}).front());
