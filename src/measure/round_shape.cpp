@@ -19,8 +19,8 @@ constexpr Nanoseconds kRoundLength = milliseconds(5);
 constexpr std::int64_t kMostLaunches = 40;
 // A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
 constexpr std::int64_t kMostSustainedLaunches = 200;
-// Of all groups of a round, on a CPU: each is an entry of its queue.
-constexpr std::int64_t kMostGroupedLaunches = 10'000;
+// Of all groups of a round, on a CPU, whose queue holds launches in a row as one entry.
+constexpr std::int64_t kMostGroupedLaunches = 1'000'000;
 constexpr std::int64_t kMostPairs = 10, kEvictingPairs = 4;
 // Event pairs on an H200 read up to 1 us more or less for all launches behind one closing of the gate, in a
 // pattern that repeats every four closings (cold launches; warm ones 0.4 us). Four closings in each round put
@@ -101,7 +101,7 @@ void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOpt
       launches_in(calibration.events.scatter / (options.precision / 3.0), launch_time);
   if (needed <= shape.group) return;
   shape.group = std::min(needed, launches);
-  shape.values = std::clamp<std::int64_t>(launches / shape.group, 1, shape.values);
+  shape.values = std::clamp<std::int64_t>(launches / shape.group, 1, in_all);
   shape.parts = 1;  // fewer values than parts would leave parts without one
 }
 

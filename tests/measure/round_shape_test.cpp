@@ -102,7 +102,9 @@ TEST(RoundShape, AHostGroupsWhereItsMarksAreNotKnownWellEnough) {
   EXPECT_EQ(shape_of(Nanoseconds(1000)).group, 360);  // 0.6 µs of 360 are a third of 0.5 %
   EXPECT_EQ(shape_of(Nanoseconds(1000)).values, 13);  // in 5 ms
   EXPECT_EQ(shape_of(milliseconds(1)).group, 1);
-  EXPECT_EQ(shape_of(Nanoseconds(20)).group, 10'000);
+  EXPECT_EQ(shape_of(Nanoseconds(20)).group, 18'000);
+  EXPECT_EQ(shape_of(Nanoseconds(20)).values, 13);
+  EXPECT_EQ(shape_of(Nanoseconds(1)).values * shape_of(Nanoseconds(1)).group, 720'000);
   MeasureOptions asked;
   asked.launches_per_round = 20;
   EXPECT_EQ(shape_of(Nanoseconds(1000), asked).group, 20);
