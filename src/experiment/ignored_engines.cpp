@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "finding/finding.hpp"
-#include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 
 namespace jitterscope {
 namespace {

@@ -10,7 +10,7 @@
 #include "experiment/processes.hpp"
 #include "explain/account_ratios.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 
 namespace jitterscope::explain {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/engine_choice.hpp"
 #include "measure/prepared_calls.hpp"
+#include "operation/engine.hpp"
 
 namespace jitterscope::explain {
 namespace {

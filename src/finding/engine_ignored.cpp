@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "finding/detectors.hpp"
-#include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 
 namespace jitterscope {
 std::vector<Finding> find_engine_ignored(const Result& result, const FindingContext& context) {

@@ -3,42 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <type_traits>
 
 #include "jitterscope/error.hpp"
 #include "measure/engine_ranking.hpp"
+#include "operation/engine.hpp"
 
 namespace jitterscope {
 namespace {
-
-template <class Shape>
-concept HasEngine = requires(Shape shape) {
-  shape.engine;
-};
 
 // torch.backends.cudnn.benchmark_limit.
 constexpr std::size_t kBenchmarkLimit = 10;
 
 }  // namespace
-
-Operation with_engine(const Operation& operation, const std::string& engine) {
-  Operation::Parameters changed = operation.parameters();
-  std::visit(
-      [&](auto& shape) {
-        if constexpr (HasEngine<std::decay_t<decltype(shape)>>) shape.engine = engine;
-      },
-      changed);
-  return changed;
-}
-
-std::string engine_of(const Operation& operation) {
-  return std::visit(
-      [](const auto& shape) -> std::string {
-        if constexpr (HasEngine<std::decay_t<decltype(shape)>>) return shape.engine;
-        return {};
-      },
-      operation.parameters());
-}
 
 AutotuneImitation::AutotuneImitation(Session& session, const Operation& operation, const InputData& data)
     : session_(session) {

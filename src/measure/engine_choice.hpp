@@ -11,11 +11,6 @@
 
 namespace jitterscope {
 
-/// The operation with this engine; an operation without engines stays as it is.
-Operation with_engine(const Operation& operation, const std::string& engine);
-/// Empty where the operation names none.
-std::string engine_of(const Operation& operation);
-
 /// PyTorch's choice imitated (cudnn_frontend_find_plan.h, Conv_v8.cpp): of the first 10 plans that run, in
 /// the order of heuristics and fallback, each runs once to warm up and once between two events; the fastest
 /// is taken, the first of equals. No clock control, no repetition: the choice may differ from time to time.

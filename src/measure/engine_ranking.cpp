@@ -13,6 +13,7 @@
 #include "measure/measure_operation.hpp"
 #include "measure/round_runner.hpp"
 #include "measure/schedule.hpp"
+#include "operation/engine.hpp"
 #include "statistics/binomial.hpp"
 
 namespace jitterscope {

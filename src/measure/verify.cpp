@@ -8,10 +8,10 @@
 #include "device/cpu/chain_reference.hpp"
 #include "device/cpu/reference.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/engine_choice.hpp"
 #include "measure/gate_guard.hpp"
 #include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
+#include "operation/engine.hpp"
 
 namespace jitterscope {
 

@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 #include "record/record.hpp"
 
 namespace jitterscope {

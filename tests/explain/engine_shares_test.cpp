@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 #include "support/scripted_device.hpp"
 
 namespace jitterscope::scripted {

@@ -1,4 +1,5 @@
 #include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 
 #include <gmock/gmock.h>
 

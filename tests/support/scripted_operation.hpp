@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "jitterscope/error.hpp"
-#include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 #include "support/reference_output.hpp"
 #include "support/scripted_device.hpp"
 #include "support/scripted_queue.hpp"

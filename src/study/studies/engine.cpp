@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "jitterscope/error.hpp"
-#include "measure/engine_choice.hpp"
+#include "operation/engine.hpp"
 #include "study/answers.hpp"
 #include "study/studies/studies.hpp"
 
