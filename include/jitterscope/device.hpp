@@ -200,6 +200,10 @@ class Queue {
   virtual bool limit_gate(Nanoseconds) { return false; }
   virtual void open_gate() noexcept = 0;  ///< harmless when the gate is open
   virtual void launch(Workload& workload) = 0;
+  /// So many, with nothing between them. A queue that runs them itself calls Workload::run_in_a_row.
+  virtual void launch_in_a_row(Workload& workload, std::int64_t launches) {
+    for (std::int64_t i = 0; i < launches; ++i) launch(workload);
+  }
   virtual Mark mark() = 0;
   virtual ClockStamp stamp_clock() = 0;
   /// Puts the caches in a state, in queue order. Throws UsageError where the workload cannot.

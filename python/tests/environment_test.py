@@ -63,7 +63,7 @@ class Drivers(unittest.TestCase):
         return said
 
     def test_none_is_named_with_the_remedy(self):
-        self.assertIn("cpu\n", self.expect("no NVIDIA driver found", "install it, or use --device cpu"))
+        self.assertIn("cpu\n", self.expect("no NVIDIA driver found", "install it, or use device cpu"))
 
     def test_what_is_no_library_is_quoted(self):
         (self.folder / "libcuda.so.1").write_text("no library")

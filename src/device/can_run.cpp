@@ -133,7 +133,7 @@ void require_means(const Operation& operation, std::string_view device_id, const
   if (const auto* allocation = std::get_if<Allocation>(&operation.parameters())) {
     if (can.allocators.empty()) {
       throw UsageError(fmt::format(
-          "allocation: {} is simulated and gives out no memory; use --device cpu or cuda", device_id));
+          "allocation: {} is simulated and gives out no memory; use device cpu or cuda", device_id));
     }
     if (std::ranges::find(can.allocators, allocation->by) == can.allocators.end()) {
       throw UsageError(fmt::format("allocation: {} has nothing for by={}; write by= with one of {}",

@@ -24,7 +24,7 @@ class EventTimer final : public RoundTimer {
         work_.queue.set_cache(work_.cache, work_.workload);
         marks.push_back(work_.queue.mark());
       }
-      for (std::int64_t launch = 0; launch < group_; ++launch) work_.queue.launch(work_.workload);
+      work_.queue.launch_in_a_row(work_.workload, group_);
       marks.push_back(work_.queue.mark());
     }
   }
@@ -87,8 +87,9 @@ class SlopeTimer final : public RoundTimer {
   std::unique_ptr<Recording> record(std::int64_t repetitions, bool launches) {
     if (launches) work_.workload.prepare_recording(work_.queue.native());
     return work_.queue.record([&](Queue& queue) {
+      if (work_.cache == CacheState::warm) return queue.launch_in_a_row(work_.workload, repetitions);
       for (std::int64_t i = 0; i < repetitions; ++i) {
-        if (work_.cache != CacheState::warm) queue.set_cache(work_.cache, work_.workload);
+        queue.set_cache(work_.cache, work_.workload);
         if (launches) queue.launch(work_.workload);
       }
     });

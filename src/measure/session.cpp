@@ -9,7 +9,6 @@
 #include "measure/environment.hpp"
 #include "measure/estimate.hpp"
 #include "measure/first_call.hpp"
-#include "measure/gate_guard.hpp"
 #include "measure/load_probe.hpp"
 #include "measure/measuring_loops.hpp"
 
@@ -92,12 +91,9 @@ MeasureOptions without_gate(MeasureOptions options) {
 Nanoseconds time_in_a_row(const TimedWork& work, Nanoseconds launch_time) {
   constexpr int kLaunches = 1000;
   if (launch_time > microseconds(5)) return launch_time;
-  GateGuard gate(work.queue);
-  gate.close();
   const Mark begin = work.queue.mark();
-  for (int i = 0; i < kLaunches; ++i) work.queue.launch(work.workload);
+  work.queue.launch_in_a_row(work.workload, kLaunches);
   const Mark end = work.queue.mark();
-  gate.open();
   work.queue.wait();
   return std::min(launch_time, work.queue.elapsed(begin, end) / kLaunches);
 }

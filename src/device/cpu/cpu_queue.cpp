@@ -24,7 +24,11 @@ void CpuQueue::close_gate() {
 // What waits runs in the next call that may throw, since a workload may.
 void CpuQueue::open_gate() noexcept { gate_closed_ = false; }
 
-void CpuQueue::launch(Workload& workload) { enqueue({.kind = Command::Kind::launch, .workload = &workload}); }
+void CpuQueue::launch(Workload& workload) { launch_in_a_row(workload, 1); }
+
+void CpuQueue::launch_in_a_row(Workload& workload, std::int64_t launches) {
+  enqueue({.kind = Command::Kind::launch, .workload = &workload, .launches = launches});
+}
 
 Mark CpuQueue::mark() {
   const Mark mark{next_mark_++ % kRingSize};
@@ -85,23 +89,12 @@ std::optional<ClockReading> CpuQueue::clock_between(ClockStamp from, ClockStamp 
 
 void CpuQueue::enqueue(const Command& command) {
   if (recorded_ != nullptr) {
-    append(*recorded_, command);
+    recorded_->push_back(command);
   } else if (gate_closed_) {
-    append(pending_, command);
+    pending_.push_back(command);
   } else {
     run_pending();
     run(command);
-  }
-}
-
-void CpuQueue::append(std::vector<Command>& commands, const Command& command) {
-  const bool goes_on = !commands.empty() && command.kind == Command::Kind::launch &&
-                       commands.back().kind == Command::Kind::launch &&
-                       commands.back().workload == command.workload;
-  if (goes_on) {
-    ++commands.back().launches;
-  } else {
-    commands.push_back(command);
   }
 }
 

@@ -20,6 +20,7 @@ class CpuQueue final : public Queue {
   void close_gate() override;
   void open_gate() noexcept override;
   void launch(Workload& workload) override;
+  void launch_in_a_row(Workload& workload, std::int64_t launches) override;
   Mark mark() override;
   ClockStamp stamp_clock() override;
   void set_cache(CacheState state, Workload& workload) override;
@@ -43,7 +44,6 @@ class CpuQueue final : public Queue {
 
  private:
   void enqueue(const Command& command);
-  static void append(std::vector<Command>& commands, const Command& command);
   void run(const Command& command);
   void run_pending();
   void refuse_while_recording(const char* what) const;

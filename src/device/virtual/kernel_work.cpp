@@ -110,7 +110,7 @@ class Shaper {
   }
   void operator()(const Allocation&) { throw std::logic_error("require_means let an allocation through"); }
   void operator()(const Aten& aten) {
-    throw UsageError(aten.name + ": a simulated GPU has no operators of PyTorch; use --device cpu or cuda");
+    throw UsageError(aten.name + ": a simulated GPU has no operators of PyTorch; use device cpu or cuda");
   }
 
  private:

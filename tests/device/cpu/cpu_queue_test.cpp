@@ -57,17 +57,17 @@ class InRows final : public Workload {
   std::vector<std::int64_t> rows;
 };
 
-TEST_F(CpuQueueTest, LaunchesWithNothingBetweenRunInARow) {
+TEST_F(CpuQueueTest, RowsOfLaunchesAreOneCall) {
   InRows work;
+  queue_.launch_in_a_row(work, 5);
   queue_.close_gate();
-  for (int i = 0; i < 3; ++i) queue_.launch(work);
-  queue_.mark();
-  for (int i = 0; i < 2; ++i) queue_.launch(work);
-  queue_.launch(first_);
+  queue_.launch_in_a_row(work, 3);
   queue_.launch(work);
   queue_.open_gate();
   queue_.wait();
-  EXPECT_THAT(work.rows, ElementsAre(3, 2, 1));
+  const auto recording = queue_.record([&](Queue& queue) { queue.launch_in_a_row(work, 7); });
+  queue_.replay(*recording);
+  EXPECT_THAT(work.rows, ElementsAre(5, 3, 1, 7));
 }
 
 TEST_F(CpuQueueTest, AClosedGateHoldsNoOtherQueue) {
