@@ -11,7 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/compared_processes.hpp"
 #include "cli/interruption.hpp"
-#include "cli/process_run.hpp"
+#include "cli/measured_layers.hpp"
 #include "cli/provider_choice.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/verify.hpp"
@@ -192,7 +192,8 @@ std::string AdvisedWork::plan_text() {
 
 void AdvisedWork::advise() {
   observe();
-  if (!record_.interrupted && !record_.device.capabilities.is_host) count_longest();
+  if (!record_.interrupted && !record_.device.capabilities.is_host)
+    count_longest_layers(request_.options, invocation_, record_);
   while (!record_.interrupted && step()) {
   }
   if (!taken_.empty() && !record_.interrupted) measure_together();
@@ -207,68 +208,14 @@ void AdvisedWork::say(const std::string& stage) const {
 void AdvisedWork::observe() {
   say("measuring the work as it is");
   const Nanoseconds start = host_time_now();
-  Plan plan;
-  for (const Layer& layer : work_.model.layers) {
-    plan.groups.push_back({{layer.operation, request_.options}});
-    plan.entries.push_back({.count = layer.count(), .layers = layer.names});
-  }
-  plan.ceilings = false;
-  RunRecord found;
-  found.device = record_.device;
-  measure_in_processes(plan, 1, invocation_, found);
-  record_.interrupted = found.interrupted;
-  std::string failure = "nothing was measured";
-  for (const RunEntry& entry : found.entries) {
-    if (entry.result.measurements.empty()) {
-      failure = entry.result.failure.empty() ? failure : entry.result.failure;
-      continue;
-    }
-    const Measurement& measurement = entry.result.measurements.front();
-    record_.layers.push_back({.layers = entry.layers,
-                              .count = std::max<std::int64_t>(1, entry.count),
-                              .subject = entry.result.subject,
-                              .time = measurement.time,
-                              .findings = entry.result.findings});
-  }
-  if (record_.layers.empty() && !record_.interrupted) throw FailedError(failure);
-  const auto measured = static_cast<double>(std::max<std::size_t>(1, plan.groups.size()));
+  measure_layers(work_, request_.options, invocation_, record_);
+  const auto measured = static_cast<double>(std::max<std::size_t>(1, work_.model.layers.size()));
   time_of_trial_ = (host_time_now() - start) / measured * kTrialOverRun;
   study::choose_layers(record_.layers, kShareOfTime, record_.layers.size());
   const std::size_t arms = arms_to_try(tried_of(work_, record_.layers)).size() + 1;
   study::choose_layers(
       record_.layers, kShareOfTime,
       layers_that_fit(record_.layers, arms, duration_of(arms), request_.budget * kShareOfFirstStep));
-}
-
-// What hardware counts of the longest layers: it says why they take so long, and no remedy depends on it. In
-// a process of its own, where the counters' hooks move no time.
-void AdvisedWork::count_longest() {
-  constexpr std::size_t kMost = 3;
-  const std::size_t count = std::min(kMost, record_.layers.size());
-  MeasureOptions options = request_.options;
-  options.time_limit = milliseconds(50);  // the times are known
-  options.counters.emplace();
-  Plan plan;
-  for (std::size_t i = 0; i < count; ++i) {
-    const study::AdvisedLayer& layer = record_.layers[i];
-    plan.groups.push_back({{std::get<Operation>(layer.subject), options}});
-    plan.entries.push_back({.count = layer.count, .layers = layer.layers});
-  }
-  plan.ceilings = false;
-  RunRecord found;
-  found.device = record_.device;
-  try {
-    measure_in_processes(plan, 1, invocation_, found);
-  } catch (const FailedError& error) {
-    return add_once(record_.notes, fmt::format("Hardware counters were not read: {}.", error.what()));
-  }
-  record_.interrupted = found.interrupted;
-  for (std::size_t i = 0; i < std::min(count, found.entries.size()); ++i) {
-    const Result& result = found.entries[i].result;
-    if (!result.counters.empty()) record_.layers[i].counters = result.counters.front();
-    if (result.without_counters)
-      add_once(record_.notes, "Hardware counters were not read: " + result.without_counters->reason);
-  }
 }
 
 ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>& alternatives,

@@ -35,7 +35,6 @@ class AdvisedWork {
 
  private:
   void observe();
-  void count_longest();
   std::vector<AppliedArm> arms_to_try(const WorkList& work);
   bool step();
   void measure_together();

@@ -4,15 +4,14 @@
 #include <cmath>
 
 #include "explain/conditioning.hpp"
-#include "explain/counted_launches.hpp"
 #include "explain/engine_shares.hpp"
 #include "explain/experiments.hpp"
 #include "explain/fastest_loop.hpp"
-#include "explain/held_clock.hpp"
-#include "explain/low_duty.hpp"
+#include "explain/how_causes_act.hpp"
 #include "explain/observe.hpp"
 #include "explain/other_processes.hpp"
 #include "explain/processes.hpp"
+#include "explain/tried_factors.hpp"
 #include "explain/verdicts.hpp"
 
 namespace jitterscope::explain {
@@ -43,12 +42,6 @@ class Study {
         callable && callable->place != WorkPlace::queue) {
       found_.notes.push_back(sentence_of_place(*callable));
     }
-    for (const Factor& factor : factors_) {
-      (!factor.not_available.empty() ? not_available_
-       : factor.is_tried_last        ? tried_last_
-                                     : tried_)
-          .push_back(&factor);
-    }
   }
 
   Explanation run() {
@@ -57,14 +50,14 @@ class Study {
         observe(bench_, options_.time_limit * kObserving, random_, listeners(0.0, kObserving));
     vary_at_random();
     leave_out();
-    for (const Factor* factor : tried_) found_.factors.push_back(result_of(*factor));
-    for (const Factor* factor : tried_last_) found_.factors.push_back(result_of(*factor));
-    screen_factors();
-    const double first = tried_.empty() ? 0.0 : block_time(bench_, tried_, true) / milliseconds(1),
-                 last = tried_last_.empty() ? 0.0 : block_time(bench_, tried_last_, true) / milliseconds(1);
+    const FactorList &first = factors_.first(), &last = factors_.last();
+    for (const Factor* factor : first) found_.factors.push_back(result_of(*factor));
+    for (const Factor* factor : last) found_.factors.push_back(result_of(*factor));
+    screen_factors(first);
+    const Nanoseconds time = blocks_time(bench_, first), time_of_last = blocks_time(bench_, last);
     const double share = 1.0 - share_spent() - share_kept();
-    if (!tried_.empty()) confirm_factors(tried_, share * first / (first + last));
-    confirm_factors(tried_last_, 1.0 - share_spent() - share_kept());
+    if (!first.empty()) confirm_factors(first, share * (time / (time + time_of_last)));
+    confirm_factors(last, 1.0 - share_spent() - share_kept());
     judge();
     name_what_was_not_tried();
     found_.interrupted = is_interrupted();
@@ -105,56 +98,10 @@ class Study {
     }
   }
 
-  static bool sets_caches(const Factor* factor) {
-    for (std::size_t dose = 0; dose < factor->doses.size(); ++dose) {
-      if (treatment_of(*factor, dose).cache != CacheState::warm) return true;
-    }
-    return false;
-  }
-
-  // First those that can be spared, until more than the fewest blocks have time, since six leave most
-  // undecided; then any, until six have. What was asked for by name may take longer than it has.
   void leave_out() {
-    constexpr double kBlocks = 8.0, kAsked = 2.0;
-    if (std::ranges::any_of(tried_, sets_caches) || std::ranges::any_of(tried_last_, sets_caches))
-      bench_.time_evictions();
-    const bool is_asked = !options_.factors.empty();
-    const auto can_be_spared = [](const Factor* factor) {
-      return factor->when_time_is_short == WhenShort::leave_out;
-    };
-    const auto any = [](const Factor*) { return true; };
-    if (!is_asked) leave_out_until(kBlocks, 1.0, can_be_spared);
-    leave_out_until(static_cast<double>(kFewestBlocks), is_asked ? kAsked : 1.0, any);
-  }
-
-  // From the end of the lists, until so many blocks have time, or so many times it; but first what has no
-  // time by itself, so that it takes none from the others.
-  template <class MayGo>
-  void leave_out_until(double blocks, double stretch, const MayGo& may_go) {
-    constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
-    const auto time_of = [&](const std::vector<const Factor*>& factors) {
-      return factors.empty() ? Nanoseconds(0) : block_time(bench_, factors, true) * blocks * kMargin;
-    };
-    const auto drop_from = [&](std::vector<const Factor*>& factors) {
-      const auto last = std::find_if(factors.rbegin(), factors.rend(), may_go);
-      if (last == factors.rend()) return false;
-      left_out_.push_back(*last);
-      factors.erase(std::next(last).base());
-      return true;
-    };
-    const Nanoseconds most =
-        options_.time_limit * std::max(1.0 - share_spent() - share_kept(), 0.0) * stretch;
-    for (std::vector<const Factor*>* factors : {&tried_, &tried_last_}) {
-      const auto has_time = [&](const Factor* factor) {
-        return !may_go(factor) || time_of({factor}) <= most;
-      };
-      const auto without = std::stable_partition(factors->begin(), factors->end(), has_time);
-      left_out_.insert(left_out_.end(), without, factors->end());
-      factors->erase(without, factors->end());
-    }
-    while (time_of(tried_) + time_of(tried_last_) > most) {
-      if (!drop_from(tried_last_) && !drop_from(tried_)) return;
-    }
+    if (factors_.set_caches()) bench_.time_evictions();
+    const double share = std::max(1.0 - share_spent() - share_kept(), 0.0);
+    factors_.fit(bench_, options_.time_limit * share, !options_.factors.empty());
   }
 
   Nanoseconds now() { return bench_.session().device().host_time(); }
@@ -217,19 +164,19 @@ class Study {
     }
   }
 
-  void screen_factors() {
-    if (tried_.empty() || is_interrupted()) return;
-    std::vector<const Factor*> ready;
+  void screen_factors(const FactorList& factors) {
+    if (factors.empty() || is_interrupted()) return;
+    FactorList ready;
     std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < tried_.size(); ++i) {
+    for (std::size_t i = 0; i < factors.size(); ++i) {
       Treatment treatment;
-      tried_[i]->doses.back().apply(treatment);
+      factors[i]->doses.back().apply(treatment);
       try {
         bench_.rehearse(treatment);
       } catch (const Error&) {
         continue;  // said where it is to be confirmed
       }
-      ready.push_back(tried_[i]);
+      ready.push_back(factors[i]);
       places.push_back(i);
     }
     const auto screened = screen(bench_, ready, options_.time_limit * kScreening, random_,
@@ -240,7 +187,7 @@ class Study {
     for (const RatioEstimate& dummy : screened->dummies) found_.dummies.push_back({dummy, std::nullopt});
   }
 
-  void confirm_factors(const std::vector<const Factor*>& factors, double share) {
+  void confirm_factors(const FactorList& factors, double share) {
     if (factors.empty() || is_interrupted()) return;
     const double spent = share_spent();
     PairedEffects paired =
@@ -274,82 +221,29 @@ class Study {
       found_.fastest = find_fastest_loop(bench_, judged_, found_.factors, options_.time_limit * kTogether,
                                          random_, listeners(1.0, 0.0));
     }
-    find_what_held_the_clock(doses);
-    let_causes_rest(doses);
-    count_causes(doses);
+    const JudgedFactors known{bench_,
+                              judged_,
+                              doses,
+                              found_.factors,
+                              [this] { return is_interrupted(); },
+                              [this] { return options_.time_limit - (now() - start_); }};
+    find_what_held_the_clock(known);
+    let_causes_rest(known, options_.time_limit * kResting, random_, listeners(share_spent(), 0.0));
+    found_.without_counters = count_causes(known);
     for (std::size_t i = 0; i < paired_.dummies.size(); ++i) {
       if (i >= found_.dummies.size()) found_.dummies.emplace_back();
       found_.dummies[i].paired = ratio_of_blocks(paired_.dummies[i].log_times);
     }
   }
 
-  // Power and heat lower the clock alike; the device says which of them it was.
-  void find_what_held_the_clock(const std::vector<std::size_t>& doses) {
-    for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
-      FactorResult& factor = found_.factors[i];
-      if (factor.verdict != FactorVerdict::cause || !moves_clock(factor)) continue;
-      const Treatment treatment = treatment_of(*judged_[i], doses[i]);
-      if (treatment.idle > Treatment().idle) continue;  // a clock that sleeps is held by nothing
-      try {
-        factor.held_clock = find_held_clock(bench_, treatment, factor.doses[factor.strongest].clock->ratio);
-      } catch (const NeighbourLostError&) {  // its effect was found out before
-        continue;
-      }
-      if (factor.held_clock && tells_power_from_heat(*factor.held_clock)) factor.not_told_from.clear();
-    }
-  }
-
-  // Whether power is how they act.
-  void let_causes_rest(const std::vector<std::size_t>& doses) {
-    for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
-      if (now() - start_ + low_duty_time(bench_) > options_.time_limit) return;
-      FactorResult& factor = found_.factors[i];
-      if (!judged_[i]->may_be_power || factor.verdict != FactorVerdict::cause) continue;
-      const Treatment treatment = treatment_of(*judged_[i], doses[i]);
-      factor.at_low_duty = effect_at_low_duty(bench_, treatment, options_.time_limit * kResting, random_,
-                                              listeners(share_spent(), 0.0));
-    }
-  }
-
-  static bool moves_clock(const FactorResult& factor) {
-    const std::optional<RatioEstimate>& clock = factor.doses[factor.strongest].clock;
-    return clock && std::abs(clock->ratio - 1.0) > kMaterial;
-  }
-
-  // A profiler slows what runs beside it: when all times are known.
-  void count_causes(const std::vector<std::size_t>& doses) {
-    std::optional<LaunchCounting> counting;
-    for (std::size_t i = 0; i < judged_.size() && !is_interrupted(); ++i) {
-      if (!judged_[i]->shows_in_counters || found_.factors[i].verdict != FactorVerdict::cause) continue;
-      const Treatment treatment = treatment_of(*judged_[i], doses[i]);
-      if (profiler_takes_seconds() && now() - start_ > options_.time_limit) {
-        found_.without_counters = "the time was over before they were read; --max-time gives more";
-        return;
-      }
-      try {
-        if (!counting) counting.emplace(bench_);
-        found_.factors[i].counters = counting->compare(treatment);
-      } catch (const Error& error) {
-        found_.without_counters = error.what();
-        return;
-      }
-    }
-  }
-
-  // To open: a CPU has none, and says so at once; a simulated one costs nothing.
-  bool profiler_takes_seconds() {
-    const DeviceCapabilities can = bench_.session().device().describe().capabilities;
-    return !can.is_host && !can.is_simulated;
-  }
-
   void name_what_was_not_tried() {
-    for (const Factor* factor : not_available_) {
+    for (const Factor* factor : factors_.not_available()) {
       FactorResult result = result_of(*factor);
       result.verdict = FactorVerdict::not_identifiable;
       result.reason = factor->not_available;
       found_.factors.push_back(std::move(result));
     }
-    for (const Factor* factor : left_out_) {
+    for (const Factor* factor : factors_.left_out()) {
       FactorResult result = result_of(*factor);
       result.verdict = FactorVerdict::left_out;
       found_.factors.push_back(std::move(result));
@@ -370,9 +264,8 @@ class Study {
   Nanoseconds start_;
   TreatedLoop bench_;
   ProcessWatch watch_;
-  std::vector<Factor> factors_;
-  std::vector<const Factor*> tried_, tried_last_, left_out_, not_available_;
-  std::vector<const Factor*> judged_;  ///< in the order of the results
+  TriedFactors factors_;
+  FactorList judged_;  ///< in the order of the results
   PairedEffects paired_;
   Random random_;
   Explanation found_;

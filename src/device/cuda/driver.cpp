@@ -63,8 +63,7 @@ void initialize(const Driver& driver) {
 Driver load() {
   std::string problem;
   auto library = SharedLibrary::open({"libcuda.so.1"}, {}, &problem);
-  if (!library)
-    throw MissingError("no NVIDIA driver found (" + problem + "): install it, or use device cpu");
+  if (!library) throw MissingError("no NVIDIA driver found (" + problem + "): install it, or use device cpu");
   Driver driver{.library = std::move(*library)};
   std::string missing;
   const auto find = [&](auto& function, const char* name) {
