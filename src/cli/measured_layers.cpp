@@ -3,11 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cli {
+namespace {
+
+// In one process.
+RunRecord carried_out(Plan plan, const Invocation& invocation, study::AdviceRecord& record) {
+  plan.ceilings = false;
+  RunRecord found;
+  found.device = record.device;
+  measure_in_processes(plan, 1, invocation, found);
+  record.interrupted = found.interrupted;
+  return found;
+}
+
+}  // namespace
 
 void measure_layers(const WorkList& work, const MeasureOptions& options, const Invocation& invocation,
                     study::AdviceRecord& record) {
@@ -16,11 +30,7 @@ void measure_layers(const WorkList& work, const MeasureOptions& options, const I
     plan.groups.push_back({{layer.operation, options}});
     plan.entries.push_back({.count = layer.count(), .layers = layer.names});
   }
-  plan.ceilings = false;
-  RunRecord found;
-  found.device = record.device;
-  measure_in_processes(plan, 1, invocation, found);
-  record.interrupted = found.interrupted;
+  const RunRecord found = carried_out(std::move(plan), invocation, record);
   std::string failure = "nothing was measured";
   for (const RunEntry& entry : found.entries) {
     if (entry.result.measurements.empty()) {
@@ -50,15 +60,12 @@ void count_longest_layers(const MeasureOptions& options, const Invocation& invoc
     plan.groups.push_back({{std::get<Operation>(layer.subject), counting}});
     plan.entries.push_back({.count = layer.count, .layers = layer.layers});
   }
-  plan.ceilings = false;
   RunRecord found;
-  found.device = record.device;
   try {
-    measure_in_processes(plan, 1, invocation, found);
+    found = carried_out(std::move(plan), invocation, record);
   } catch (const FailedError& error) {
     return add_once(record.notes, fmt::format("Hardware counters were not read: {}.", error.what()));
   }
-  record.interrupted = found.interrupted;
   for (std::size_t i = 0; i < std::min(count, found.entries.size()); ++i) {
     const Result& result = found.entries[i].result;
     if (!result.counters.empty()) record.layers[i].counters = result.counters.front();

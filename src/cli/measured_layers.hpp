@@ -7,8 +7,8 @@
 
 namespace jitterscope::cli {
 
-/// Fills the layers of the record, and says whether it was interrupted. Throws FailedError where nothing was
-/// measured.
+/// Fills the layers of the record, which says whether it was interrupted. Throws FailedError where nothing
+/// was measured.
 void measure_layers(const WorkList& work, const MeasureOptions& options, const Invocation& invocation,
                     study::AdviceRecord& record);
 

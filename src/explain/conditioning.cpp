@@ -19,9 +19,10 @@ void condition(TreatedLoop& bench) {
   const Nanoseconds end = device.host_time() + kWork;
   constexpr double kMostLaunches = 8.0;
   constexpr Nanoseconds kMostWork = milliseconds(100);  // of a network's pass, which may last longer
-  const double launches = std::clamp(kMostWork / bench.launch_time(), 1.0, kMostLaunches);
+  const auto launches =
+      static_cast<std::int64_t>(std::clamp(kMostWork / bench.launch_time(), 1.0, kMostLaunches));
   while (device.host_time() < end) {
-    for (int i = 0; i < static_cast<int>(launches); ++i) queue.launch(bench.plain());
+    queue.launch_in_a_row(bench.plain(), launches);
     queue.wait();
   }
 }

@@ -19,10 +19,22 @@ std::vector<std::size_t> doses_of(const Factor& factor, bool few) {
   return doses;
 }
 
+// Roughly; `few`: with the first and the last dose of each factor.
+Nanoseconds block_time(const TreatedLoop& bench, const FactorList& factors, bool few) {
+  Nanoseconds time =
+      (bench.duration(Treatment()) + conditioning_time(bench)) * static_cast<double>(kPlainLoops + kDummies);
+  for (const Factor* factor : factors) {
+    for (const std::size_t dose : doses_of(*factor, few)) {
+      time += bench.duration(treatment_of(*factor, dose)) + conditioning_time(bench);
+    }
+  }
+  return time;
+}
+
 class PairedExperiment {
  public:
-  PairedExperiment(TreatedLoop& bench, const std::vector<const Factor*>& factors, Random& random,
-                   Nanoseconds time_limit, const ExperimentListeners& listeners)
+  PairedExperiment(TreatedLoop& bench, const FactorList& factors, Random& random, Nanoseconds time_limit,
+                   const ExperimentListeners& listeners)
       : bench_(bench), factors_(factors), random_(random), time_limit_(time_limit), listeners_(listeners) {
     found_.dummies.resize(kDummies);
     const bool has_time_for_all = block_time(bench, factors, false) * kEnoughBlocks <= time_limit;
@@ -121,7 +133,7 @@ class PairedExperiment {
   }
 
   TreatedLoop& bench_;
-  const std::vector<const Factor*>& factors_;
+  const FactorList& factors_;
   Random& random_;
   Nanoseconds time_limit_;
   const ExperimentListeners& listeners_;
@@ -136,19 +148,12 @@ Treatment treatment_of(const Factor& factor, std::size_t dose) {
   return treatment;
 }
 
-Nanoseconds block_time(const TreatedLoop& bench, const std::vector<const Factor*>& factors, bool few) {
-  Nanoseconds time =
-      (bench.duration(Treatment()) + conditioning_time(bench)) * static_cast<double>(kPlainLoops + kDummies);
-  for (const Factor* factor : factors) {
-    for (const std::size_t dose : doses_of(*factor, few)) {
-      time += bench.duration(treatment_of(*factor, dose)) + conditioning_time(bench);
-    }
-  }
-  return time;
+Nanoseconds shortest_block_time(const TreatedLoop& bench, const FactorList& factors) {
+  return factors.empty() ? Nanoseconds(0) : block_time(bench, factors, true);
 }
 
-PairedEffects confirm(TreatedLoop& bench, const std::vector<const Factor*>& factors, Nanoseconds time_limit,
-                      Random& random, const ExperimentListeners& listeners) {
+PairedEffects confirm(TreatedLoop& bench, const FactorList& factors, Nanoseconds time_limit, Random& random,
+                      const ExperimentListeners& listeners) {
   return PairedExperiment(bench, factors, random, time_limit, listeners).run();
 }
 

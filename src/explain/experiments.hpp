@@ -31,9 +31,8 @@ struct ScreenedEffects {
 /// All factors at their strongest dose or without, in the rows of a folded Plackett–Burman design, in random
 /// order; again until the time is over. Nothing where the time is too short for one pass. Two dummy factors,
 /// which do nothing, go with them. At most 21 factors.
-std::optional<ScreenedEffects> screen(TreatedLoop& bench, const std::vector<const Factor*>& factors,
-                                      Nanoseconds time_limit, Random& random,
-                                      const ExperimentListeners& listeners);
+std::optional<ScreenedEffects> screen(TreatedLoop& bench, const FactorList& factors, Nanoseconds time_limit,
+                                      Random& random, const ExperimentListeners& listeners);
 
 struct PairedEffect {
   std::size_t factor = 0, dose = 0;
@@ -57,14 +56,14 @@ Treatment treatment_of(const Factor& factor, std::size_t dose);
 
 inline constexpr std::int64_t kFewestBlocks = 6;
 
-/// Host time of one block, roughly; `few`: with the first and the last dose of each factor.
-Nanoseconds block_time(const TreatedLoop& bench, const std::vector<const Factor*>& factors, bool few);
+/// Host time of one block with the first and the last dose of each factor, roughly; none for no factors.
+Nanoseconds shortest_block_time(const TreatedLoop& bench, const FactorList& factors);
 
 /// Blocks until the time is over, at least kFewestBlocks; where 10 with all doses would take longer, with the
 /// first and the last dose of each factor. In each, behind the same conditioning, every dose of every factor,
 /// two plain loops and two dummies (plain loops as well), in random order.
-PairedEffects confirm(TreatedLoop& bench, const std::vector<const Factor*>& factors, Nanoseconds time_limit,
-                      Random& random, const ExperimentListeners& listeners);
+PairedEffects confirm(TreatedLoop& bench, const FactorList& factors, Nanoseconds time_limit, Random& random,
+                      const ExperimentListeners& listeners);
 
 /// How far placements differ: rounds behind a moving of the operands, and rounds without one, in random
 /// order.

@@ -54,7 +54,8 @@ class Study {
     for (const Factor* factor : first) found_.factors.push_back(result_of(*factor));
     for (const Factor* factor : last) found_.factors.push_back(result_of(*factor));
     screen_factors(first);
-    const Nanoseconds time = blocks_time(bench_, first), time_of_last = blocks_time(bench_, last);
+    const Nanoseconds time = shortest_block_time(bench_, first),
+                      time_of_last = shortest_block_time(bench_, last);
     const double share = 1.0 - share_spent() - share_kept();
     if (!first.empty()) confirm_factors(first, share * (time / (time + time_of_last)));
     confirm_factors(last, 1.0 - share_spent() - share_kept());

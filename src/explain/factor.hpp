@@ -54,6 +54,8 @@ struct Factor {
   WhenShort when_time_is_short = WhenShort::keep;
 };
 
+using FactorList = std::vector<const Factor*>;
+
 /// What the device and the subject decide; the rest is found out by launching.
 FactorContext factor_context(Device& device, const Subject& subject);
 

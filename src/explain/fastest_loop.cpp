@@ -25,7 +25,7 @@ std::optional<TimeEstimate> plain_level(const PairedEffects& paired) {
                       std::ssize(paired.log_plain)};
 }
 
-std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const std::vector<const Factor*>& factors,
+std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorList& factors,
                                              const std::vector<FactorResult>& results, Nanoseconds time,
                                              Random& random, const ExperimentListeners& listeners) {
   FastestLoop found;

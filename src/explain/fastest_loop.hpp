@@ -15,7 +15,7 @@ std::optional<TimeEstimate> plain_level(const PairedEffects& paired);
 /// In pairs with the plain loop, for so long. `results` are judged, in the order of the factors. Nothing
 /// where no cause makes the loop faster, or where they cannot be taken away together. Of a single one it is
 /// what is known already.
-std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const std::vector<const Factor*>& factors,
+std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorList& factors,
                                              const std::vector<FactorResult>& results, Nanoseconds time,
                                              Random& random, const ExperimentListeners& listeners);
 

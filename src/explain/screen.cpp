@@ -13,7 +13,7 @@ RatioEstimate ratio_of_logarithms(const statistics::MainEffect& effect) {
   return {std::exp(effect.value), std::exp(effect.interval.low), std::exp(effect.interval.high)};
 }
 
-Treatment row_treatment(const std::vector<bool>& row, const std::vector<const Factor*>& factors) {
+Treatment row_treatment(const std::vector<bool>& row, const FactorList& factors) {
   Treatment treatment;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     if (row[i]) factors[i]->doses.back().apply(treatment);
@@ -35,9 +35,8 @@ std::optional<LoopReading> reading_of(TreatedLoop& bench, const Treatment& treat
 
 }  // namespace
 
-std::optional<ScreenedEffects> screen(TreatedLoop& bench, const std::vector<const Factor*>& factors,
-                                      Nanoseconds time_limit, Random& random,
-                                      const ExperimentListeners& listeners) {
+std::optional<ScreenedEffects> screen(TreatedLoop& bench, const FactorList& factors, Nanoseconds time_limit,
+                                      Random& random, const ExperimentListeners& listeners) {
   const statistics::TwoLevelDesign design = statistics::folded_plackett_burman(factors.size() + kDummies);
   Nanoseconds pass_time;
   for (const std::vector<bool>& row : design) {

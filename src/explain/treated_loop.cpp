@@ -141,7 +141,7 @@ PreparedSubject& TreatedLoop::prepared(const Treatment& treatment) {
                                               .rows = treatment.rows,
                                               .heap_piece = treatment.heap_piece},
                                              treatment.engine);
-  for (int i = 0; i < kWarmUpLaunches; ++i) session_.queue().launch(*variant.workload);
+  session_.queue().launch_in_a_row(*variant.workload, kWarmUpLaunches);
   session_.queue().wait();
   return prepared_.emplace(key, std::move(variant)).first->second;
 }
@@ -184,7 +184,7 @@ void TreatedLoop::load(Nanoseconds duration, double duty) {
   constexpr int kInFlight = 2;  // so that the device has no pause, and the load ends when it should
   while (device.host_time() < end) {
     const Nanoseconds began = device.host_time();
-    for (int i = 0; i < kInFlight; ++i) session_.queue().launch(product);
+    session_.queue().launch_in_a_row(product, kInFlight);
     session_.queue().wait();
     if (duty < 1.0) device.idle((device.host_time() - began) * (1.0 / duty - 1.0));
   }

@@ -39,7 +39,7 @@ class Fitting {
  private:
   Nanoseconds time_of(const FactorList& factors, double blocks) const {
     constexpr double kMargin = 1.2;  // operands are moved, and rest behind a load: neither is counted there
-    return blocks_time(bench_, factors) * blocks * kMargin;
+    return shortest_block_time(bench_, factors) * blocks * kMargin;
   }
 
   template <class MayGo>
@@ -80,10 +80,6 @@ void TriedFactors::fit(const TreatedLoop& bench, Nanoseconds time, bool are_aske
   }
   fitting.leave_out(static_cast<double>(kFewestBlocks), time * (are_asked_for ? kAsked : 1.0),
                     [](const Factor*) { return true; });
-}
-
-Nanoseconds blocks_time(const TreatedLoop& bench, const FactorList& factors) {
-  return factors.empty() ? Nanoseconds(0) : block_time(bench, factors, true);
 }
 
 }  // namespace jitterscope::explain

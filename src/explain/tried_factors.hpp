@@ -8,8 +8,6 @@
 
 namespace jitterscope::explain {
 
-using FactorList = std::vector<const Factor*>;
-
 class TriedFactors {
  public:
   explicit TriedFactors(std::vector<Factor> factors);
@@ -31,8 +29,5 @@ class TriedFactors {
   std::vector<Factor> factors_;
   FactorList first_, last_, left_out_, not_available_;
 };
-
-/// Host time of one block with the fewest doses, roughly; none for no factors.
-Nanoseconds blocks_time(const TreatedLoop& bench, const FactorList& factors);
 
 }  // namespace jitterscope::explain

@@ -95,8 +95,8 @@ std::size_t judge_factor(FactorResult& result, const Factor& factor,
   return numbers[result.strongest];
 }
 
-void note_failures(const std::vector<const Factor*>& factors,
-                   const std::vector<PairedEffects::Failure>& failures, std::vector<FactorResult>& results) {
+void note_failures(const FactorList& factors, const std::vector<PairedEffects::Failure>& failures,
+                   std::vector<FactorResult>& results) {
   for (const PairedEffects::Failure& failure : failures) {
     FactorResult& result = results[failure.factor];
     if (result.doses.empty()) result.verdict = FactorVerdict::not_identifiable;
@@ -123,7 +123,7 @@ std::optional<RatioEstimate> ratio_of_blocks(std::span<const double> differences
   return effect ? std::optional(ratio_of(*effect)) : std::nullopt;
 }
 
-std::vector<std::size_t> judge_factors(const std::vector<const Factor*>& factors, const PairedEffects& paired,
+std::vector<std::size_t> judge_factors(const FactorList& factors, const PairedEffects& paired,
                                        std::vector<FactorResult>& results) {
   std::vector<double> p_values;
   for (const PairedEffect& dose : paired.doses) {

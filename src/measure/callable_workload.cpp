@@ -45,7 +45,7 @@ bool leaves_work_elsewhere(Session& session, Workload& workload) {
   };
   Nanoseconds least = seconds(1), idle = seconds(1);
   const auto look = [&](int launches) {
-    for (int i = 0; i < launches; ++i) session.queue().launch(workload);
+    session.queue().launch_in_a_row(workload, launches);
     session.queue().wait();
     least = std::min(least, wait());
     idle = std::min(idle, wait());

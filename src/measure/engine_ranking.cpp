@@ -100,7 +100,7 @@ class Ranker {
     GateGuard gate(queue);
     gate.close();
     const auto launch_a_few = [&] {
-      for (int i = 0; i < kLaunches; ++i) queue.launch(prepared);
+      queue.launch_in_a_row(prepared, kLaunches);
       return queue.mark();
     };
     const Mark start = launch_a_few(), end = launch_a_few();

@@ -14,7 +14,7 @@ std::vector<LaunchCounters> count_launch(Device& device, Queue& queue, Workload&
   std::vector<LaunchCounters> counters;
   for (const CacheState cache : caches) {
     const auto prepare = [&] {
-      for (int i = 0; i < kConditioningLaunches; ++i) queue.launch(workload);
+      queue.launch_in_a_row(workload, kConditioningLaunches);
       queue.set_cache(cache, workload);
       queue.wait();
     };

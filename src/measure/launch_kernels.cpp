@@ -14,7 +14,7 @@ constexpr std::size_t kLaunches = 12;
 
 std::vector<KernelsOfLaunch> trace_back_to_back(Device& device, Queue& queue, Workload& workload) {
   constexpr int kWarmingLaunches = 3;
-  for (int i = 0; i < kWarmingLaunches; ++i) queue.launch(workload);
+  queue.launch_in_a_row(workload, kWarmingLaunches);
   queue.wait();
   const std::unique_ptr<KernelTracer> tracer = device.trace_kernels();
   for (std::size_t i = 0; i < kLaunches; ++i) launch_traced(*tracer, queue, workload, i);

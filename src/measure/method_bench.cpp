@@ -39,8 +39,7 @@ std::optional<Hertz> MethodBench::clock() const {
 }
 
 void MethodBench::warm_up() {
-  const std::int64_t launches = shape(CacheState::warm, Instrument::host).conditioning_launches;
-  for (std::int64_t i = 0; i < launches; ++i) queue().launch(operation());
+  queue().launch_in_a_row(operation(), shape(CacheState::warm, Instrument::host).conditioning_launches);
   queue().wait();
 }
 
@@ -68,9 +67,7 @@ Nanoseconds MethodBench::time_round(const std::string& method, CacheState cache,
 
 Recording& MethodBench::graph() {
   if (!graph_) {
-    graph_ = queue().record([&](Queue& recorder) {
-      for (std::int64_t i = 0; i < launches_; ++i) recorder.launch(operation());
-    });
+    graph_ = queue().record([&](Queue& recorder) { recorder.launch_in_a_row(operation(), launches_); });
   }
   return *graph_;
 }

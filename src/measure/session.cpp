@@ -9,6 +9,7 @@
 #include "measure/environment.hpp"
 #include "measure/estimate.hpp"
 #include "measure/first_call.hpp"
+#include "measure/host_rounds.hpp"
 #include "measure/load_probe.hpp"
 #include "measure/measuring_loops.hpp"
 
@@ -87,30 +88,6 @@ MeasureOptions without_gate(MeasureOptions options) {
   return options;
 }
 
-// Of one among many in a row: a call from here into an interpreter costs 0.3 us, which those share.
-Nanoseconds time_in_a_row(const TimedWork& work, Nanoseconds launch_time) {
-  constexpr int kLaunches = 1000;
-  if (launch_time > microseconds(5)) return launch_time;
-  const Mark begin = work.queue.mark();
-  work.queue.launch_in_a_row(work.workload, kLaunches);
-  const Mark end = work.queue.mark();
-  work.queue.wait();
-  return std::min(launch_time, work.queue.elapsed(begin, end) / kLaunches);
-}
-
-// Of a CPU's cache. The first one may take and fill the memory that it sweeps.
-Nanoseconds eviction_time(const TimedWork& work) {
-  Nanoseconds time;
-  for (int i = 0; i < 2; ++i) {
-    const Nanoseconds start = work.device.host_time();
-    work.queue.set_cache(work.cache, work.workload);
-    work.queue.wait();
-    time = work.device.host_time() - start;
-    if (time < milliseconds(2)) break;  // 40 of them are no 0.1 s
-  }
-  return time;
-}
-
 OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, const MeasureOptions& asked,
                       const Calibration& calibration) {
   TimedWork work = started.work;
@@ -119,15 +96,7 @@ OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, 
   const MeasureOptions options = waits ? without_gate(asked) : asked;
   RoundShape shape = shape_round(started.first.launch_time, cache, load, options, calibration);
   shape.launches_wait = waits;
-  if (work.device.describe().capabilities.is_host && shape.instrument == Instrument::events) {
-    if (cache == CacheState::warm) {
-      group_launches(shape, time_in_a_row(work, started.first.launch_time), options, calibration);
-    } else {
-      // 480 MiB take 50 ms for each launch: 40 of them were a round of 2 s, and 1.5 s the time for all
-      // rounds.
-      limit_evictions(shape, eviction_time(work), options);
-    }
-  }
+  fit_to_host(shape, work, started.first.launch_time, options, calibration);
   OpenMeasurement one{make_fitting_runner(work, shape, options, calibration), started.trial->name,
                       Measurement()};
   one.measurement.conditions = {cache,

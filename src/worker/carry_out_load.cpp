@@ -41,7 +41,7 @@ class LoadRunner {
   void run_stretch() {
     const Nanoseconds began = device_->host_time();
     const auto count = std::max<std::int64_t>(1, std::llround(kStretch / current_->time));
-    for (std::int64_t i = 0; i < count; ++i) queue_->launch(*current_->work);
+    queue_->launch_in_a_row(*current_->work, count);
     launches_ += count;
     if (duty_ >= 1.0) {
       const Mark end = queue_->mark();

@@ -30,7 +30,7 @@ class Verdicts : public testing::Test {
   }
 
   std::vector<FactorResult> judged() {
-    std::vector<const Factor*> factors;
+    FactorList factors;
     for (const Factor& factor : factors_) factors.push_back(&factor);
     std::vector<FactorResult> results(factors.size());
     judge_factors(factors, paired_, results);

@@ -1,5 +1,4 @@
 #include "measure/engine_choice.hpp"
-#include "operation/engine.hpp"
 
 #include <gmock/gmock.h>
 
@@ -9,6 +8,7 @@
 #include "measure/engine_ranking.hpp"
 #include "measure/measure_operation.hpp"
 #include "measuring.hpp"
+#include "operation/engine.hpp"
 
 namespace jitterscope::scripted {
 namespace {
