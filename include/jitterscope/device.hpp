@@ -100,6 +100,9 @@ class Workload {
   /// Whether run() is known to wait for its queue (a copy from pageable memory does): behind a closed gate
   /// that would last until the gate gives up, so a queue opens its gate before it launches such work.
   virtual bool waits_for_queue() const { return false; }
+  /// The number of launches so far, where one may differ from the next (a program's function). Nothing where
+  /// all are alike, as an operation's are.
+  virtual std::optional<std::int64_t> calls() const { return std::nullopt; }
   /// Called before a recording of it begins, while the queue is open.
   virtual void prepare_recording(NativeQueue) {}
   /// One launch as whoever owns its memory recorded it (PyTorch's allocator must know of a recording); it

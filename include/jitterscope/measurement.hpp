@@ -70,11 +70,15 @@ struct Round {
   /// group of `launches_per_value` (timed in groups, or by slope).
   std::vector<Nanoseconds> launches;
   std::int64_t launches_per_value = 1;
-  Nanoseconds grain;           ///< smallest step of the values
-  std::int64_t block = -1;     ///< rounds behind the same idle share it; -1: alone
-  std::int64_t placement = 0;  ///< which of the placements drawn for the operands; 0: as prepared
-  std::int64_t process = 0;    ///< which of several processes measured it; blocks are each one's own
-  std::optional<Hertz> clock;  ///< mean over the round, read on the device
+  Nanoseconds grain;  ///< smallest step of the values
+  /// Each call of the round in its order, the untimed ones before the timed too, where calls may differ and
+  /// are timed one by one; else empty.
+  std::vector<Nanoseconds> calls = {};
+  std::int64_t first_call = 0;  ///< the number of the first of `calls`, counted over the process
+  std::int64_t block = -1;      ///< rounds behind the same idle share it; -1: alone
+  std::int64_t placement = 0;   ///< which of the placements drawn for the operands; 0: as prepared
+  std::int64_t process = 0;     ///< which of several processes measured it; blocks are each one's own
+  std::optional<Hertz> clock;   ///< mean over the round, read on the device
   std::optional<SensorReading> sensors;  ///< just after the round
 
   /// Median of launches; where the timer's grain is as coarse as they vary, the mean of those near it, since
@@ -121,11 +125,18 @@ struct ClockEstimate {
 struct Distribution {
   Nanoseconds minimum, p5, p25, median, p75, p95, maximum;
   std::int64_t values = 0;
+  Nanoseconds mean = {};
 };
 
 struct Mode {
   Nanoseconds location;
   double weight = 0.0;
+};
+
+/// Slow calls that come back after a fixed number of calls: `slow` of every `period`.
+struct Recurrence {
+  std::int64_t period = 0, slow = 0;
+  Nanoseconds fast_time, slow_time;  ///< medians of the other calls and of the slow ones
 };
 
 /// Whether a sustained load settled.
@@ -189,6 +200,10 @@ struct Measurement {
   std::optional<Cycles> cycles;  ///< median over rounds of time × clock
   Distribution launches;
   std::vector<Mode> modes;  ///< two or more where the distribution has several, else empty
+  std::optional<Recurrence> recurrence = {};
+  /// Rounds that are not among `rounds`, since a launch held the host until the closed queue opened by
+  /// itself.
+  std::int64_t lost_rounds = 0;
   std::optional<Steadiness> steadiness;
   StopReason stop_reason = StopReason::precision;
   double precision_asked = 0.005;

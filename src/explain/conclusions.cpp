@@ -11,6 +11,7 @@
 #include "explain/held_clock.hpp"
 #include "explain/low_duty.hpp"
 #include "explain/other_processes.hpp"
+#include "measure/estimate.hpp"
 
 namespace jitterscope::explain {
 namespace {
@@ -110,7 +111,13 @@ std::vector<std::string> conclusions_of(const Explanation& explanation) {
   for (const FactorResult& factor : explanation.factors) {
     if (factor.verdict == FactorVerdict::cause) sentences.push_back(cause_sentence(factor));
   }
-  if (sentences.empty() && explanation.blocks > 0) {
+  const bool has_cause = !sentences.empty();
+  if (explanation.observation.recurrence) {
+    sentences.push_back(fmt::format("The work itself varies from call to call: {}, {} on average.",
+                                    recurrence_text(*explanation.observation.recurrence),
+                                    time_text(explanation.observation.mean)));
+  }
+  if (!has_cause && explanation.blocks > 0) {
     sentences.push_back(
         fmt::format("Nothing that was switched here is shown to move the time by more than {}.",
                     percent_text(kMaterial)));

@@ -60,6 +60,8 @@ struct Observation {
   Nanoseconds median = {}, p5 = {}, p95 = {};         ///< over all launches of all loops
   statistics::Trend trend = statistics::Trend::flat;  ///< of the loops' medians, one after the other
   std::vector<Mode> modes = {};                       ///< two or more, or none
+  Nanoseconds mean = {};                              ///< over all launches of all loops
+  std::optional<Recurrence> recurrence = {};          ///< of slow launches, where calls may differ
   double within_loops =
       0.0;  ///< of a loop's launches, relative, of the middle half as a standard deviation; median over loops
   double between_loops = 0.0;               ///< of the loops' medians, relative

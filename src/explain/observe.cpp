@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "measure/estimate.hpp"
 #include "statistics/shapley.hpp"
 #include "statistics/statistics.hpp"
 
@@ -45,6 +46,8 @@ class PlainLoop {
     return loop;
   }
   const std::vector<double>& times() const { return times_; }
+  /// The number of the first call, where calls may differ.
+  std::optional<std::int64_t> first_call() const { return first_call_; }
 
  private:
   struct Pair {
@@ -54,6 +57,7 @@ class PlainLoop {
   void launch_all() {
     Queue& queue = bench_.session().queue();
     Workload& workload = bench_.plain();
+    first_call_ = workload.calls();
     stamps_.push_back(queue.stamp_clock());
     for (std::int64_t launch = 1; launch <= launches_; ++launch) {
       Pair pair;
@@ -96,6 +100,7 @@ class PlainLoop {
   std::vector<Pair> pairs_;
   std::vector<ClockStamp> stamps_;
   std::vector<double> times_;
+  std::optional<std::int64_t> first_call_;
 };
 
 // Which explanations the stretches of some loops have, and their values.
@@ -196,6 +201,7 @@ Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
   Observation observation;
   observation.first_work = bench.find_first_work();
   std::vector<double> all, medians, within;
+  std::vector<std::int64_t> numbers;  // of all calls, where these may differ
   const std::int64_t launches = launches_of_loop(bench, time_limit);
   const Nanoseconds start = bench.session().device().host_time();
   const auto goes_on = [&] {
@@ -208,6 +214,9 @@ Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
   while (goes_on()) {
     PlainLoop loop(bench, launches, random);
     observation.loops.push_back(loop.run());
+    for (std::size_t i = 0; loop.first_call() && i < loop.times().size(); ++i) {
+      numbers.push_back(*loop.first_call() + static_cast<std::int64_t>(i));
+    }
     all.insert(all.end(), loop.times().begin(), loop.times().end());
     medians.push_back(observation.loops.back().median.value());
     within.push_back(relative_deviation(loop.times()));
@@ -223,6 +232,8 @@ Observation observe(TreatedLoop& bench, Nanoseconds time_limit, Random& random,
   for (const statistics::ModeEstimate& mode : modes) {
     if (modes.size() > 1) observation.modes.push_back({Nanoseconds(mode.location), mode.weight});
   }
+  observation.mean = Nanoseconds(statistics::mean_interval(all).mean);
+  if (numbers.size() == all.size()) observation.recurrence = find_recurrence(numbers, all);
   observation.within_loops = statistics::median(within);
   observation.between_loops = relative_deviation(medians);
   observation.shares = shares_of(observation.loops, random);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "explain/shared_core.hpp"
+#include "jitterscope/error.hpp"
 #include "measure/first_call.hpp"
 #include "measure/gate_guard.hpp"
 #include "statistics/statistics.hpp"
@@ -43,6 +44,7 @@ TreatedLoop::TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
     : session_(session),
       subject_(std::move(subject)),
       seed_(seed),
+      lengths_(seed),
       description_(session.device().describe()),
       start_neighbour_(std::move(start_neighbour)) {
   PreparedSubject& plain = prepared_[variant_of(Treatment())];
@@ -53,6 +55,7 @@ TreatedLoop::TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
       make_first_call(session.device(), session.queue(), *plain.workload, session.calibration().events.value);
   first_call_ = first.time;
   launch_time_ = std::max(first.launch_time, Nanoseconds(1));
+  launch_cost_ = first.launch_cost;
   waits_ = first.waits_for_queue;
   wait_for_work_elsewhere();
 }
@@ -214,6 +217,10 @@ void TreatedLoop::wait_behind(Mark end, WaitBehindEach way) {
 
 LoopReading TreatedLoop::run_loop(Workload& workload, const Treatment& treatment, std::int64_t launches) {
   Queue& queue = session_.queue();
+  const bool may_load = workload.calls().has_value();
+  const GateLimit limited(
+      queue,
+      may_load ? std::max(seconds(1), launch_cost_ * (4.0 * static_cast<double>(launches))) : Nanoseconds(0));
   GateGuard gate(queue);
   // Memory that is taken back may wait for the device, and so behind a closed gate for its time limit.
   const bool is_gated = treatment.queue == QueueMode::saturated && may_be_gated() && !treatment.allocator;
@@ -300,7 +307,20 @@ Neighbour& TreatedLoop::neighbour() {
   return *neighbour_;
 }
 
+// A call of a program's own that loads a kernel or compiles behind a closed queue loses its loop, and no
+// study.
 LoopReading TreatedLoop::run(const Treatment& treatment) {
+  constexpr int kTries = 3;
+  for (int tried = 1;; ++tried) {
+    try {
+      return run_once(treatment);
+    } catch (const GateTimeoutError&) {
+      if (tried == kTries || !plain().calls()) throw;
+    }
+  }
+}
+
+LoopReading TreatedLoop::run_once(const Treatment& treatment) {
   Workload& workload = *prepared(treatment).workload;
   Queue& queue = session_.queue();
   if (treatment.load > Nanoseconds(0)) load(treatment.load, treatment.load_duty);
@@ -320,7 +340,9 @@ LoopReading TreatedLoop::run(const Treatment& treatment) {
   is_heated_ = is_heated_ || is_longer;
   if (treatment.is_own_reading) return run_own_reading(workload, treatment);
   if (launches > kConditioningLaunches) {
-    for (int i = 0; i < kConditioningLaunches; ++i) {
+    // Where calls may differ, more by chance keep loops from falling into step with work that recurs.
+    const int more = workload.calls() ? static_cast<int>(lengths_.below(3)) : 0;
+    for (int i = 0; i < kConditioningLaunches + more; ++i) {
       set_caches(workload, treatment);
       queue.launch(workload);
     }

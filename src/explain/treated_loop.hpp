@@ -90,6 +90,7 @@ class TreatedLoop {
   void set_caches(Workload& workload, const Treatment& treatment);
   void wait_behind(Mark end, WaitBehindEach way);
   Neighbour& neighbour();
+  LoopReading run_once(const Treatment& treatment);
   LoopReading run_beside_companion(Workload& workload, const Treatment& treatment, std::int64_t launches);
   LoopReading run_loop(Workload& workload, const Treatment& treatment, std::int64_t launches);
   LoopReading run_recording(Workload& workload, const Treatment& treatment, std::int64_t launches);
@@ -98,6 +99,7 @@ class TreatedLoop {
   Session& session_;
   Subject subject_;
   std::uint64_t seed_;
+  Random lengths_;
   DeviceDescription description_;
   std::map<Variant, PreparedSubject> prepared_;
   std::unique_ptr<PreparedOperation> product_;
@@ -107,7 +109,7 @@ class TreatedLoop {
   std::map<Bytes, std::unique_ptr<PreparedOperation>> copies_;
   std::map<std::pair<Variant, std::int64_t>, std::unique_ptr<Recording>> recordings_;
   std::map<std::pair<Variant, CacheState>, std::unique_ptr<RoundRunner>> runners_;
-  Nanoseconds launch_time_, first_preparation_, first_call_, eviction_time_;
+  Nanoseconds launch_time_, first_preparation_, first_call_, eviction_time_, launch_cost_;
   bool waits_ = false, is_heated_ = false;
   std::function<bool()> stop_;
 };

@@ -1,4 +1,5 @@
-// Several modes in place of one level, and whether the clock tells them apart.
+// Several modes in place of one level: slow calls that recur, or modes, and whether the clock tells them
+// apart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
 #include "finding/places.hpp"
+#include "measure/estimate.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -105,10 +107,37 @@ void explain(Finding& finding, const Measurement& measurement, const std::option
 
 }  // namespace
 
+std::vector<Finding> find_recurring(const Result& result, const FindingContext& /*context*/) {
+  std::vector<Candidate> candidates;
+  for (const Measurement& measurement : result.measurements) {
+    if (!measurement.recurrence) continue;
+    const Recurrence& recurrence = *measurement.recurrence;
+    const Nanoseconds mean = measurement.launches.mean;
+    const double effect = mean / measurement.time.median - 1.0;
+    Finding finding;
+    finding.id = "recurring";
+    const std::string text = recurrence_text(recurrence);
+    finding.headline = fmt::format("{}: {} on average", text, time_text(mean, 0.001));
+    finding.sentence = fmt::format("Calls recur ({}): {}, so that a call takes {} on average.",
+                                   conditions_text(measurement.conditions), text, time_text(mean, 0.001));
+    finding.remedy =
+        "Quote the mean for many calls and the median for a usual one, and look for what the work does each "
+        "time that number of calls is reached: a flush, a log, a buffer that is full.";
+    finding.evidence = {{"period", recurrence.period},
+                        {"slow_calls", recurrence.slow},
+                        evidence("fast", recurrence.fast_time),
+                        evidence("slow", recurrence.slow_time),
+                        evidence("mean", mean)};
+    finding.effect = effect;
+    candidates.push_back({std::abs(effect), measurement.conditions, finding});
+  }
+  return strongest(std::move(candidates));
+}
+
 std::vector<Finding> find_bimodal(const Result& result, const FindingContext& context) {
   std::vector<Candidate> candidates;
   for (const Measurement& measurement : result.measurements) {
-    if (measurement.modes.size() < 2) continue;
+    if (measurement.modes.size() < 2 || measurement.recurrence) continue;
     const auto [fastest, slowest] =
         std::ranges::minmax_element(measurement.modes, std::ranges::less(), &Mode::location);
     if (fastest->location <= Nanoseconds(0)) continue;  // no time; older records have such modes
@@ -117,9 +146,10 @@ std::vector<Finding> find_bimodal(const Result& result, const FindingContext& co
     finding.id = "bimodal";
     finding.headline =
         fmt::format("the times have {} modes, {} apart", measurement.modes.size(), percent_text(step));
-    finding.sentence = fmt::format("The times have {} modes, {} apart ({}): {}.", measurement.modes.size(),
-                                   percent_text(step), conditions_text(measurement.conditions),
-                                   modes_text(measurement.modes));
+    finding.sentence =
+        fmt::format("The times have {} modes, {} apart ({}): {}; {} on average.", measurement.modes.size(),
+                    percent_text(step), conditions_text(measurement.conditions),
+                    modes_text(measurement.modes), time_text(measurement.launches.mean, 0.001));
     for (std::size_t i = 0; i < measurement.modes.size(); ++i) {
       finding.evidence.push_back(evidence(fmt::format("mode_{}", i + 1), measurement.modes[i].location));
       finding.evidence.push_back(

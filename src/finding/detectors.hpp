@@ -18,6 +18,7 @@ std::vector<Finding> find_idle_ramp(const Result& result, const FindingContext& 
 std::vector<Finding> find_drift(const Result& result, const FindingContext& context);
 std::vector<Finding> find_no_steady_state(const Result& result, const FindingContext& context);
 std::vector<Finding> find_device_taken(const Result& result, const FindingContext& context);
+std::vector<Finding> find_recurring(const Result& result, const FindingContext& context);
 std::vector<Finding> find_bimodal(const Result& result, const FindingContext& context);
 std::vector<Finding> find_imprecise(const Result& result, const FindingContext& context);
 std::vector<Finding> find_instrument(const Result& result, const FindingContext& context);
@@ -25,6 +26,7 @@ std::vector<Finding> find_timer_grain(const Result& result, const FindingContext
 std::vector<Finding> find_launch_bound(const Result& result, const FindingContext& context);
 std::vector<Finding> find_pageable(const Result& result, const FindingContext& context);
 std::vector<Finding> find_waits_for_gpu(const Result& result, const FindingContext& context);
+std::vector<Finding> find_lost_rounds(const Result& result, const FindingContext& context);
 std::vector<Finding> find_iteration_count(const Result& result, const FindingContext& context);
 std::vector<Finding> find_engine_ignored(const Result& result, const FindingContext& context);
 std::vector<Finding> find_zeros(const Result& result, const FindingContext& context);

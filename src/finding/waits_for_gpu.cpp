@@ -1,5 +1,5 @@
-// A launch that waits for the GPU before it returns, or of more kernels than its queue holds: no gate can
-// hold it.
+// Launches that no gate can hold: they wait for the GPU before they return, or are of more kernels than its
+// queue holds. And single rounds that were lost, since a launch held the host only once.
 #include <fmt/format.h>
 
 #include "base/quantity_text.hpp"
@@ -24,6 +24,25 @@ std::vector<Finding> find_waits_for_gpu(const Result& result, const FindingConte
       "Quote it as what a program sees; --kernels shows what the GPU itself works at, and --instrument cupti "
       "times from the first kernel to the last.";
   finding.evidence = {evidence("launch_cost", result.launch_cost), evidence("time", time)};
+  return {finding};
+}
+
+std::vector<Finding> find_lost_rounds(const Result& result, const FindingContext& /*context*/) {
+  std::int64_t lost = 0, kept = 0;
+  for (const Measurement& measurement : result.measurements) {
+    lost += measurement.lost_rounds;
+    kept += std::ssize(measurement.rounds);
+  }
+  if (lost == 0) return {};
+  Finding finding;
+  finding.id = "lost_rounds";
+  finding.headline = fmt::format("{} of {} rounds were lost", lost, lost + kept);
+  finding.sentence = fmt::format(
+      "{} of {} rounds are not in the times: a launch did not return while the queue was held, as one does that "
+      "loads a kernel, compiles, tunes or allocates, or the host was stopped.",
+      lost, lost + kept);
+  finding.remedy = "Call the function more often before it is measured, so that nothing is left to load.";
+  finding.evidence = {{"lost", lost}, {"rounds", kept}};
   return {finding};
 }
 

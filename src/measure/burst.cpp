@@ -2,8 +2,10 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/measuring_loops.hpp"
 #include "measure/schedule.hpp"
@@ -115,13 +117,14 @@ class OpenGroup final : public BlockVisitor {
       if (visits_ > 0 || i > 0) place_anew();
       for (OpenMeasurement* one : order) {
         if (is_interrupted(context_.options)) break;
-        Round round = run_round(*one, idle);
-        round.block = visit.block;
-        round.placement = is_fixed(one) ? 0 : placements_;
-        one->measurement.rounds.push_back(std::move(round));
+        std::optional<Round> round = try_round(*one, idle);
+        idle = Nanoseconds(0);
+        if (!round) continue;
+        round->block = visit.block;
+        round->placement = is_fixed(one) ? 0 : placements_;
+        one->measurement.rounds.push_back(*std::move(round));
         time_ = context_.device.host_time() - start;
         report(*one, context_.options, time_limit_ - time_);
-        idle = Nanoseconds(0);
       }
     }
     ++visits_;
@@ -162,6 +165,21 @@ class OpenGroup final : public BlockVisitor {
     constexpr std::size_t kLeastRounds = 6;
     if (time_ < time_limit_) return false;
     return visits_ >= kLeastRounds || time_ > time_limit_ * 2.0;
+  }
+
+  // Nothing where the gate gave up: something was loaded, compiled or allocated, and the next round need not
+  // be. Launches that lose several in a row, or many, are not to be held at all.
+  std::optional<Round> try_round(OpenMeasurement& one, Nanoseconds idle) {
+    constexpr std::int64_t kMostInARow = 3, kMostInAll = 10;
+    try {
+      Round round = run_round(one, idle);
+      one.lost_in_a_row = 0;
+      return round;
+    } catch (const GateTimeoutError& error) {
+      ++one.measurement.lost_rounds;
+      if (++one.lost_in_a_row < kMostInARow && one.measurement.lost_rounds < kMostInAll) return std::nullopt;
+      throw CannotBeHeldError(error.what(), one.runner.workload());
+    }
   }
 
   // Behind the first idle of a block.
@@ -222,6 +240,7 @@ class OpenGroup final : public BlockVisitor {
     const std::size_t to_come = least > visits_ ? least - visits_ : 1;
     double needed = 1.0;
     for (const OpenMeasurement* one : open_) {
+      if (one->measurement.rounds.size() < 2) continue;  // others were lost
       const double deviation = deviation_but_for_the_clock(one->measurement.rounds);
       // The interval of a median, by normal values.
       const double rounds = std::pow(1.96 * 1.25 * deviation / options.precision, 2.0);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "jitterscope/error.hpp"
@@ -14,12 +15,14 @@ CallableWorkload::CallableWorkload(Device& device, CallableWork work)
     : device_(device), work_(std::move(work)) {}
 
 void CallableWorkload::run(NativeQueue queue) {
+  ++calls_;
   work_.launch(queue);
   if (waits_for_queue()) device_.wait_for_all();
 }
 
 void CallableWorkload::run_in_a_row(NativeQueue queue, std::int64_t launches) {
   if (launches == 1 || !work_.repeat || waits_for_queue()) return Workload::run_in_a_row(queue, launches);
+  calls_ += launches;
   work_.repeat(queue, launches);
 }
 
@@ -31,32 +34,34 @@ void CallableWorkload::not_recorded(std::string_view reason) {
   if (why_not_recorded_.empty()) why_not_recorded_ = reason;
 }
 
-// Right behind a wait for its queue a device has nothing left to do, but for what went elsewhere. How long an
-// idle one needs to say so is asked right after. Short work is launched several times in a row, since a wait
-// takes some microseconds, in which one launch of 25 us has ended.
+// So many launches are queued that their work lasts some milliseconds; then the queue is waited for, and then
+// the whole device. Work that went to another stream is behind by a good part of all that work, in each try.
+// A host that is slow to notice the end, loads a kernel or frees memory is late by some ten microseconds
+// however many launches there were, and not in each try: one H200's host took over 16 us for that three times
+// in a row, so that a product of 180 us was taken for work on another stream.
 bool leaves_work_elsewhere(Session& session, Workload& workload) {
-  constexpr Nanoseconds kLonger = microseconds(10), kShort = milliseconds(1);
-  constexpr int kTries = 3, kLaunches = 8;
+  constexpr Nanoseconds kWork = milliseconds(5), kLeast = microseconds(100), kMost = milliseconds(1);
+  constexpr double kShare = 0.05, kMostLaunches = 400;
+  constexpr int kTries = 5;
   Device& device = session.device();
-  const auto wait = [&] {
-    const Nanoseconds start = device.host_time();
-    device.wait_for_all();
-    return device.host_time() - start;
-  };
-  Nanoseconds least = seconds(1), idle = seconds(1);
-  const auto look = [&](int launches) {
+  const auto run_and_wait = [&](std::int64_t launches) {
     session.queue().launch_in_a_row(workload, launches);
     session.queue().wait();
-    least = std::min(least, wait());
-    idle = std::min(idle, wait());
+    const Nanoseconds queue_ended = device.host_time();
+    device.wait_for_all();
+    return device.host_time() - queue_ended;
   };
-  wait();
-  const Nanoseconds start = device.host_time();
-  look(1);
-  const bool is_short = device.host_time() - start < kShort;
-  if (is_short) least = seconds(1);
-  for (int i = is_short ? 0 : 1; i < kTries; ++i) look(is_short ? kLaunches : 1);
-  return least > idle * 2.0 + kLonger;
+  Nanoseconds start = device.host_time();
+  run_and_wait(1);
+  const Nanoseconds one = std::max(Nanoseconds(1), device.host_time() - start);
+  const auto launches = static_cast<std::int64_t>(std::clamp(std::ceil(kWork / one), 1.0, kMostLaunches));
+  for (int i = 0; i < kTries; ++i) {
+    start = device.host_time();
+    const Nanoseconds behind = run_and_wait(launches);
+    const Nanoseconds all = device.host_time() - start;
+    if (behind <= std::clamp(all * kShare, kLeast, kMost)) return false;
+  }
+  return true;
 }
 
 bool launches_nothing(Session& session, Workload& workload) {
@@ -64,15 +69,19 @@ bool launches_nothing(Session& session, Workload& workload) {
   constexpr int kLaunches = 5;
   Queue& queue = session.queue();
   std::vector<Mark> marks;
-  GateGuard gate(queue);
-  gate.close();
-  marks.push_back(queue.mark());
-  for (int i = 0; i < kLaunches; ++i) {
-    queue.launch(workload);
+  try {
+    GateGuard gate(queue);
+    gate.close();
     marks.push_back(queue.mark());
+    for (int i = 0; i < kLaunches; ++i) {
+      queue.launch(workload);
+      marks.push_back(queue.mark());
+    }
+    gate.open();
+    queue.wait();
+  } catch (const GateTimeoutError&) {  // a launch that the GPU held has put something there
+    return false;
   }
-  gate.open();
-  queue.wait();
   Nanoseconds least = seconds(1);
   for (std::size_t i = 1; i < marks.size(); ++i) {
     least = std::min(least, queue.elapsed(marks[i - 1], marks[i]));

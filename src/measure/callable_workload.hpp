@@ -38,6 +38,7 @@ class CallableWorkload final : public Workload {
   void run(NativeQueue queue) override;
   void run_in_a_row(NativeQueue queue, std::int64_t launches) override;
   bool waits_for_queue() const override { return work_.place != WorkPlace::queue; }
+  std::optional<std::int64_t> calls() const override { return calls_; }
   void prepare_recording(NativeQueue queue) override;
   NativeGraph graph() const override { return graph_; }
   void not_recorded(std::string_view reason) override;
@@ -45,6 +46,7 @@ class CallableWorkload final : public Workload {
  private:
   Device& device_;
   CallableWork work_;
+  std::int64_t calls_ = 0;
   NativeGraph graph_ = nullptr;
   std::string why_not_recorded_;
 };

@@ -1,11 +1,14 @@
 #include "measure/estimate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 
+#include "base/quantity_text.hpp"
 #include "measure/run_record.hpp"
 #include "statistics/statistics.hpp"
 
@@ -62,6 +65,9 @@ Distribution distribution(std::span<const double> values) {
   const std::vector<double> q = statistics::quantiles(values, kProbabilities);
   Distribution result;
   result.values = static_cast<std::int64_t>(values.size());
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  result.mean = Nanoseconds(sum / static_cast<double>(values.size()));
   const std::array fields = {&result.minimum, &result.p5,  &result.p25,    &result.median,
                              &result.p75,     &result.p95, &result.maximum};
   for (std::size_t i = 0; i < fields.size(); ++i) *fields[i] = Nanoseconds(q[i]);
@@ -78,6 +84,19 @@ std::vector<double> times_of_launches(std::span<const Round> rounds) {
     }
   }
   return times;
+}
+
+std::optional<Recurrence> recurrence_of_calls(std::span<const Round> rounds) {
+  std::vector<std::int64_t> numbers;
+  std::vector<double> times;
+  for (const Round& round : rounds) {
+    for (std::size_t i = 0; i < round.calls.size(); ++i) {
+      if (round.process != rounds.front().process) continue;  // each counts its own
+      numbers.push_back(round.first_call + static_cast<std::int64_t>(i));
+      times.push_back(round.calls[i].value());
+    }
+  }
+  return find_recurrence(numbers, times);
 }
 
 // Rounds that know their clock, as the parallel arrays that the fit takes.
@@ -237,6 +256,44 @@ TimeEstimate estimate_time_in_blocks(std::span<const Round> rounds, std::size_t 
   return estimate_of(medians);
 }
 
+std::optional<Recurrence> find_recurrence(std::span<const std::int64_t> numbers,
+                                          std::span<const double> times) {
+  constexpr double kSlow = 1.25, kWorthSaying = 1.1;
+  if (times.empty()) return std::nullopt;
+  // Slow calls that are rare make no mode. Between modes any step may be the one that recurs: on a busy host
+  // calls that were held up for a while make modes of their own.
+  std::vector<double> boundaries{kSlow * statistics::median(times)};
+  const std::vector<statistics::ModeEstimate> modes = statistics::find_modes(times);
+  for (std::size_t i = 0; i + 1 < modes.size(); ++i) {
+    boundaries.push_back(std::sqrt(modes[i].location * modes[i + 1].location));
+  }
+  std::optional<statistics::RecurrenceEstimate> best;
+  double boundary = 0.0;
+  for (const double each : boundaries) {
+    const auto found = statistics::find_recurrence(numbers, times, each);
+    if (!found || (best && best->share >= found->share)) continue;
+    best = found;
+    boundary = each;
+  }
+  if (!best) return std::nullopt;
+  std::vector<double> fast, slow;
+  for (const double time : times) (time > boundary ? slow : fast).push_back(time);
+  const Recurrence recurrence{best->period, best->slow, Nanoseconds(statistics::median(fast)),
+                              Nanoseconds(statistics::median(slow))};
+  if (recurrence.slow_time < recurrence.fast_time * kWorthSaying) return std::nullopt;
+  return recurrence;
+}
+
+std::string recurrence_text(const Recurrence& recurrence) {
+  const std::int64_t last = recurrence.period % 10, tens = recurrence.period / 10 % 10;
+  const char* ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
+  const std::string calls =
+      recurrence.slow == 1 ? fmt::format("every {}{} call takes", recurrence.period, ending)
+                           : fmt::format("{} of every {} calls take", recurrence.slow, recurrence.period);
+  return fmt::format("{} {}, the others {}", calls, time_text(recurrence.slow_time, 0.001),
+                     time_text(recurrence.fast_time, 0.001));
+}
+
 void summarise(Measurement& measurement, std::size_t first) {
   const std::span<const Round> rounds = std::span<const Round>(measurement.rounds).subspan(first);
   if (rounds.empty()) return;
@@ -257,6 +314,7 @@ void summarise(Measurement& measurement, std::size_t first) {
     measurement.modes.push_back({Nanoseconds(mode.location), mode.weight});
   }
   if (measurement.modes.size() < 2) measurement.modes.clear();
+  measurement.recurrence = recurrence_of_calls(rounds);
   summarise_clock(measurement, rounds);
 }
 

@@ -19,4 +19,16 @@ class GateGuard {
   Queue& queue_;
 };
 
+/// The time after which the gate opens by itself, while this lives; then the usual one again.
+class GateLimit {
+ public:
+  GateLimit(Queue& queue, Nanoseconds limit) : queue_(queue) { queue_.limit_gate(limit); }
+  ~GateLimit() { queue_.limit_gate(Nanoseconds(0)); }
+  GateLimit(const GateLimit&) = delete;
+  GateLimit& operator=(const GateLimit&) = delete;
+
+ private:
+  Queue& queue_;
+};
+
 }  // namespace jitterscope

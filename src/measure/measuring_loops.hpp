@@ -13,6 +13,14 @@ struct OpenMeasurement {
   RoundRunner runner;
   std::string name;  ///< of what it times, for progress
   Measurement measurement;
+  std::int64_t lost_in_a_row = 0;  ///< rounds, since the last one that was not
+};
+
+/// Rounds of a workload are lost one after the other: no closed queue can hold its launches after all.
+struct CannotBeHeldError : GateTimeoutError {
+  CannotBeHeldError(const std::string& message, const Workload* which)
+      : GateTimeoutError(message), workload(which) {}
+  const Workload* workload;
 };
 
 /// What is visited behind the same idles: the cache states of one operation, or, paired, those of several

@@ -17,6 +17,11 @@ class RotatingWorkload final : public Workload {
   void run(NativeQueue queue) override {
     sets_[next_]->run(queue);
     next_ = (next_ + 1) % sets_.size();
+    ++calls_;
+  }
+  /// Sets lie in different places, so that launches on them may differ.
+  std::optional<std::int64_t> calls() const override {
+    return sets_.size() > 1 ? std::optional(calls_) : std::nullopt;
   }
   bool waits_for_queue() const override { return sets_.front()->waits_for_queue(); }
   bool produce_inputs(NativeQueue queue) override { return sets_[next_]->produce_inputs(queue); }
@@ -35,6 +40,7 @@ class RotatingWorkload final : public Workload {
  private:
   std::vector<std::unique_ptr<PreparedOperation>> sets_;
   std::size_t next_ = 0;
+  std::int64_t calls_ = 0;
 };
 
 }  // namespace jitterscope

@@ -1,7 +1,9 @@
 #include "measure/round_runner.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "jitterscope/error.hpp"
 #include "measure/gate_guard.hpp"
 
 namespace jitterscope {
@@ -61,12 +63,29 @@ RoundRunner::RoundRunner(const TimedWork& work, const RoundShape& shape, const M
       work_{work.device, work.queue, replay_ ? *replay_ : work.workload, work.cache},
       shape_(shape),
       queue_mode_(options.queue),
-      timer_(make_timer(work_, shape, options.queue, calibration)) {}
+      timer_(make_timer(work_, shape, options.queue, calibration)),
+      lengths_(options.seed) {}
+
+bool RoundRunner::watches_calls() const {
+  return asked_.calls() && timer_->instrument() == Instrument::events && timer_->launches_per_value() == 1;
+}
 
 void RoundRunner::condition() {
-  for (std::int64_t i = 0; i < shape_.conditioning_launches; ++i) {
+  Pending unread;
+  condition(unread);
+}
+
+// Where calls may differ, up to two more launches by chance keep rounds from falling into step with work that
+// recurs: with two untimed and three timed launches, every fifth call of a function was an untimed one.
+void RoundRunner::condition(Pending& pending) {
+  std::int64_t launches = shape_.conditioning_launches;
+  if (asked_.calls()) launches += static_cast<std::int64_t>(lengths_.below(launches > 1 ? 3 : 2));
+  const bool watches = watches_calls();
+  for (std::int64_t i = 0; i < launches; ++i) {
     work_.queue.set_cache(work_.cache, work_.workload);
+    if (watches) pending.conditioning_marks.push_back(work_.queue.mark());
     work_.queue.launch(work_.workload);
+    if (watches) pending.conditioning_marks.push_back(work_.queue.mark());
   }
 }
 
@@ -93,12 +112,16 @@ void RoundRunner::wake(Nanoseconds duration) {
 
 RoundRunner::Pending RoundRunner::enqueue_round(Nanoseconds epoch) {
   Pending pending;
+  enqueue_timed(pending, epoch);
+  return pending;
+}
+
+void RoundRunner::enqueue_timed(Pending& pending, Nanoseconds epoch) {
   pending.started = work_.device.host_time() - epoch;
   pending.before = work_.queue.stamp_clock();
   timer_->enqueue(pending.marks);
   pending.after = work_.queue.stamp_clock();
   pending.end = work_.queue.mark();
-  return pending;
 }
 
 std::optional<ClockReading> RoundRunner::clock_of(const Pending& pending) {
@@ -117,15 +140,17 @@ Round RoundRunner::finish_round(const Pending& pending) {
   return round;
 }
 
-RoundRunner::Pending RoundRunner::run_part(Nanoseconds epoch) {
+RoundRunner::Pending RoundRunner::run_part(Nanoseconds epoch, Nanoseconds patience) {
+  const GateLimit limited(work_.queue, patience);
   GateGuard gate(work_.queue);
   const bool is_as_launched = queue_mode_ == QueueMode::eager || replay_;
   const bool gated = !is_as_launched && timer_->may_be_gated() && !shape_.launches_wait;
   if (gated) gate.close();
-  condition();
+  Pending pending;
+  condition(pending);
   // The host-side instruments wait for the queue, so what conditions them must be over first.
   if (!gated) work_.queue.wait();
-  Pending pending = enqueue_round(epoch);
+  enqueue_timed(pending, epoch);
   gate.open();
   work_.queue.wait();
   return pending;
@@ -156,19 +181,47 @@ class ClockMean {
 
 }  // namespace
 
+// A host that was stopped for longer than the gate holds is likely to be stopped again.
+RoundRunner::Pending RoundRunner::run_patient_part(Nanoseconds epoch) {
+  constexpr Nanoseconds kMostPatience = seconds(10);
+  try {
+    return run_part(epoch, shape_.patience);
+  } catch (const GateTimeoutError&) {
+    shape_.patience = std::min(kMostPatience, shape_.patience * 2.0);
+    throw;
+  }
+}
+
+void RoundRunner::read_calls(const Pending& pending, const std::vector<Nanoseconds>& timed,
+                             std::vector<Nanoseconds>& calls) {
+  if (!watches_calls()) return;
+  const std::vector<Mark>& marks = pending.conditioning_marks;
+  for (std::size_t i = 0; i + 1 < marks.size(); i += 2) {
+    calls.push_back(work_.queue.elapsed(marks[i], marks[i + 1]) - timer_->constant().value);
+  }
+  calls.insert(calls.end(), timed.begin(), timed.end());
+}
+
 Round RoundRunner::run_gated_round(Nanoseconds idle, Nanoseconds epoch) {
   if (idle > Nanoseconds(0)) rest(idle);
   Round round;
   ClockMean clock;
+  std::vector<Nanoseconds> calls;
+  const std::int64_t first_call = asked_.calls().value_or(0);
   for (std::int64_t part = 0; part < shape_.parts; ++part) {
-    const Pending pending = run_part(epoch);
+    const Pending pending = run_patient_part(epoch);
     Round more = finish_round(pending);
+    read_calls(pending, more.launches, calls);
     clock.add(clock_of(pending));
     if (part == 0) {
       round = std::move(more);
     } else {
       round.launches.insert(round.launches.end(), more.launches.begin(), more.launches.end());
     }
+  }
+  if (!calls.empty()) {
+    round.calls = std::move(calls);
+    round.first_call = first_call;
   }
   round.clock = clock.value();
   round.idle_before = idle;

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/random.hpp"
 #include "jitterscope/measure.hpp"
 #include "measure/round_timer.hpp"
 #include "measure/run_record.hpp"
@@ -19,6 +20,9 @@ struct RoundShape {
   std::int64_t conditioning_launches = 2;
   bool launches_wait = false;  ///< for their queue (FirstCall): no gate may hold them
   bool host_is_timed = false;  ///< its own time is in what is read
+  /// The time after which a closed queue opens by itself: longer than the host needs to fill it. Zero: the
+  /// queue's usual limit.
+  Nanoseconds patience = {};
 };
 
 /// Picks instrument and lengths: rounds of 5 ms or 20 launches, slopes for warm launches under 20 us, groups
@@ -47,12 +51,14 @@ class RoundRunner {
   void wake(Nanoseconds duration);
 
   /// rest, then for each part: close the gate -> condition -> stamp -> timed launches -> stamp -> open ->
-  /// wait -> read. The clock is the mean between the stamps of all parts.
+  /// wait -> read. The clock is the mean between the stamps of all parts. Throws GateTimeoutError where a
+  /// launch did not return before the gate gave up, which then is more patient: the round is lost.
   Round run_gated_round(Nanoseconds idle, Nanoseconds epoch);
 
   /// A round put on the queue without waiting for it.
   struct Pending {
     ClockStamp before, after;
+    std::vector<Mark> conditioning_marks;  ///< two for each untimed launch, where calls are watched
     std::vector<Mark> marks;
     Mark end;
     Nanoseconds started;
@@ -61,8 +67,9 @@ class RoundRunner {
   Round finish_round(const Pending& pending);
 
   void condition();
-  /// A part of a round that is not read: throws GateTimeoutError where it does not fit the queue.
-  void rehearse() { run_part(Nanoseconds(0)); }
+  /// A part of a round that is not read: throws GateTimeoutError where it is not in the queue within the
+  /// patience.
+  void rehearse(Nanoseconds patience) { run_part(Nanoseconds(0), patience); }
   /// Moves the operands, for the other conditions of the same workload, too. False where they stay.
   bool place_anew() { return work_.workload.place_anew(); }
   /// Of the workload that it times: one may have several runners.
@@ -72,8 +79,16 @@ class RoundRunner {
 
  private:
   /// One closing and opening of the gate; all of it is over on return.
-  Pending run_part(Nanoseconds epoch);
+  Pending run_part(Nanoseconds epoch, Nanoseconds patience);
+  Pending run_patient_part(Nanoseconds epoch);
   std::optional<ClockReading> clock_of(const Pending& pending);
+  /// With a mark around each launch where calls are watched.
+  void condition(Pending& pending);
+  bool watches_calls() const;
+  void enqueue_timed(Pending& pending, Nanoseconds epoch);
+  /// Adds all calls of a part to `calls`, of which the last ones were `timed`.
+  void read_calls(const Pending& pending, const std::vector<Nanoseconds>& timed,
+                  std::vector<Nanoseconds>& calls);
 
   const Workload& asked_;
   /// One launch as a recording, where a graph is timed by its replays: each costs the host what it costs a
@@ -83,6 +98,7 @@ class RoundRunner {
   RoundShape shape_;
   QueueMode queue_mode_;
   std::unique_ptr<RoundTimer> timer_;
+  Random lengths_;
 };
 
 }  // namespace jitterscope

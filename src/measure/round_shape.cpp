@@ -97,8 +97,12 @@ void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOpt
   const std::int64_t in_all = shape.values * shape.group;
   const std::int64_t launches = options.launches_per_round.value_or(
       std::clamp(launches_in(kRoundLength, launch_time), in_all, std::max(in_all, kMostGroupedLaunches)));
-  const std::int64_t needed =
-      launches_in(calibration.events.scatter / (options.precision / 3.0), launch_time);
+  // A mark is known to a microsecond or better on any host; one that was busy while its marks were calibrated
+  // says less. Longer groups would add up calls that may differ: of a function of 2 ms that takes 12 each
+  // fifth time, groups of three read 2 or 5.4 ms, which no call takes.
+  constexpr Nanoseconds kLongestGroup = milliseconds(1);
+  const Nanoseconds length = std::min(calibration.events.scatter / (options.precision / 3.0), kLongestGroup);
+  const std::int64_t needed = launches_in(length, launch_time);
   if (needed <= shape.group) return;
   shape.group = std::min(needed, launches);
   shape.values = std::clamp<std::int64_t>(launches / shape.group, 1, in_all);

@@ -52,14 +52,12 @@ bool fits_queue(Queue& queue, RoundRunner& runner) {
   // for a trial: with 500 ms, copies of 4 KiB took 12 s of each process of `study pinned` (H200).
   constexpr Nanoseconds kPatience = milliseconds(100);
   if (!queue.limit_gate(kPatience)) return true;
-  bool fits = true;
   try {
-    runner.rehearse();
+    runner.rehearse(kPatience);
   } catch (const GateTimeoutError&) {
-    fits = false;
+    return false;
   }
-  queue.limit_gate(Nanoseconds(0));
-  return fits;
+  return true;
 }
 
 // The queue of a GPU holds 1,024 launches, and far fewer of kernels whose parameters are large: recordings of
@@ -88,6 +86,10 @@ MeasureOptions without_gate(MeasureOptions options) {
   return options;
 }
 
+// How long a round's gate holds. Ten seconds were lost with each round of a function that loads a kernel
+// late.
+constexpr Nanoseconds kLeastPatience = seconds(1), kMostPatience = seconds(10);
+
 OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, const MeasureOptions& asked,
                       const Calibration& calibration) {
   TimedWork work = started.work;
@@ -96,6 +98,8 @@ OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, 
   const MeasureOptions options = waits ? without_gate(asked) : asked;
   RoundShape shape = shape_round(started.first.launch_time, cache, load, options, calibration);
   shape.launches_wait = waits;
+  const auto launches = static_cast<double>(shape.values * shape.group + shape.conditioning_launches);
+  shape.patience = std::clamp(started.first.launch_cost * (4.0 * launches), kLeastPatience, kMostPatience);
   fit_to_host(shape, work, started.first.launch_time, options, calibration);
   OpenMeasurement one{make_fitting_runner(work, shape, options, calibration), started.trial->name,
                       Measurement()};
@@ -201,6 +205,22 @@ LoadProbe probe_load(const StartedTrial& started, const Calibration& calibration
   return load_probe_of(one.measurement);
 }
 
+// Launches that no closed queue held, though the first ones were held, are measured as those that wait. False
+// where they are taken for that already.
+bool take_for_waiting(std::vector<std::vector<StartedTrial>>& groups, const Workload& workload,
+                      std::vector<Result>& results) {
+  std::size_t number = 0;
+  bool any = false;
+  for (std::vector<StartedTrial>& group : groups) {
+    for (StartedTrial& started : group) {
+      Result& result = results[number++];
+      if (&started.work.workload != &workload || started.first.waits_for_queue) continue;
+      started.first.waits_for_queue = result.waits_for_device = any = true;
+    }
+  }
+  return any;
+}
+
 // An interruption leaves cache states without a round.
 void keep(std::vector<MeasuredGroup>& groups, std::vector<Result>& results) {
   std::size_t trial = 0;
@@ -251,8 +271,19 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
   const MeasureOptions& shared = groups.front().front().options;
   for (const Load load : shared.loads) {
     std::vector<MeasuredGroup> measured;
-    for (const auto& group : started) measured.push_back(start_group(group, load, calibration_));
-    run(device_, *queue_, load, measured, shared, wake_);
+    const auto measure_all = [&] {
+      measured.clear();
+      for (const auto& group : started) measured.push_back(start_group(group, load, calibration_));
+      run(device_, *queue_, load, measured, shared, wake_);
+    };
+    while (true) {
+      try {
+        measure_all();
+        break;
+      } catch (const CannotBeHeldError& error) {
+        if (!take_for_waiting(started, *error.workload, results)) throw;
+      }
+    }
     const bool stop = was_interrupted(measured);
     keep(measured, results);
     if (stop) return results;

@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "measure/estimate.hpp"
 #include "output/accounts_section.hpp"
 #include "output/display_text.hpp"
 #include "output/ratio_text.hpp"
@@ -82,7 +83,10 @@ std::string observation_section(const Observation& observation, std::size_t widt
     for (const Mode& mode : observation.modes) {
       modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
     }
-    text += fmt::format(" Levels: {}.", joined(modes));
+    text += fmt::format(" Levels: {}; {} on average.", joined(modes), time_text(observation.mean));
+  }
+  if (observation.recurrence) {
+    text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));
   }
   return wrapped(text, width) + first_work_section(observation.first_work, width);
 }

@@ -225,7 +225,8 @@ std::string remarks(const RunPage& run) {
       for (const Mode& mode : measurement.modes) {
         modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
       }
-      text += wrapped(fmt::format("{}: {} modes, {}.", labels.labels[i], modes.size(), joined(modes)),
+      text += wrapped(fmt::format("{}: {} modes, {}; {} on average.", labels.labels[i], modes.size(),
+                                  joined(modes), time_text(measurement.launches.mean)),
                       run.page.width);
     }
     if (measurement.steadiness) {

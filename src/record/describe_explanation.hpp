@@ -49,6 +49,8 @@ void describe(Fields& fields, Described<Fields, explain::Observation>& observati
   fields("p95_seconds", observation.p95);
   fields("trend", observation.trend);
   fields("modes", observation.modes);
+  fields.where(observation.mean > Nanoseconds(0), "mean_seconds", observation.mean);
+  fields("recurrence", observation.recurrence);
   fields("within_loops_deviation", observation.within_loops);
   fields("between_loops_deviation", observation.between_loops);
   fields("shares", observation.shares);

@@ -106,12 +106,21 @@ void describe(Fields& fields, Described<Fields, Distribution>& launches) {
   fields.where(any, "p75_seconds", launches.p75);
   fields.where(any, "p95_seconds", launches.p95);
   fields.where(any, "maximum_seconds", launches.maximum);
+  fields.where(any, "mean_seconds", launches.mean);
 }
 
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Mode>& mode) {
   fields("location_seconds", mode.location);
   fields("weight", mode.weight);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Recurrence>& recurrence) {
+  fields("period", recurrence.period);
+  fields("slow", recurrence.slow);
+  fields("fast_seconds", recurrence.fast_time);
+  fields("slow_seconds", recurrence.slow_time);
 }
 
 template <class Fields>
@@ -132,6 +141,8 @@ void describe(Fields& fields, Described<Fields, Round>& round) {
                "launches_per_value", "a number of launches, at least 1,");
   fields("launch_seconds", round.launches);
   fields("grain_seconds", round.grain);
+  fields.where(!round.calls.empty(), "call_seconds", round.calls);
+  fields.where(!round.calls.empty(), "first_call", round.first_call);
   fields.where(round.block != Round().block, "block", round.block);
   fields.where(round.placement != 0, "placement", round.placement);
   fields.where(round.process != 0, "process", round.process);
@@ -171,6 +182,8 @@ void describe(Fields& fields, Described<Fields, Measurement>& measurement) {
   fields("cycles", measurement.cycles);
   fields("launches", measurement.launches);
   fields("modes", measurement.modes);
+  fields("recurrence", measurement.recurrence);
+  fields.where(measurement.lost_rounds != 0, "lost_rounds", measurement.lost_rounds);
   fields("steadiness", measurement.steadiness);
   fields("stop_reason", measurement.stop_reason);
   fields("precision_asked", measurement.precision_asked);

@@ -1,4 +1,5 @@
-// Modes from a kernel density estimate. Each choice guards against one way to see modes that are not there:
+// Modes from a kernel density estimate, and slow values that recur. Each choice guards against one way to see
+// modes that are not there:
 // - a bandwidth from the tightest of three scales: a second mode inflates the deviation and may inflate the
 //   interquartile range, but half of the values still lie within one mode (Silverman 1986 with one more
 //   scale);
@@ -256,6 +257,67 @@ std::vector<ModeEstimate> find_modes(std::span<const double> values, double mini
                      .weight = static_cast<double>(members.size()) / static_cast<double>(sorted.size())});
   }
   return modes;
+}
+
+namespace {
+
+double log_likelihood(double slow, double all) {
+  const double fast = all - slow;
+  const double of_slow = slow > 0.0 ? slow * std::log(slow / all) : 0.0;
+  return of_slow + (fast > 0.0 ? fast * std::log(fast / all) : 0.0);
+}
+
+/// How many values have each remainder, and how many of these are slow.
+struct Remainders {
+  std::vector<double> all, slow;
+};
+
+Remainders remainders_of(std::span<const std::int64_t> numbers, std::span<const double> values,
+                         double boundary, std::int64_t period) {
+  Remainders remainders;
+  remainders.all.resize(static_cast<std::size_t>(period));
+  remainders.slow.resize(static_cast<std::size_t>(period));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto remainder = static_cast<std::size_t>(numbers[i] % period);
+    remainders.all[remainder] += 1.0;
+    remainders.slow[remainder] += values[i] > boundary ? 1.0 : 0.0;
+  }
+  return remainders;
+}
+
+}  // namespace
+
+std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> numbers,
+                                                  std::span<const double> values, double boundary) {
+  constexpr std::int64_t kLongest = 128;
+  constexpr double kMuchMoreLikely = 16.0, kLeastShare = 0.95;
+  const auto count = static_cast<double>(values.size());
+  const auto slow_values =
+      static_cast<double>(std::ranges::count_if(values, [&](double value) { return value > boundary; }));
+  const double by_chance = log_likelihood(slow_values, count);
+  for (std::int64_t period = 2; period <= kLongest; ++period) {
+    const Remainders remainders = remainders_of(numbers, values, boundary, period);
+    RecurrenceEstimate found{.period = period};
+    double right = 0.0, slow_in_place = 0.0, in_place = 0.0;
+    bool all_are_seen = true;
+    for (std::size_t i = 0; i < remainders.all.size(); ++i) {
+      const double all = remainders.all[i], slow = remainders.slow[i];
+      all_are_seen = all_are_seen && all > 0.0;
+      const bool is_slow = slow > all / 2.0;
+      found.slow += is_slow ? 1 : 0;
+      right += is_slow ? slow : all - slow;
+      slow_in_place += is_slow ? slow : 0.0;
+      in_place += is_slow ? all : 0.0;
+    }
+    if (!all_are_seen) return std::nullopt;  // and none of a longer period is
+    if (found.slow == 0 || found.slow == period) continue;
+    found.share = right / count;
+    const double recurring = log_likelihood(slow_in_place, in_place) +
+                             log_likelihood(slow_values - slow_in_place, count - in_place);
+    const double patterns = static_cast<double>(period) * std::log(2.0);
+    if (found.share >= kLeastShare && recurring - by_chance > kMuchMoreLikely + patterns) return found;
+  }
+  return std::nullopt;
 }
 
 }  // namespace jitterscope::statistics

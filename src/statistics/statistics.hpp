@@ -68,6 +68,19 @@ struct ModeEstimate {
 };
 std::vector<ModeEstimate> find_modes(std::span<const double> values, double minimum_distance = 0.005);
 
+/// Slow values that come back after a fixed number: `slow` of every `period` numbers. `share` of the values
+/// are where that says.
+struct RecurrenceEstimate {
+  std::int64_t period = 0, slow = 0;
+  double share = 0.0;
+};
+/// The shortest period by which the values above `boundary` recur, up to 128; nothing where none is much more
+/// likely than values that are slow by chance (a log-likelihood above that by 16, for some thousand patterns
+/// that are tried, and by log 2 for each number of the period). `numbers` say which values these are: calls
+/// that were not watched leave gaps in them.
+std::optional<RecurrenceEstimate> find_recurrence(std::span<const std::int64_t> numbers,
+                                                  std::span<const double> values, double boundary);
+
 /// The two-sided critical value: |T| stays below it with probability `confidence`.
 double student_critical(double confidence, double degrees_of_freedom);
 

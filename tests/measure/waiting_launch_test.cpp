@@ -51,6 +51,26 @@ TEST(WaitingLaunch, KnownToWaitMeetsNoGate) {
   EXPECT_EQ(count_of(bench.device.log(), Call::close_gate), 0);
 }
 
+// Its second and its third set of outputs are allocated behind the gate, and then none.
+TEST(WaitingLaunch, OneThatLoadsOrAllocatesAFewTimesIsNone) {
+  Bench bench(script_of_a_gpu(microseconds(50)));
+  class Loading final : public Workload {
+   public:
+    void run(NativeQueue queue) override {
+      ++calls_;
+      if (calls_ == 2 || calls_ == 11) wait_for_queue(queue);
+      launch_kernel(queue);
+    }
+
+   private:
+    int calls_ = 0;
+  };
+  Loading loading;
+  const FirstCall first = make_first_call(bench.device, *bench.queue, loading, Nanoseconds(0));
+  EXPECT_FALSE(first.waits_for_queue);
+  EXPECT_NEAR(first.launch_time.value(), 50e3, 5e3);
+}
+
 // Each launch takes longer than the short gate holds, and yet none of them waits.
 TEST(WaitingLaunch, ASlowHostIsNone) {
   Script script = script_of_a_gpu(microseconds(50));

@@ -51,5 +51,49 @@ TEST(Modes, OneWhereTheRuleIsNotMet) {
   EXPECT_EQ(find_modes(two_normals(5000, 0.5, 0.023, 0.002), 0.05).size(), 1u);
 }
 
+std::vector<std::int64_t> numbers_up_to(std::int64_t count) {
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+TEST(Recurrence, IsFoundAcrossGapsInWhatWasWatched) {
+  std::vector<std::int64_t> numbers;
+  std::vector<double> values;
+  for (std::int64_t number = 3; number < 400; ++number) {
+    if (number % 9 < 3) continue;
+    numbers.push_back(number);
+    values.push_back(number % 5 == 4 ? 12.0 : 2.0);
+  }
+  const auto found = find_recurrence(numbers, values, 5.0);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->period, 5);
+  EXPECT_EQ(found->slow, 1);
+  EXPECT_EQ(found->share, 1.0);
+}
+
+TEST(Recurrence, MayBeSeveralOfAPeriod) {
+  const std::vector<std::int64_t> numbers = numbers_up_to(700);
+  std::vector<double> two_of_seven;
+  for (const std::int64_t number : numbers) {
+    two_of_seven.push_back(number % 7 == 1 || number % 7 == 4 ? 3.0 : 2.0);
+  }
+  ASSERT_TRUE(find_recurrence(numbers, two_of_seven, 2.5));
+  EXPECT_EQ(find_recurrence(numbers, two_of_seven, 2.5)->slow, 2);
+  EXPECT_EQ(find_recurrence(numbers, two_of_seven, 2.5)->period, 7);
+}
+
+// 1,000 series in which each value is slow by chance.
+TEST(Recurrence, IsNotSeenInChance) {
+  Random random(7);
+  for (int i = 0; i < 1000; ++i) {
+    const std::int64_t count = 20 + static_cast<std::int64_t>(random.below(400));
+    const double share = random.uniform(0.02, 0.6);
+    std::vector<double> values;
+    for (std::int64_t k = 0; k < count; ++k) values.push_back(random.uniform(0.0, 1.0) < share ? 3.0 : 2.0);
+    EXPECT_FALSE(find_recurrence(numbers_up_to(count), values, 2.5)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace jitterscope::statistics

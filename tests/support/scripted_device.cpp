@@ -132,7 +132,10 @@ Nanoseconds ScriptedDevice::host_time() {
 
 void ScriptedDevice::wait_for_all() {
   const std::int64_t launches = state_.counts[Call::launch];
-  if (launches > launches_waited_for_) state_.advance(state_.script.left_elsewhere);
+  if (launches > launches_waited_for_) {
+    state_.advance(state_.script.left_elsewhere * static_cast<double>(launches - launches_waited_for_) +
+                   state_.script.wait_behind_work);
+  }
   launches_waited_for_ = launches;
 }
 

@@ -71,8 +71,10 @@ struct Script {
   std::int64_t stray_kernels = 0;  ///< that each call of set_cache runs (tracer)
   Nanoseconds tracer_error;        ///< added to each kernel that it reports
   double clock_error = 0.0;        ///< relative, of each clock that stamps give
-  /// How long what launches put on other streams goes on when the queue has been waited for.
+  /// How much longer than the queue's the work of each launch on other streams lasts.
   Nanoseconds left_elsewhere = Nanoseconds(0);
+  /// What a wait for the whole device takes right behind work, however little is left: a slow host.
+  Nanoseconds wait_behind_work = Nanoseconds(0);
   bool can_trace = true;
   bool can_count = true;
   std::int64_t counter_passes = 1;
