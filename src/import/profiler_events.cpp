@@ -224,8 +224,8 @@ class Reader {
 
   [[noreturn]] void fail_of_processes(const std::string& sign) const {
     throw UsageError(fmt::format(
-        "{}: {}: the traces of several processes (ranks) were joined, and it cannot be told whose "
-        "each kernel is; give the trace of one process, as torch.profiler wrote it",
+        "{}: {}: the traces of several processes (ranks) were joined, and it cannot be told what is "
+        "whose; give the trace of one process, as torch.profiler wrote it",
         file_name_, sign));
   }
 
@@ -269,8 +269,9 @@ class Reader {
   void require_one_process(const GpuWork& work, Launch& launch) const {
     if (launch.is_repeated)
       fail_of_processes(fmt::format("two launches have the number (correlation) {}", work.correlation));
+    if (work.device < 0 || launch.is_of_graph) return;
     if (!launch.device) launch.device = work.device;
-    if (launch.device != work.device && !launch.is_of_graph) {
+    if (launch.device != work.device) {
       fail_of_processes(
           fmt::format("work on two GPUs, {} and {}, has the number (correlation) {} of one launch",
                       *launch.device, work.device, work.correlation));
