@@ -19,6 +19,7 @@
 #include "cli/settings.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/version.hpp"
+#include "output/display_text.hpp"
 #include "output/standard_output.hpp"
 
 namespace jitterscope::cli {
@@ -30,9 +31,10 @@ std::string typed(int argc, char** argv) {
   return line;
 }
 
-// Never throws: where standard error is closed as well, the exit code still tells.
+// Never throws: where standard error is closed as well, the exit code still tells. Sentences quote names of
+// files and of what is in them, which may hold what moves a terminal's cursor.
 void complain(const std::string& sentence) {
-  std::fputs(fmt::format("jitterscope: {}\n", sentence).c_str(), stderr);
+  std::fputs(fmt::format("jitterscope: {}\n", harmless_lines(sentence)).c_str(), stderr);
 }
 
 int run(int argc, char** argv) {

@@ -68,9 +68,17 @@ std::vector<std::int64_t> ApiFields::numbers() const {
   return number_list(value()).value_or(std::vector<std::int64_t>());
 }
 
+std::string_view ApiRecord::process() const {
+  const std::optional<std::string_view> process = after(foot, "Process=");
+  return process ? until(*process, ";") : std::string_view();
+}
+
 std::string_view ApiRecord::thread() const {
-  const std::optional<std::string_view> thread = after(foot, "Thread=");
-  return thread ? until(*thread, ";") : std::string_view();
+  constexpr std::string_view kThread = "Thread=";
+  const std::size_t begin = foot.find("Process="), thread = foot.find(kThread);
+  if (thread == std::string_view::npos) return {};
+  const std::size_t end = thread + kThread.size() + until(foot.substr(thread + kThread.size()), ";").size();
+  return begin < thread ? foot.substr(begin, end - begin) : foot.substr(thread, end - thread);
 }
 
 // "I! CuDNN (v91900 56) function cudnnCreate() called:"; cuBLAS writes the whole signature of the function.

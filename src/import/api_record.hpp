@@ -58,6 +58,8 @@ struct ApiRecord {
 
   /// The arguments. The record must have one field at least.
   ApiFields arguments() const { return {fields.data(), fields.data() + fields.size()}; }
+  std::string_view process() const;
+  /// With its process, as several may write into one log.
   std::string_view thread() const;
 };
 

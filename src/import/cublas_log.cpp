@@ -132,6 +132,7 @@ LoggedProduct product_in(const ApiRecord& record, const Function& function) {
 }
 
 void read(LogModel& model, const ApiRecord& record, bool& has_hidden_beta) {
+  model.in_process(record.process());
   const std::optional<Function> function = product_function(record.function);
   if (!function) {
     if (!only_prepares(record.function)) {

@@ -32,6 +32,7 @@ class CudnnLogReader {
   explicit CudnnLogReader(LogModel& model) : model_(model) {}
 
   void read(const ApiRecord& record) {
+    model_.in_process(record.process());
     if (version_.empty()) version_ = cudnn_version(record.version);
     const ApiFields arguments = record.arguments();
     if (device_.empty()) read_device(arguments);

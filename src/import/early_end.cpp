@@ -10,7 +10,7 @@ namespace {
 class OpenBrackets {
  public:
   explicit OpenBrackets(std::string_view text) : text_(text) {
-    for (std::size_t i = 0; i < text.size() && !is_broken_; ++i) {
+    for (std::size_t i = 0; i < text.size() && !wrong_; ++i) {
       if (in_string_) {
         if (text[i] == '\\')
           ++i;
@@ -26,7 +26,8 @@ class OpenBrackets {
     }
   }
 
-  bool any() const { return !is_broken_ && (in_string_ || !open_.empty()); }
+  bool any() const { return !wrong_ && (in_string_ || !open_.empty()); }
+  std::optional<std::size_t> wrong() const { return wrong_; }
   std::string closed() const {
     std::string result(text_.substr(0, whole_));
     std::transform(open_at_whole_.rbegin(), open_at_whole_.rend(), std::back_inserter(result), closing);
@@ -38,7 +39,7 @@ class OpenBrackets {
 
   void close(std::size_t place) {
     if (open_.empty() || closing(open_.back()) != text_[place]) {
-      is_broken_ = true;
+      wrong_ = place;
       return;
     }
     open_.pop_back();
@@ -49,7 +50,8 @@ class OpenBrackets {
 
   std::string_view text_;
   std::string open_;
-  bool in_string_ = false, is_broken_ = false;
+  bool in_string_ = false;
+  std::optional<std::size_t> wrong_;
   std::size_t whole_ = 0;      ///< where the last whole element ends
   std::string open_at_whole_;  ///< there
 };
@@ -60,5 +62,7 @@ std::optional<std::string> closed_json(std::string_view text) {
   const OpenBrackets brackets(text);
   return brackets.any() ? std::optional(brackets.closed()) : std::nullopt;
 }
+
+std::optional<std::size_t> wrong_bracket(std::string_view text) { return OpenBrackets(text).wrong(); }
 
 }  // namespace jitterscope

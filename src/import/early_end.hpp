@@ -1,6 +1,7 @@
 // JSON of a program that was stopped while it wrote it.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,5 +23,8 @@ struct EarlyEnd : UsageError {
 /// there is no such element. Nothing where none is open, or one is closed that was not open: that is no JSON
 /// at all.
 std::optional<std::string> closed_json(std::string_view text);
+
+/// Where a bracket is closed that is not the last one that was opened.
+std::optional<std::size_t> wrong_bracket(std::string_view text);
 
 }  // namespace jitterscope

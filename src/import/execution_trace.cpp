@@ -8,6 +8,7 @@
 #include "import/model_builder.hpp"
 #include "import/operator_selection.hpp"
 #include "import/operator_work.hpp"
+#include "import/readable_json.hpp"
 #include "import/recorded_arguments.hpp"
 #include "import/transposed_views.hpp"
 #include "jitterscope/error.hpp"
@@ -55,14 +56,24 @@ TraceNode read_head(simdjson::dom::parser& parser, std::string_view text, std::s
   return node;
 }
 
-Trace read_trace(const simdjson::padded_string& text, std::string_view file_name) {
+// Each process numbers its nodes by itself, and a node names its caller by that number alone.
+void require_one_process(const Trace& trace, std::string_view file_name) {
+  const auto again = std::adjacent_find(trace.nodes.begin(), trace.nodes.end(),
+                                        [](const TraceNode& a, const TraceNode& b) { return a.id == b.id; });
+  if (again == trace.nodes.end()) return;
+  throw UsageError(
+      fmt::format("{}: two nodes have the id {}, as where traces of several processes (ranks) or runs were "
+                  "joined, so that it cannot be told who called whom; give the trace of one process, as "
+                  "torch.profiler wrote it",
+                  file_name, again->id));
+}
+
+Trace read_trace(ReadableJson& json, std::string_view file_name) {
   Trace trace;
-  simdjson::ondemand::parser parser;
   simdjson::dom::parser part_parser;
-  simdjson::ondemand::document document;
   bool has_nodes = false;
-  try {
-    document = parser.iterate(text).value();
+  json.read([&](simdjson::ondemand::document& document) {
+    trace = {};
     for (simdjson::ondemand::field field : document.get_object()) {
       const std::string_view key = field.unescaped_key();
       if (key == "schema") trace.schema = std::string(std::string_view(field.value().get_string()));
@@ -74,12 +85,11 @@ Trace read_trace(const simdjson::padded_string& text, std::string_view file_name
         trace.nodes.push_back(read_head(part_parser, raw, trace.nodes.size(), file_name));
       }
     }
-  } catch (const simdjson::simdjson_error& error) {
-    fail_json(text, file_name, error, document);
-  }
+  });
   if (!has_nodes) throw UsageError(fmt::format("{}: an execution trace has a list 'nodes'", file_name));
   const auto earlier = [](const TraceNode& a, const TraceNode& b) { return a.id < b.id; };
   std::stable_sort(trace.nodes.begin(), trace.nodes.end(), earlier);
+  require_one_process(trace, file_name);
   return trace;
 }
 
@@ -190,6 +200,11 @@ class Importer {
           "The record has no strides (schema before 1.1.1): tensors are taken as dense and row-major (nchw), "
           "and weights of linear layers as transposed where they came from aten::t.");
     }
+    const auto processes = std::count_if(trace_.nodes.begin(), trace_.nodes.end(), [](const TraceNode& node) {
+      return node.name == "[pytorch|profiler|execution_trace|process]";
+    });
+    if (processes > 1)
+      builder_.add_note(fmt::format("The record holds {} processes; counts are of all of them.", processes));
     if (!trace_.schema.starts_with("1.0") && !trace_.schema.starts_with("1.1")) {
       builder_.add_note(fmt::format("The record's schema {} is not known; it was read as 1.1.1.",
                                     in_quotes(trace_.schema)));
@@ -206,10 +221,12 @@ class Importer {
 }  // namespace
 
 Model import_execution_trace(std::string_view text, std::string_view file_name) {
-  const simdjson::padded_string padded(text);
-  const Trace trace = read_trace(padded, file_name);
+  ReadableJson json(text, file_name);
+  const Trace trace = read_trace(json, file_name);
   const bool on_gpu = text.find("\"cuda:") != std::string_view::npos;
-  return Importer(trace, on_gpu).import(file_name);
+  Model model = Importer(trace, on_gpu).import(file_name);
+  if (const auto note = json.note()) model.notes.push_back(*note);
+  return model;
 }
 
 }  // namespace jitterscope

@@ -78,6 +78,8 @@ Model LogModel::finish(std::string_view missing) && {
                      damaged_ == 1 ? " is" : "s are", first_damage_));
     model_.is_incomplete = true;
   }
+  if (processes_.size() > 1)
+    note(fmt::format("The log holds calls of {} processes; counts are of all of them.", processes_.size()));
   return std::move(model_);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,6 +27,10 @@ class LogModel {
   /// `what` completes "the first, on line 12, …".
   void add_damaged(std::int64_t line, std::string_view what);
   void note(std::string sentence) { model_.notes.push_back(std::move(sentence)); }
+  /// A record of this process; empty where the log does not say.
+  void in_process(std::string_view process) {
+    if (!process.empty()) processes_.emplace(process);
+  }
   void set_device(std::string_view name) { model_.recorded_device = name; }
   void set_cudnn(std::string_view version) { model_.recorded_cudnn = version; }
 
@@ -40,6 +45,7 @@ class LogModel {
   std::unordered_map<std::string, std::size_t> layer_of_;                  // by the operation's text
   std::vector<bool> all_timed_;                                            // of each layer
   std::map<std::pair<std::string, std::string>, std::size_t> untimed_of_;  // by name and reason
+  std::set<std::string, std::less<>> processes_;
   std::int64_t damaged_ = 0;
   std::string first_damage_;
 };

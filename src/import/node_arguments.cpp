@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <type_traits>
 
 #include "import/operator_schema.hpp"
 #include "import/recorded_arguments.hpp"
@@ -23,8 +24,12 @@ struct Recorded {
 
 template <class Value>
 Value value_as(element value, std::string_view type) {
-  Value result{};
-  if (value.get(result) == simdjson::SUCCESS) return result;
+  if constexpr (std::is_same_v<Value, std::int64_t>) {
+    if (const auto number = whole_number_of(value)) return *number;
+  } else {
+    Value result{};
+    if (value.get(result) == simdjson::SUCCESS) return result;
+  }
   throw FieldProblem{fmt::format("a value of type {} is something else", type)};
 }
 
@@ -32,12 +37,11 @@ Value value_as(element value, std::string_view type) {
 void read_identity(RecordedArgument& argument, element value) {
   simdjson::dom::array parts;
   if (value.get(parts) != simdjson::SUCCESS || parts.size() < 6) return;
-  TensorIdentity identity;
   std::string_view device;
-  if (parts.at(1).get(identity.storage) != simdjson::SUCCESS) return;
-  if (parts.at(2).get(identity.offset) != simdjson::SUCCESS) return;
+  const auto storage = whole_number_of(parts.at(1).value()), offset = whole_number_of(parts.at(2).value());
+  if (!storage || !offset) return;
   if (parts.at(5).get(device) != simdjson::SUCCESS) return;
-  argument.identity = identity;
+  argument.identity = TensorIdentity{*storage, *offset};
   argument.device = device;
 }
 

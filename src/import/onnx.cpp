@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <queue>
 
@@ -18,17 +19,17 @@ using onnx_import::Importers;
 constexpr std::int64_t kOldestOpset = 7, kNewestOpset = 24;
 
 // As ONNX asks for, each operator after those that write its inputs; files in another order are read as well.
-std::vector<const OnnxNode*> in_order(const OnnxFile& file, std::string_view file_name) {
+std::vector<const OnnxNode*> in_order(const std::vector<OnnxNode>& nodes, std::string_view file_name) {
   std::map<std::string_view, std::size_t> writers;
-  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
-    for (const std::string& output : file.nodes[i].outputs) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& output : nodes[i].outputs) {
       if (!output.empty()) writers.emplace(output, i);
     }
   }
-  std::vector<std::vector<std::size_t>> readers(file.nodes.size());
-  std::vector<std::size_t> waits_for(file.nodes.size(), 0);
-  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
-    for (const std::string& input : file.nodes[i].inputs) {
+  std::vector<std::vector<std::size_t>> readers(nodes.size());
+  std::vector<std::size_t> waits_for(nodes.size(), 0);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& input : nodes[i].all_inputs()) {
       const auto writer = writers.find(input);
       if (writer == writers.end()) continue;
       readers[writer->second].push_back(i);
@@ -36,32 +37,51 @@ std::vector<const OnnxNode*> in_order(const OnnxFile& file, std::string_view fil
     }
   }
   std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (waits_for[i] == 0) ready.push(i);
   }
   std::vector<const OnnxNode*> order;
   while (!ready.empty()) {
     const std::size_t next = ready.top();
     ready.pop();
-    order.push_back(&file.nodes[next]);
+    order.push_back(&nodes[next]);
     for (const std::size_t reader : readers[next]) {
       if (--waits_for[reader] == 0) ready.push(reader);
     }
   }
-  if (order.size() == file.nodes.size()) return order;
-  for (std::size_t i = 0; i < file.nodes.size(); ++i) {
+  if (order.size() == nodes.size()) return order;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (waits_for[i] > 0) {
       throw UsageError(fmt::format("{}: its graph has a cycle, to which {} {} belongs", file_name,
-                                   in_quotes(file.nodes[i].operator_name), in_quotes(file.nodes[i].name)));
+                                   in_quotes(nodes[i].operator_name), in_quotes(nodes[i].name)));
     }
   }
   return order;
+}
+
+void add_node(Import& import, const OnnxNode& node);
+
+// The operators of the branch that is taken, where that follows from shapes: exporters ask for ranks.
+std::string import_branch(Import& import, const OnnxNode& node) {
+  const auto& condition = import.value(node.input(0)).numbers;
+  if (!condition || condition->size() != 1) return "its condition is not known before it runs";
+  const auto taken = node.attributes.find(condition->front() != 0.0 ? "then_branch" : "else_branch");
+  if (taken == node.attributes.end() || !taken->second.branch) return "it lacks a branch";
+  const OnnxBranch& branch = *taken->second.branch;
+  import.enter(branch);
+  for (const OnnxNode* inner : in_order(branch.nodes, import.file_name())) {
+    if (!import.is_taken_over(*inner)) add_node(import, *inner);
+  }
+  for (std::size_t i = 0; i < std::min(node.outputs.size(), branch.outputs.size()); ++i)
+    import.value(node.outputs[i]) = import.value(branch.outputs[i]);
+  return "";
 }
 
 std::string import_node(Import& import, const OnnxNode& node) {
   if (node.outputs.empty() || node.outputs.front().empty()) return "it has no output";
   if (!node.domain.empty() && node.domain != "ai.onnx")
     return fmt::format("it belongs to {}, of which no operator is known", printable(node.domain, 40));
+  if (node.operator_name == "If") return import_branch(import, node);
   if (onnx_import::fold(import, node)) return "";
   for (const Importers* importers :
        {&onnx_import::convolution_importers(), &onnx_import::product_importers(),
@@ -124,7 +144,8 @@ Model import_onnx(std::string_view bytes, std::string_view file_name, const Mode
   const OnnxFile file = read_onnx_file(bytes, file_name);
   Import import(file, file_name, options);
   note_opset(import);
-  for (const OnnxNode* node : in_order(file, file_name)) {
+  for (const std::string& sentence : file.missing) import.network().note(sentence);
+  for (const OnnxNode* node : in_order(file.nodes, file_name)) {
     if (!import.is_taken_over(*node)) add_node(import, *node);
   }
   ModelOptions wanted = options;
@@ -136,6 +157,7 @@ Model import_onnx(std::string_view bytes, std::string_view file_name, const Mode
   Model model = import.network().to_model(wanted);
   if (model.layers.empty()) throw nothing_to_time(model, file, file_name);
   model.format = "ONNX model";
+  model.is_incomplete = !file.missing.empty();
   return model;
 }
 

@@ -6,10 +6,17 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <set>
+#include <utility>
 
+#include "import/onnx_functions.hpp"
+#include "import/onnx_outside.hpp"
 #include "jitterscope/error.hpp"
 #include "onnx.pb.h"
+#include "operation/words.hpp"
 
 namespace jitterscope {
 namespace {
@@ -49,57 +56,159 @@ std::vector<double> halves_of(const onnx::TensorProto& tensor) {
   return numbers;
 }
 
+// Of those whose numbers are read; 0: of another.
+std::size_t element_bytes(std::int32_t element_type) {
+  switch (element_type) {
+    case onnx::TensorProto::BOOL:
+    case onnx::TensorProto::INT8:
+    case onnx::TensorProto::UINT8: return 1;
+    case onnx::TensorProto::INT16:
+    case onnx::TensorProto::UINT16:
+    case onnx::TensorProto::FLOAT16:
+    case onnx::TensorProto::BFLOAT16: return 2;
+    case onnx::TensorProto::INT32:
+    case onnx::TensorProto::UINT32:
+    case onnx::TensorProto::FLOAT: return 4;
+    case onnx::TensorProto::INT64:
+    case onnx::TensorProto::UINT64:
+    case onnx::TensorProto::DOUBLE: return 8;
+    default: return 0;
+  }
+}
+
 std::vector<double> values_of(const onnx::TensorProto& tensor) {
   std::vector<double> values;
   values.insert(values.end(), tensor.int64_data().begin(), tensor.int64_data().end());
   values.insert(values.end(), tensor.int32_data().begin(), tensor.int32_data().end());
+  values.insert(values.end(), tensor.uint64_data().begin(), tensor.uint64_data().end());
   values.insert(values.end(), tensor.float_data().begin(), tensor.float_data().end());
   values.insert(values.end(), tensor.double_data().begin(), tensor.double_data().end());
+  const std::string& raw = tensor.raw_data();
   switch (tensor.data_type()) {
-    case onnx::TensorProto::INT64: read_raw<std::int64_t>(tensor.raw_data(), values); break;
-    case onnx::TensorProto::INT32: read_raw<std::int32_t>(tensor.raw_data(), values); break;
-    case onnx::TensorProto::FLOAT: read_raw<float>(tensor.raw_data(), values); break;
-    case onnx::TensorProto::DOUBLE: read_raw<double>(tensor.raw_data(), values); break;
+    case onnx::TensorProto::INT8: read_raw<std::int8_t>(raw, values); break;
+    case onnx::TensorProto::BOOL:
+    case onnx::TensorProto::UINT8: read_raw<std::uint8_t>(raw, values); break;
+    case onnx::TensorProto::INT16: read_raw<std::int16_t>(raw, values); break;
+    case onnx::TensorProto::UINT16: read_raw<std::uint16_t>(raw, values); break;
+    case onnx::TensorProto::INT32: read_raw<std::int32_t>(raw, values); break;
+    case onnx::TensorProto::UINT32: read_raw<std::uint32_t>(raw, values); break;
+    case onnx::TensorProto::INT64: read_raw<std::int64_t>(raw, values); break;
+    case onnx::TensorProto::UINT64: read_raw<std::uint64_t>(raw, values); break;
+    case onnx::TensorProto::FLOAT: read_raw<float>(raw, values); break;
+    case onnx::TensorProto::DOUBLE: read_raw<double>(raw, values); break;
     default: break;
   }
   return values;
 }
 
-OnnxTensor read_tensor(const onnx::TensorProto& tensor) {
-  OnnxTensor result{tensor.name(), tensor.data_type(), {tensor.dims().begin(), tensor.dims().end()}, {}};
-  std::int64_t count = 1;
-  for (const std::int64_t size : result.shape) {
-    if (size < 0 || size > kMostValues) return result;
-    count *= size;
-    if (count > kMostValues) return result;
+OutsidePlace outside_place(const onnx::TensorProto& tensor) {
+  OutsidePlace place;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") place.location = entry.value();
+    if (entry.key() == "offset") place.offset = entry.value();
+    if (entry.key() == "length") place.length = entry.value();
   }
-  if (tensor.external_data_size() > 0) return result;  // it is not here
-  std::vector<double> values = is_half(tensor.data_type()) ? halves_of(tensor) : values_of(tensor);
-  if (static_cast<std::int64_t>(values.size()) == count) result.values = std::move(values);
-  return result;
+  return place;
 }
 
-OnnxAttribute read_attribute(const onnx::AttributeProto& attribute) {
-  OnnxAttribute result;
-  if (attribute.has_i()) result.integer = attribute.i();
-  if (attribute.has_f()) result.real = attribute.f();
-  result.text = attribute.s();
-  result.integers.assign(attribute.ints().begin(), attribute.ints().end());
-  result.reals.assign(attribute.floats().begin(), attribute.floats().end());
-  if (attribute.has_t()) result.tensor = read_tensor(attribute.t());
-  return result;
-}
+/// Reads a file's messages, and collects what is missing beside it.
+class FileReader {
+ public:
+  explicit FileReader(std::string_view file_name) : file_name_(file_name) {}
 
-OnnxNode read_node(const onnx::NodeProto& node) {
-  OnnxNode result{node.name(),
-                  node.op_type(),
-                  node.domain(),
-                  {node.input().begin(), node.input().end()},
-                  {node.output().begin(), node.output().end()},
-                  {}};
-  for (const onnx::AttributeProto& attribute : node.attribute())
-    result.attributes.emplace(attribute.name(), read_attribute(attribute));
-  return result;
+  OnnxTensor tensor(const onnx::TensorProto& tensor) {
+    OnnxTensor result{tensor.name(), tensor.data_type(), {tensor.dims().begin(), tensor.dims().end()}, {}};
+    std::int64_t count = 1;
+    for (const std::int64_t size : result.shape) {
+      if (size < 0 || size > kMostValues) return result;
+      count *= size;
+      if (count > kMostValues) return result;
+    }
+    std::vector<double> values;
+    if (tensor.external_data_size() > 0) {
+      values = values_outside(tensor, count);
+    } else {
+      values = is_half(tensor.data_type()) ? halves_of(tensor) : values_of(tensor);
+    }
+    if (static_cast<std::int64_t>(values.size()) == count) result.values = std::move(values);
+    return result;
+  }
+
+  OnnxNode node(const onnx::NodeProto& node) {
+    OnnxNode result{node.name(),
+                    node.op_type(),
+                    node.domain(),
+                    {node.input().begin(), node.input().end()},
+                    {node.output().begin(), node.output().end()},
+                    {}};
+    for (const onnx::AttributeProto& attribute : node.attribute())
+      result.attributes.emplace(attribute.name(), this->attribute(attribute));
+    return result;
+  }
+
+  std::vector<std::string> missing() const {
+    std::vector<std::string> sentences;
+    for (const auto& [where, names] : missing_) {
+      const auto& [location, problem] = where;
+      sentences.push_back(fmt::format("The numbers of {}{} are in {}, {}.", in_quotes(names.front()),
+                                      names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1),
+                                      in_quotes(location), problem));
+    }
+    return sentences;
+  }
+
+ private:
+  std::vector<double> values_outside(const onnx::TensorProto& tensor, std::int64_t count) {
+    const OutsidePlace place = outside_place(tensor);
+    const std::size_t size = static_cast<std::size_t>(count) * element_bytes(tensor.data_type());
+    if (size == 0) return {};
+    OutsideBytes read = read_outside(file_name_, place, size);
+    if (!read.problem.empty()) {
+      // A vector of real numbers is a bias or the like, which is not needed.
+      if (!is_floating(tensor.data_type()) || tensor.dims().empty())
+        missing_[{place.location, read.problem}].push_back(tensor.name());
+      return {};
+    }
+    onnx::TensorProto whole;
+    whole.set_data_type(tensor.data_type());
+    whole.set_raw_data(std::move(read.bytes));
+    return is_half(tensor.data_type()) ? halves_of(whole) : values_of(whole);
+  }
+
+  OnnxAttribute attribute(const onnx::AttributeProto& attribute) {
+    OnnxAttribute result;
+    if (attribute.has_i()) result.integer = attribute.i();
+    if (attribute.has_f()) result.real = attribute.f();
+    result.text = attribute.s();
+    result.integers.assign(attribute.ints().begin(), attribute.ints().end());
+    result.reals.assign(attribute.floats().begin(), attribute.floats().end());
+    if (attribute.has_t()) result.tensor = tensor(attribute.t());
+    if (attribute.has_g()) result.branch = branch(attribute.g());
+    return result;
+  }
+
+  // Nested no deeper than protobuf reads messages: 100.
+  std::shared_ptr<const OnnxBranch> branch(const onnx::GraphProto& graph) {
+    auto result = std::make_shared<OnnxBranch>();
+    for (const onnx::NodeProto& each : graph.node()) result->nodes.push_back(node(each));
+    for (const onnx::TensorProto& weight : graph.initializer()) result->weights.push_back(tensor(weight));
+    for (const onnx::ValueInfoProto& output : graph.output()) result->outputs.push_back(output.name());
+    return result;
+  }
+
+  std::string file_name_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> missing_;  // by place and problem
+};
+
+// An axis as an option can name it: exporters write "batch size", "s0 + 1" and the like.
+std::string typable(std::string name) {
+  for (char& letter : name) {
+    const bool is_kept = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                         (letter >= '0' && letter <= '9') || letter == '_' || letter == '.' || letter == '-';
+    if (!is_kept) letter = '_';
+  }
+  const bool is_option = name == "dtype" || name == "layout" || name == "direction";
+  return is_option ? name + "_" : name;
 }
 
 OnnxValueInfo read_value(const onnx::ValueInfoProto& value) {
@@ -108,8 +217,9 @@ OnnxValueInfo read_value(const onnx::ValueInfoProto& value) {
   result.shape.emplace();
   for (const auto& dimension : value.type().tensor_type().shape().dim()) {
     OnnxDimension read;
-    if (dimension.has_dim_value()) read.size = dimension.dim_value();
-    read.name = dimension.dim_param();
+    // Some exporters write 0 or -1 for a size that is not known.
+    if (dimension.has_dim_value() && dimension.dim_value() > 0) read.size = dimension.dim_value();
+    read.name = typable(dimension.dim_param());
     result.shape->push_back(std::move(read));
   }
   return result;
@@ -154,6 +264,24 @@ std::vector<std::int64_t> OnnxNode::integers(const std::string& attribute) const
   return found ? found->integers : std::vector<std::int64_t>{};
 }
 
+std::vector<std::string> OnnxNode::all_inputs() const {
+  std::vector<std::string> all = inputs;
+  for (const auto& [of_attribute, attribute] : attributes) {
+    if (!attribute.branch) continue;
+    std::set<std::string> own;  // values of the branch
+    std::vector<std::string> read = attribute.branch->outputs;
+    for (const OnnxTensor& weight : attribute.branch->weights) own.insert(weight.name);
+    for (const OnnxNode& node : attribute.branch->nodes) {
+      own.insert(node.outputs.begin(), node.outputs.end());
+      const std::vector<std::string> inner = node.all_inputs();
+      read.insert(read.end(), inner.begin(), inner.end());
+    }
+    std::copy_if(read.begin(), read.end(), std::back_inserter(all),
+                 [&](const std::string& each) { return !own.contains(each); });
+  }
+  return all;
+}
+
 OnnxFile read_onnx_file(std::string_view bytes, std::string_view file_name) {
 #if GOOGLE_PROTOBUF_VERSION < 4022000
   // Its own lines on standard error say nothing that a user of this program could use.
@@ -166,17 +294,20 @@ OnnxFile read_onnx_file(std::string_view bytes, std::string_view file_name) {
     throw UsageError(fmt::format("{}: not an ONNX file, or it ends too early", file_name));
   if (!model.has_graph() || model.graph().node().empty())
     throw UsageError(fmt::format("{}: this ONNX file has no graph of operators", file_name));
+  unfold_functions(model, file_name);
+  FileReader reader(file_name);
   OnnxFile file;
   for (const auto& opset : model.opset_import()) {
     if (opset.domain().empty() || opset.domain() == "ai.onnx") file.opset = opset.version();
   }
   file.producer = model.producer_name();
   const onnx::GraphProto& graph = model.graph();
-  for (const onnx::NodeProto& node : graph.node()) file.nodes.push_back(read_node(node));
-  for (const onnx::TensorProto& weight : graph.initializer()) file.weights.push_back(read_tensor(weight));
+  for (const onnx::NodeProto& node : graph.node()) file.nodes.push_back(reader.node(node));
+  for (const onnx::TensorProto& weight : graph.initializer()) file.weights.push_back(reader.tensor(weight));
   file.inputs = read_values(graph.input());
   file.outputs = read_values(graph.output());
   file.values = read_values(graph.value_info());
+  file.missing = reader.missing();
   return file;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ namespace jitterscope {
 /// Of onnx::TensorProto::DataType: one of those that networks compute in.
 bool is_floating(std::int32_t element_type);
 
-/// A number, or the name of an axis whose size the file leaves open. Neither: unknown.
+/// A number, or the name of an axis whose size the file leaves open. Neither: unknown. Names are as an option
+/// can name them.
 struct OnnxDimension {
   std::optional<std::int64_t> size;
   std::string name;
@@ -33,6 +35,8 @@ struct OnnxTensor {
   std::optional<std::vector<double>> values;
 };
 
+struct OnnxBranch;
+
 struct OnnxAttribute {
   std::optional<std::int64_t> integer;
   std::optional<double> real;
@@ -40,6 +44,7 @@ struct OnnxAttribute {
   std::vector<std::int64_t> integers;
   std::vector<double> reals;
   std::optional<OnnxTensor> tensor;
+  std::shared_ptr<const OnnxBranch> branch;  ///< of If
 };
 
 struct OnnxNode {
@@ -53,6 +58,15 @@ struct OnnxNode {
   std::vector<std::int64_t> integers(const std::string& attribute) const;
   /// Empty where it is left out.
   std::string input(std::size_t place) const { return place < inputs.size() ? inputs[place] : ""; }
+  /// What it reads: its inputs, and what its branches read of the values around them.
+  std::vector<std::string> all_inputs() const;
+};
+
+/// Operators within one: they see the values around them.
+struct OnnxBranch {
+  std::vector<OnnxNode> nodes;
+  std::vector<OnnxTensor> weights;
+  std::vector<std::string> outputs;
 };
 
 struct OnnxFile {
@@ -61,9 +75,12 @@ struct OnnxFile {
   std::vector<OnnxNode> nodes;
   std::vector<OnnxTensor> weights;
   std::vector<OnnxValueInfo> inputs, outputs, values;
+  std::vector<std::string> missing;  ///< sentences: which numbers of shapes could not be read from where
 };
 
-/// Throws UsageError that names the file, where it is no ONNX file or has no graph.
+/// The operators of functions that the file defines stand where it calls them. Small tensors that are in
+/// other files are read from beside it. Throws UsageError that names the file, where it is no ONNX file or
+/// has no graph.
 OnnxFile read_onnx_file(std::string_view bytes, std::string_view file_name);
 
 }  // namespace jitterscope

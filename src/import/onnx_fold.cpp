@@ -37,14 +37,33 @@ bool cast(Import& import, const OnnxNode& node) {
   return give_numbers(import, node, value.shape.value_or(Shape{}), std::move(numbers), is_real);
 }
 
-// The square root from which attention's scale is computed.
-bool square_root(Import& import, const OnnxNode& node) {
+template <class Compute>
+bool of_each(Import& import, const OnnxNode& node, Compute compute, bool is_real = false) {
   const Value value = import.value(node.input(0));
   std::optional<Numbers> numbers = value.numbers;
   if (numbers) {
-    for (double& number : *numbers) number = std::sqrt(number);
+    for (double& number : *numbers) number = compute(number);
   }
-  return give_numbers(import, node, value.shape.value_or(Shape{}), std::move(numbers), true);
+  return give_numbers(import, node, value.shape.value_or(Shape{}), std::move(numbers),
+                      is_real || value.is_real);
+}
+
+// Attention's scale is computed from one.
+bool square_root(Import& import, const OnnxNode& node) {
+  return of_each(
+      import, node, [](double number) { return std::sqrt(number); }, true);
+}
+bool negative(Import& import, const OnnxNode& node) {
+  return of_each(import, node, [](double number) { return -number; });
+}
+bool round_down(Import& import, const OnnxNode& node) {
+  return of_each(import, node, [](double number) { return std::floor(number); });
+}
+bool round_up(Import& import, const OnnxNode& node) {
+  return of_each(import, node, [](double number) { return std::ceil(number); });
+}
+bool negation(Import& import, const OnnxNode& node) {
+  return of_each(import, node, [](double number) { return number == 0.0 ? 1.0 : 0.0; });
 }
 
 // A list of one number again and again, with which exporters compute the shape that expand() is given.
@@ -75,53 +94,95 @@ bool where(Import& import, const OnnxNode& node) {
                       import.value(node.input(1)).is_real);
 }
 
-template <class Compute>
-bool of_two(Import& import, const OnnxNode& node, Compute compute) {
-  const Value a = import.value(node.input(0)), b = import.value(node.input(1));
-  if (!a.numbers || !b.numbers || a.numbers->empty() || b.numbers->empty()) return false;
+// Numpy's rule, for lists and single numbers.
+std::optional<Value> of_two(const Value& a, const Value& b, double (*compute)(double, double)) {
+  if (!a.numbers || !b.numbers || a.numbers->empty() || b.numbers->empty()) return std::nullopt;
   const std::size_t count = std::max(a.numbers->size(), b.numbers->size());
-  const auto number = [&](const Numbers& numbers, std::size_t i) {
-    return numbers[numbers.size() == 1 ? 0 : i];
-  };
   if ((a.numbers->size() != count && a.numbers->size() != 1) ||
       (b.numbers->size() != count && b.numbers->size() != 1))
-    return false;
-  Numbers result;
+    return std::nullopt;
+  const auto number = [](const Numbers& numbers, std::size_t i) {
+    return numbers[numbers.size() == 1 ? 0 : i];
+  };
+  Value result{(a.numbers->size() == count ? a : b).shape, Numbers(), std::nullopt, false,
+               a.is_real || b.is_real};
   for (std::size_t i = 0; i < count; ++i)
-    result.push_back(compute(number(*a.numbers, i), number(*b.numbers, i)));
-  const Value& longer = a.numbers->size() == count ? a : b;
-  return give_numbers(import, node, longer.shape.value_or(Shape{}), std::move(result),
-                      a.is_real || b.is_real);
+    result.numbers->push_back(compute(number(*a.numbers, i), number(*b.numbers, i)));
+  return result;
 }
 
-bool fold_add(Import& import, const OnnxNode& node) {
-  return of_two(import, node, [](double a, double b) { return a + b; });
+// Of two inputs, or of any number one after another.
+template <double (*compute)(double, double)>
+bool of_all(Import& import, const OnnxNode& node) {
+  std::optional<Value> result = import.value(node.input(0));
+  if (node.inputs.size() < 2 || !result->numbers) return false;
+  for (std::size_t i = 1; i < node.inputs.size() && result; ++i)
+    result = of_two(*result, import.value(node.inputs[i]), compute);
+  if (!result) return false;
+  return give_numbers(import, node, result->shape.value_or(Shape{}), std::move(result->numbers),
+                      result->is_real);
 }
-bool fold_subtract(Import& import, const OnnxNode& node) {
-  return of_two(import, node, [](double a, double b) { return a - b; });
+
+double sum_of(double a, double b) { return a + b; }
+double difference_of(double a, double b) { return a - b; }
+double product_of(double a, double b) { return a * b; }
+double power_of(double a, double b) { return std::pow(a, b); }
+double least_of(double a, double b) { return std::min(a, b); }
+double largest_of(double a, double b) { return std::max(a, b); }
+double are_equal(double a, double b) { return a == b ? 1.0 : 0.0; }
+double is_less(double a, double b) { return a < b ? 1.0 : 0.0; }
+double is_greater(double a, double b) { return a > b ? 1.0 : 0.0; }
+double is_not_greater(double a, double b) { return a <= b ? 1.0 : 0.0; }
+double is_not_less(double a, double b) { return a >= b ? 1.0 : 0.0; }
+double are_both(double a, double b) { return a != 0.0 && b != 0.0 ? 1.0 : 0.0; }
+double is_any(double a, double b) { return a != 0.0 || b != 0.0 ? 1.0 : 0.0; }
+double ratio_of(double a, double b) { return b == 0.0 ? 0.0 : a / b; }
+double quotient_of(double a, double b) { return std::trunc(ratio_of(a, b)); }
+double remainder_of(double a, double b) { return b == 0.0 ? 0.0 : std::fmod(a, b); }
+// With the divisor's sign.
+double modulo_of(double a, double b) {
+  const double rest = remainder_of(a, b);
+  return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
-bool fold_multiply(Import& import, const OnnxNode& node) {
-  return of_two(import, node, [](double a, double b) { return a * b; });
-}
+
 // Of whole numbers, which shapes are: towards zero.
 bool fold_divide(Import& import, const OnnxNode& node) {
   const bool is_real = import.value(node.input(0)).is_real || import.value(node.input(1)).is_real;
-  return of_two(import, node, [is_real](double a, double b) {
-    if (b == 0.0) return 0.0;
-    return is_real ? a / b : std::trunc(a / b);
-  });
+  return is_real ? of_all<ratio_of>(import, node) : of_all<quotient_of>(import, node);
 }
-// Of whole numbers, with the divisor's sign, or with the dividend's where fmod says so.
 bool fold_modulo(Import& import, const OnnxNode& node) {
-  const bool is_fmod = node.integer("fmod", 0) != 0;
-  return of_two(import, node, [is_fmod](double a, double b) {
-    if (b == 0.0) return 0.0;
-    const double rest = std::fmod(a, b);
-    return !is_fmod && rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
-  });
+  return node.integer("fmod", 0) != 0 ? of_all<remainder_of>(import, node) : of_all<modulo_of>(import, node);
 }
-bool equal(Import& import, const OnnxNode& node) {
-  return of_two(import, node, [](double a, double b) { return a == b ? 1.0 : 0.0; });
+
+bool fold_size(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return false;
+  return give_numbers(import, node, {}, Numbers{static_cast<double>(count_of(*x))});
+}
+
+// The number of elements of a shape, as exporters compute it.
+bool fold_product(Import& import, const OnnxNode& node) {
+  const Value value = import.value(node.input(0));
+  if (!value.numbers || (value.shape && value.shape->size() > 1)) return false;
+  double product = 1.0;
+  for (const double number : *value.numbers) product *= number;
+  const bool keeps = node.integer("keepdims", 1) != 0;
+  return give_numbers(import, node, keeps ? Shape{1} : Shape{}, Numbers{product}, value.is_real);
+}
+
+bool fold_range(Import& import, const OnnxNode& node) {
+  const auto number = [&](std::size_t place) -> std::optional<double> {
+    const auto& numbers = import.value(node.input(place)).numbers;
+    return numbers && numbers->size() == 1 ? std::optional(numbers->front()) : std::nullopt;
+  };
+  const std::optional<double> begin = number(0), end = number(1), step = number(2);
+  if (!begin || !end || !step || *step == 0.0) return false;
+  const double count = std::ceil((*end - *begin) / *step);
+  if (!(count >= 1.0 && count <= static_cast<double>(kMostNumbers))) return false;
+  Numbers numbers;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    numbers.push_back(*begin + static_cast<double>(i) * *step);
+  return give_list(import, node, std::move(numbers), import.value(node.input(0)).is_real);
 }
 
 }  // namespace
@@ -142,17 +203,34 @@ bool fold(Import& import, const OnnxNode& node) {
   using Folder = bool (*)(Import&, const OnnxNode&);
   static const std::map<std::string, Folder> folders = {{"Constant", constant},
                                                         {"Shape", fold_shape},
+                                                        {"Size", fold_size},
                                                         {"Gather", fold_gather},
                                                         {"Concat", fold_concat},
                                                         {"Slice", fold_slice},
                                                         {"Cast", cast},
                                                         {"ConstantOfShape", constant_of_shape},
-                                                        {"Equal", equal},
+                                                        {"Range", fold_range},
+                                                        {"ReduceProd", fold_product},
                                                         {"Sqrt", square_root},
+                                                        {"Neg", negative},
+                                                        {"Floor", round_down},
+                                                        {"Ceil", round_up},
+                                                        {"Not", negation},
                                                         {"Where", where},
-                                                        {"Add", fold_add},
-                                                        {"Sub", fold_subtract},
-                                                        {"Mul", fold_multiply},
+                                                        {"Add", of_all<sum_of>},
+                                                        {"Sum", of_all<sum_of>},
+                                                        {"Sub", of_all<difference_of>},
+                                                        {"Mul", of_all<product_of>},
+                                                        {"Pow", of_all<power_of>},
+                                                        {"Min", of_all<least_of>},
+                                                        {"Max", of_all<largest_of>},
+                                                        {"Equal", of_all<are_equal>},
+                                                        {"Less", of_all<is_less>},
+                                                        {"Greater", of_all<is_greater>},
+                                                        {"LessOrEqual", of_all<is_not_greater>},
+                                                        {"GreaterOrEqual", of_all<is_not_less>},
+                                                        {"And", of_all<are_both>},
+                                                        {"Or", of_all<is_any>},
                                                         {"Div", fold_divide},
                                                         {"Mod", fold_modulo},
                                                         {"Reshape", fold_reshape},

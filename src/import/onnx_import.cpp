@@ -13,6 +13,8 @@
 namespace jitterscope::onnx_import {
 namespace {
 
+constexpr const char* kBatch = "batch";
+
 // onnx::TensorProto::DataType
 constexpr std::int32_t kFloat = 1, kFloat16 = 10, kDouble = 11, kBfloat16 = 16;
 
@@ -100,12 +102,24 @@ Import::Import(const OnnxFile& file, std::string_view file_name, const ModelOpti
     for (const OnnxValueInfo& recorded : *values) recorded_[recorded.name] = &recorded;
   }
   for (const OnnxNode& node : file.nodes) {
-    for (const std::string& input : node.inputs) readers_[input].push_back(&node);
+    for (const std::string& input : node.all_inputs()) readers_[input].push_back(&node);
   }
-  for (const OnnxTensor& weight : file.weights)
+  define_weights(file.weights);
+  define_inputs();
+}
+
+void Import::define_weights(const std::vector<OnnxTensor>& weights) {
+  for (const OnnxTensor& weight : weights) {
     values_[weight.name] = {not_empty(weight.shape), weight.values, std::nullopt, true,
                             is_floating(weight.element_type)};
-  define_inputs();
+  }
+}
+
+void Import::enter(const OnnxBranch& branch) {
+  for (const OnnxNode& node : branch.nodes) {
+    for (const std::string& input : node.all_inputs()) readers_[input].push_back(&node);
+  }
+  define_weights(branch.weights);
 }
 
 // A vector of numbers that is only added: a bias.
@@ -142,8 +156,10 @@ void Import::define_inputs() {
     const bool is_weight = weights.contains(input.name);
     if (!is_weight && !input.shape->empty()) {
       const OnnxDimension& first = input.shape->front();
-      if (!exported_batch_) exported_batch_ = first.size;
-      if (batch_axis_.empty()) batch_axis_ = first.name;
+      batch_is_elsewhere_ |= std::any_of(input.shape->begin() + 1, input.shape->end(),
+                                         [](const OnnxDimension& other) { return other.name == kBatch; });
+      if (!exported_batch_ && !batch_is_elsewhere_) exported_batch_ = first.size;
+      if (batch_axis_.empty() && !batch_is_elsewhere_) batch_axis_ = first.name;
     }
     Shape shape;
     for (std::size_t place = 0; place < input.shape->size(); ++place)
@@ -161,10 +177,12 @@ std::int64_t Import::input_size(const OnnxValueInfo& input, std::size_t place, b
   OnnxDimension dimension = (*input.shape)[place];
   if (!dimension.size && dimension.name.empty()) dimension.name = fmt::format("{}_{}", input.name, place);
   if (!dimension.size) open_axes_.insert(dimension.name);
-  const std::optional<std::int64_t> size =
-      is_batch && options_.batch ? options_.batch : size_of(dimension, place);
+  if (batch_is_elsewhere_) is_batch = dimension.name == kBatch;  // sequences come first
+  std::optional<std::int64_t> size = is_batch && options_.batch ? options_.batch : size_of(dimension, place);
+  if (const auto given = options_.axes.find(dimension.name); !dimension.size && given != options_.axes.end())
+    size = given->second;
   if (!size) {
-    const std::string asked = is_batch ? "batch" : printable(dimension.name, 40);
+    const std::string asked = is_batch ? std::string(kBatch) : printable(dimension.name, 40);
     if (std::find(missing.begin(), missing.end(), asked) == missing.end()) missing.push_back(asked);
     return 1;
   }
@@ -182,7 +200,7 @@ std::optional<std::int64_t> Import::size_of(const OnnxDimension& dimension, std:
   if (dimension.name.empty()) return std::nullopt;
   const auto given = options_.axes.find(dimension.name);
   if (given != options_.axes.end()) return given->second;
-  return dimension.name == batch_axis_ ? options_.batch : std::nullopt;
+  return dimension.name == batch_axis_ || dimension.name == kBatch ? options_.batch : std::nullopt;
 }
 
 void Import::check_axes() const {

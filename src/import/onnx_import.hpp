@@ -57,6 +57,8 @@ class Import {
   /// What the file itself says of a value's shape, with the sizes that were asked for. Nothing where another
   /// batch was asked for and it cannot be told what that changes.
   std::optional<Shape> recorded_shape(const std::string& name) const;
+  /// Its operators are imported from here on: they read values, and it has weights of its own.
+  void enter(const OnnxBranch& branch);
   /// The nodes that read it.
   const std::vector<const OnnxNode*>& readers(const std::string& name) { return readers_[name]; }
 
@@ -82,6 +84,7 @@ class Import {
  private:
   bool is_bias(const OnnxValueInfo& input) const;
   std::set<std::string> weight_names() const;
+  void define_weights(const std::vector<OnnxTensor>& weights);
   void define_inputs();
   std::int64_t input_size(const OnnxValueInfo& input, std::size_t place, bool is_batch,
                           std::vector<std::string>& missing);
@@ -100,7 +103,8 @@ class Import {
   std::map<std::string, std::vector<const OnnxNode*>> readers_;
   std::set<const OnnxNode*> taken_over_;
   std::set<std::string> open_axes_;
-  std::string batch_axis_;  // the name of the axis that batch= sets
+  std::string batch_axis_;           // the name of the axis that batch= sets
+  bool batch_is_elsewhere_ = false;  // an axis that is not the first is named so
   std::optional<std::int64_t> exported_batch_;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "import/onnx_import.hpp"
+#include "operation/limits.hpp"
 #include "operation/statistics_type.hpp"
 
 namespace jitterscope::onnx_import {
@@ -19,6 +20,18 @@ std::string batch_normalization(Import& import, const OnnxNode& node) {
   norm.weights = kinds::converted_weights_type(norm.dtype);
   norm.layout = import.layout();
   norm.pass = import.training() ? Pass::forward : Pass::inference;
+  import.run(node, import.step_name(node), norm, {import.tensor(node.input(0))}, *x);
+  return "";
+}
+
+// PyTorch takes each channel of each image as a channel of one image, and normalizes as in training.
+std::string instance_normalization(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  if (x->size() < 3 || x->size() > 4) return "its input has not three or four dimensions";
+  BatchNorm norm{1, limited_product({(*x)[0], (*x)[1]}), (*x)[2], x->size() > 3 ? (*x)[3] : 1};
+  norm.dtype = import.types().other;
+  norm.weights = kinds::converted_weights_type(norm.dtype);
   import.run(node, import.step_name(node), norm, {import.tensor(node.input(0))}, *x);
   return "";
 }
@@ -73,8 +86,10 @@ std::string window_pool(Import& import, const OnnxNode& node) {
   return run_pool(import, node, *pool);
 }
 
-std::string global_average(Import& import, const OnnxNode& node) {
-  std::optional<Pool2d> pool = pool_of(import, node, PoolKind::average);
+// torch.nn.AdaptiveAvgPool2d(1) and AdaptiveMaxPool2d(1).
+template <PoolKind kind>
+std::string global_pool(Import& import, const OnnxNode& node) {
+  std::optional<Pool2d> pool = pool_of(import, node, kind);
   if (!pool) return "its input is not known to have four dimensions";
   pool->window_h = pool->stride_h = pool->h;
   pool->window_w = pool->stride_w = pool->w;
@@ -98,7 +113,7 @@ std::string mean(Import& import, const OnnxNode& node) {
   if (x->size() != 4 || places != std::vector<std::size_t>{2, 3})
     return "it is a sum over other axes than a map's";
   const bool keeps = node.integer("keepdims", 1) != 0;
-  std::string problem = global_average(import, node);
+  std::string problem = global_pool<PoolKind::average>(import, node);
   if (problem.empty() && !keeps) import.value(node.outputs.front()).shape = Shape{(*x)[0], (*x)[1]};
   return problem;
 }
@@ -140,6 +155,11 @@ std::string sigmoid(Import& import, const OnnxNode& node) {
   return of_one<ElementwiseKind::sigmoid>(import, node);
 }
 
+std::string swish(Import& import, const OnnxNode& node) {
+  if (node.real("alpha", 1.0) != 1.0) return "only alpha=1 is timed";
+  return of_one<ElementwiseKind::silu>(import, node);
+}
+
 std::string clip(Import& import, const OnnxNode& node) {
   const auto limit = [&](std::size_t place, const char* attribute) -> std::optional<double> {
     const auto& numbers = import.value(node.input(place)).numbers;
@@ -149,7 +169,9 @@ std::string clip(Import& import, const OnnxNode& node) {
   };
   const std::optional<double> low = limit(1, "min"), high = limit(2, "max");
   if (low == 0.0 && high == 6.0) return of_one<ElementwiseKind::relu6>(import, node);
-  return "only limits of 0 and 6 are timed";
+  const bool has_high = !node.input(2).empty() || node.attributes.contains("max");
+  if (low == 0.0 && !has_high) return of_one<ElementwiseKind::relu>(import, node);
+  return "only limits of 0 and 6, and of 0 alone, are timed";
 }
 
 // One number for each channel of maps.
@@ -165,23 +187,60 @@ bool is_of_rows(const Shape& x, const Shape& row) {
   return !tail.empty() && tail.size() < x.size() && std::equal(tail.rbegin(), tail.rend(), x.rbegin());
 }
 
+// As PyTorch adds a tensor to one that is as large, or larger; nothing where it is neither equal nor a bias.
+std::optional<Operation::Parameters> sum_with(const Import& import, const Shape& x, const Shape& added) {
+  if (x == added) return Elementwise{ElementwiseKind::add, count_of(x), import.types().other};
+  BiasAdd bias{.dtype = import.types().other};
+  if (is_of_channels(x, added)) return BiasAdd{x[0], x[1], x[2], x[3], bias.dtype, import.layout()};
+  if (!is_of_rows(x, added)) return std::nullopt;
+  bias.c = count_of(added);
+  bias.n = count_of(x) / bias.c;
+  return bias;
+}
+
 std::string add(Import& import, const OnnxNode& node) {
   std::string x_name = node.input(0), other = node.input(1);
   if (!import.shape(x_name) || !import.shape(other)) return kUnknownShape;
   if (count_of(*import.shape(x_name)) < count_of(*import.shape(other))) std::swap(x_name, other);
-  const Shape x = *import.shape(x_name), added = *import.shape(other);
-  if (x == added) return run_elementwise(import, node, ElementwiseKind::add, {x_name, other});
-  BiasAdd bias{.dtype = import.types().other};
-  if (is_of_channels(x, added)) {
-    bias = {x[0], x[1], x[2], x[3], import.types().other, import.layout()};
-  } else if (is_of_rows(x, added)) {
-    bias.c = count_of(added);
-    bias.n = count_of(x) / bias.c;
-  } else {
-    return "it adds a tensor of another shape";
-  }
-  import.run(node, import.step_name(node), bias, {import.tensor(x_name), import.tensor(other)}, x);
+  const Shape x = *import.shape(x_name);
+  const auto operation = sum_with(import, x, *import.shape(other));
+  if (!operation) return "it adds a tensor of another shape";
+  import.run(node, import.step_name(node), *operation, {import.tensor(x_name), import.tensor(other)}, x);
   return "";
+}
+
+// Any number of tensors: one is passed on, and PyTorch adds more of them one after another.
+std::string sum(Import& import, const OnnxNode& node) {
+  if (node.inputs.size() < 2) return view_importers().at("Identity")(import, node);
+  std::size_t largest = 0;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!import.shape(node.inputs[i])) return kUnknownShape;
+    if (count_of(*import.shape(node.inputs[i])) > count_of(*import.shape(node.inputs[largest]))) largest = i;
+  }
+  const Shape x = *import.shape(node.inputs[largest]);
+  std::vector<std::string> added = node.inputs;
+  std::swap(added.front(), added[largest]);
+  for (std::size_t i = 1; i < added.size(); ++i) {
+    if (!sum_with(import, x, *import.shape(added[i]))) return "it adds a tensor of another shape";
+  }
+  const std::string name = import.step_name(node);
+  std::string before = added.front();
+  for (std::size_t i = 1; i < added.size(); ++i) {
+    OnnxNode step = node;
+    const bool is_last = i + 1 == added.size();
+    if (!is_last) step.outputs.front() += "#" + std::to_string(i);
+    import.run(step, added.size() == 2 ? name : name + "." + std::to_string(i),
+               *sum_with(import, x, *import.shape(added[i])),
+               {import.tensor(before), import.tensor(added[i])}, x);
+    before = step.outputs.front();
+  }
+  return "";
+}
+
+// The largest, least or mean of tensors; of one it is that one.
+std::string choose(Import& import, const OnnxNode& node) {
+  if (node.inputs.size() == 1) return view_importers().at("Identity")(import, node);
+  return "the largest, least or mean of several tensors has no kind of operation";
 }
 
 std::string divide(Import& import, const OnnxNode& node) {
@@ -199,16 +258,23 @@ std::string multiply(Import& import, const OnnxNode& node) {
 
 const Importers& map_importers() {
   static const Importers importers = {{"BatchNormalization", batch_normalization},
+                                      {"InstanceNormalization", instance_normalization},
                                       {"MaxPool", window_pool<PoolKind::max>},
                                       {"AveragePool", window_pool<PoolKind::average>},
-                                      {"GlobalAveragePool", global_average},
+                                      {"GlobalAveragePool", global_pool<PoolKind::average>},
+                                      {"GlobalMaxPool", global_pool<PoolKind::max>},
                                       {"ReduceMean", mean},
                                       {"Relu", of_one<ElementwiseKind::relu>},
                                       {"Tanh", of_one<ElementwiseKind::tanh>},
                                       {"Gelu", gelu},
                                       {"Sigmoid", sigmoid},
                                       {"Clip", clip},
+                                      {"Swish", swish},
                                       {"Add", add},
+                                      {"Sum", sum},
+                                      {"Max", choose},
+                                      {"Min", choose},
+                                      {"Mean", choose},
                                       {"Div", divide},
                                       {"Mul", multiply}};
   return importers;

@@ -120,10 +120,43 @@ std::string einsum(Import& import, const OnnxNode& node) {
   return "";
 }
 
+// torch.nn.functional.scaled_dot_product_attention, which exporters write as one operator since opset 23.
+std::string attention(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> q = import.shape(node.input(0)), k = import.shape(node.input(1));
+  const std::optional<Shape> v = import.shape(node.input(2));
+  if (!q || !k || !v) return kUnknownShape;
+  if (q->size() != k->size() || *k != *v || (q->size() != 3 && q->size() != 4)) return kNoFit;
+  for (std::size_t place = 3; place < node.inputs.size(); ++place) {
+    if (!node.inputs[place].empty()) return "it has a mask, or keys of before";
+  }
+  if (node.attributes.contains("scale") || node.real("softcap", 0.0) != 0.0)
+    return "its scores are scaled or capped in another way than by the root of their dimension";
+  Attention shape{.batch = q->front(), .causal = node.integer("is_causal", 0) != 0};
+  shape.dtype = import.types().product;
+  std::int64_t key_heads = 0, key_dim = 0;
+  if (q->size() == 4) {
+    shape.heads = (*q)[1], shape.queries = (*q)[2], shape.dim = (*q)[3];
+    key_heads = (*k)[1], shape.keys = (*k)[2], key_dim = (*k)[3];
+  } else {  // all heads beside each other
+    shape.heads = node.integer("q_num_heads", 0), key_heads = node.integer("kv_num_heads", 0);
+    if (shape.heads < 1 || key_heads < 1 || q->back() % shape.heads != 0 || k->back() % key_heads != 0)
+      return kNoFit;
+    shape.queries = (*q)[1], shape.dim = q->back() / shape.heads;
+    shape.keys = (*k)[1], key_dim = k->back() / key_heads;
+    shape.layout = HeadLayout::bshd;
+  }
+  if (k->front() != shape.batch || key_dim != shape.dim) return kNoFit;
+  if (key_heads != shape.heads) return "it has fewer heads of keys than of queries";
+  import.run(node, import.step_name(node), shape,
+             {import.tensor(node.input(0)), import.tensor(node.input(1)), import.tensor(node.input(2))}, *q);
+  return "";
+}
+
 }  // namespace
 
 const Importers& product_importers() {
-  static const Importers importers = {{"Einsum", einsum}, {"Gemm", gemm}, {"MatMul", matmul}};
+  static const Importers importers = {
+      {"Attention", attention}, {"Einsum", einsum}, {"Gemm", gemm}, {"MatMul", matmul}};
   return importers;
 }
 

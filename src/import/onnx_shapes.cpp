@@ -25,7 +25,8 @@ const std::set<std::string> kOfOne = {"Abs",    "Acos",    "Acosh",       "Asin"
 const std::set<std::string> kOfRows = {
     "BatchNormalization", "GroupNormalization", "Hardmax", "InstanceNormalization",     "LayerNormalization",
     "LogSoftmax",         "LpNormalization",    "LRN",     "MeanVarianceNormalization", "RMSNormalization",
-    "ScatterElements",    "ScatterND",          "Softmax"};
+    "ScatterElements",    "ScatterND",          "Softmax", "RotaryEmbedding",           "QuantizeLinear",
+    "DequantizeLinear"};
 const std::set<std::string> kBroadcast = {
     "Add",        "And",         "BitShift", "BitwiseAnd", "BitwiseOr",
     "BitwiseXor", "Div",         "Equal",    "Greater",    "GreaterOrEqual",
@@ -63,6 +64,21 @@ MaybeShape of_matmul(Import& import, const OnnxNode& node) {
   if (result && a->size() > 1) result->push_back((*a)[a->size() - 2]);
   if (result && b->size() > 1) result->push_back(b->back());
   return result;
+}
+
+// As the queries, with as many numbers for each head as the values have.
+MaybeShape of_attention(Import& import, const OnnxNode& node) {
+  MaybeShape q = import.shape(node.input(0));
+  const MaybeShape v = import.shape(node.input(2));
+  if (!q || !v || q->size() != v->size() || q->empty()) return std::nullopt;
+  if (q->size() == 4) {
+    q->back() = v->back();
+  } else {
+    const std::int64_t heads = node.integer("q_num_heads", 0), key_heads = node.integer("kv_num_heads", 0);
+    if (heads < 1 || key_heads < 1) return std::nullopt;
+    q->back() = limited_product({v->back() / key_heads, heads});
+  }
+  return q;
 }
 
 MaybeShape of_gemm(Import& import, const OnnxNode& node) {
@@ -238,6 +254,7 @@ std::optional<Shape> shape_given_by(Import& import, const OnnxNode& node) {
   using Rule = MaybeShape (*)(Import&, const OnnxNode&);
   static const std::map<std::string, Rule> rules = {
       {"MatMul", of_matmul},
+      {"Attention", of_attention},
       {"Gemm", of_gemm},
       {"Einsum", einsum_shape},
       {"Conv", of_convolution},

@@ -33,18 +33,34 @@ Category category_of(std::string_view text) {
   return Category::other;
 }
 
+// A number or a word as JSON has it: without the quotes, in which some programs that rewrite traces put
+// numbers, and without the blanks that follow it.
+std::string_view bare(std::string_view token) {
+  if (token.starts_with('"')) return token.substr(1, token.find('"', 1) - 1);
+  return token.substr(0, token.find_first_of(" \t\r\n"));
+}
+
+// 1.7169e+15, as programs write times that hold them as doubles.
+std::optional<RecordTime> parse_power(std::string_view token) {
+  constexpr double kLargest = 4.5e15;  // µs: 142 years
+  double number = 0.0;
+  const char* const end = token.data() + token.size();
+  const auto [stop, error] = std::from_chars(token.data(), end, number);
+  if (error != std::errc() || stop != end || !(number >= 0.0 && number <= kLargest)) return std::nullopt;
+  return static_cast<RecordTime>(std::llround(number * 1000.0));
+}
+
 // Microseconds with decimals, exactly: 1716900000123456.789 has more digits than a double.
 std::optional<RecordTime> parse_time(std::string_view token) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 52;  // µs: 142 years
-  while (!token.empty() && (token.back() == ' ' || token.back() == '\n' || token.back() == '\r')) {
-    token.remove_suffix(1);
-  }
+  token = bare(token);
   std::int64_t whole = 0;
   const char* const end = token.data() + token.size();
   const auto [stop, error] = std::from_chars(token.data(), end, whole);
   if (error != std::errc() || whole < 0 || whole > kLargest) return std::nullopt;
   RecordTime result = whole * 1000;
   if (stop == end) return result;
+  if (token.find_first_of("eE") != std::string_view::npos) return parse_power(token);
   if (*stop != '.') return std::nullopt;
   std::int64_t unit = 100;
   for (const char* digit = stop + 1; digit < end && *digit >= '0' && *digit <= '9'; ++digit) {
@@ -85,14 +101,15 @@ class Reader {
   }
 
   bool has_events() const { return has_events_; }
-  /// Each process numbers its launches by itself, and a kernel names its launch by that number alone.
-  bool mixes_processes() const { return mixes_processes_; }
+  bool holds_traces() const { return holds_traces_; }
 
  private:
   struct Launch {
     std::uint32_t thread = 0;
     RecordTime begin = 0;
-    std::uint32_t process = 0;
+    bool is_of_graph = false;                 ///< all kernels of a graph have the number of its launch
+    bool is_repeated = false;                 ///< several launches have this number
+    std::optional<std::int64_t> device = {};  ///< of the first work with this number
   };
 
   void read_device(ondemand::value value) {
@@ -110,11 +127,16 @@ class Reader {
     has_events_ = true;
     for (ondemand::value event : events) {
       ondemand::object object;
-      if (event.get_object().get(object) == simdjson::SUCCESS) add(read_event(object));
+      ondemand::array list;
+      if (event.get_object().get(object) == simdjson::SUCCESS) {
+        add(read_event(object));
+      } else if (event.get_array().get(list) == simdjson::SUCCESS) {
+        read_events(list);  // lists that were joined by hand
+      }
     }
   }
 
-  static Event read_event(ondemand::object& object) {
+  Event read_event(ondemand::object& object) {
     Event event;
     for (ondemand::field field : object) {
       const ondemand::raw_json_string key = field.key();
@@ -125,11 +147,13 @@ class Reader {
       } else if (key == "cat") {
         if (value.get_string().get(text) == simdjson::SUCCESS) event.category = category_of(text);
       } else if (key == "name") {
-        if (value.get_string().get(text) == simdjson::SUCCESS) event.name = text;
+        const simdjson::error_code error = value.get_string().get(text);
+        if (error == simdjson::SUCCESS) event.name = text;
+        if (error == simdjson::STRING_ERROR) throw simdjson::simdjson_error(error);  // it can be mended
       } else if (key == "pid") {
-        event.process = value.raw_json_token();
+        event.process = bare(value.raw_json_token());
       } else if (key == "tid") {
-        event.thread = value.raw_json_token();
+        event.thread = bare(value.raw_json_token());
       } else if (key == "ts") {
         event.begin = parse_time(value.raw_json_token());
       } else if (key == "dur") {
@@ -137,6 +161,8 @@ class Reader {
       } else if (key == "args") {
         ondemand::object arguments;
         if (value.get_object().get(arguments) == simdjson::SUCCESS) event.arguments = arguments.raw_json();
+      } else if (key == "traceEvents") {
+        holds_traces_ = true;
       }
     }
     return event;
@@ -148,20 +174,24 @@ class Reader {
     switch (event.category) {
       case Category::called_operator:
         events_.operators.push_back({event.name, event.arguments, thread_of(event), begin, begin + duration});
+        events_.processes.emplace(event.process);
         break;
       case Category::launch:
-        if (const std::int64_t number = correlation_of(event); number >= 0) {
-          const auto [known, is_new] =
-              launches_.try_emplace(number, Launch{thread_of(event), begin, process_of(event)});
-          mixes_processes_ |= !is_new && known->second.process != process_of(event);
+        if (const std::int64_t number = work_arguments(event).correlation; number >= 0) {
+          const auto [known, is_new] = launches_.try_emplace(
+              number, Launch{thread_of(event), begin, event.name.find("Graph") != std::string_view::npos});
+          known->second.is_repeated |= !is_new;
         }
         break;
-      case Category::gpu_work:
+      case Category::gpu_work: {
+        const WorkArguments arguments = work_arguments(event);
         events_.work.push_back({event.name, Nanoseconds(static_cast<double>(duration)), begin,
-                                correlation_of(event), kNoParent, begin});
+                                arguments.correlation, arguments.device, kNoParent, begin});
+        if (arguments.device >= 0) events_.devices.insert(arguments.device);
         break;
+      }
       case Category::annotation:
-        if (event.name.starts_with("ProfilerStep#")) ++events_.steps;
+        if (event.name.starts_with("ProfilerStep#")) events_.steps.insert(event.name);
         break;
       case Category::other: break;
     }
@@ -172,21 +202,31 @@ class Reader {
     return threads_.try_emplace(key_, static_cast<std::uint32_t>(threads_.size())).first->second;
   }
 
-  std::uint32_t process_of(const Event& event) {
-    key_.assign(event.process);
-    return processes_.try_emplace(key_, static_cast<std::uint32_t>(processes_.size())).first->second;
+  struct WorkArguments {
+    std::int64_t correlation = -1, device = -1;
+  };
+  WorkArguments work_arguments(const Event& event) {
+    WorkArguments result;
+    simdjson::dom::object arguments;
+    simdjson::dom::element number;
+    if (event.arguments.empty()) return result;
+    try {
+      if (parse_part(parser_, event.arguments).get(arguments) != simdjson::SUCCESS) return result;
+    } catch (const simdjson::simdjson_error&) {
+      return result;
+    }
+    if (arguments.at_key("correlation").get(number) == simdjson::SUCCESS)
+      result.correlation = whole_number_of(number).value_or(-1);
+    if (arguments.at_key("device").get(number) == simdjson::SUCCESS)
+      result.device = whole_number_of(number).value_or(-1);
+    return result;
   }
 
-  std::int64_t correlation_of(const Event& event) {
-    std::int64_t number = -1;
-    if (event.arguments.empty()) return number;
-    simdjson::dom::element arguments;
-    constexpr bool kCopy = false;
-    if (parser_.parse(event.arguments.data(), event.arguments.size(), kCopy).get(arguments) ==
-        simdjson::SUCCESS) {
-      if (arguments["correlation"].get(number) != simdjson::SUCCESS) number = -1;
-    }
-    return number;
+  [[noreturn]] void fail_of_processes(const std::string& sign) const {
+    throw UsageError(fmt::format(
+        "{}: {}: the traces of several processes (ranks) were joined, and it cannot be told what is "
+        "whose; give the trace of one process, as torch.profiler wrote it",
+        file_name_, sign));
   }
 
   // An operator that begins when its caller does is the shorter one, or the later one in the file.
@@ -201,16 +241,41 @@ class Reader {
     const std::vector<CalledOperator>& operators = events_.operators;
     events_.parents.assign(operators.size(), kNoParent);
     for (std::size_t i = 1; i < operators.size(); ++i) {
-      if (operators[i].thread == operators[i - 1].thread) {
-        events_.parents[i] = innermost(i - 1, operators[i].end);
-      }
+      if (operators[i].thread != operators[i - 1].thread) continue;
+      events_.parents[i] = innermost(i - 1, operators[i].end);
+      for (std::size_t other = i - 1; other != events_.parents[i]; other = events_.parents[other])
+        require_no_overlap(operators[other], operators[i]);
     }
+  }
+
+  // The later one ends after the other, within which it began. A thread calls one operator after another.
+  void require_no_overlap(const CalledOperator& other, const CalledOperator& later) const {
+    constexpr RecordTime kRounding = 1000;  // older PyTorch wrote whole microseconds
+    constexpr std::string_view kPrefix = "aten::";
+    if (later.begin + kRounding >= other.end || other.end + kRounding >= later.end) return;
+    if (!other.name.starts_with(kPrefix) || !later.name.starts_with(kPrefix)) return;
+    fail_of_processes(
+        fmt::format("{} and {} ran in one thread at the same time, and neither called the other", other.name,
+                    later.name));
   }
 
   // The operator at or above a place that is still running at this time.
   std::size_t innermost(std::size_t place, RecordTime time) const {
     while (place != kNoParent && events_.operators[place].end < time) place = events_.parents[place];
     return place;
+  }
+
+  // Each process numbers its launches by itself, and a kernel names its launch by that number alone.
+  void require_one_process(const GpuWork& work, Launch& launch) const {
+    if (launch.is_repeated)
+      fail_of_processes(fmt::format("two launches have the number (correlation) {}", work.correlation));
+    if (work.device < 0 || launch.is_of_graph) return;
+    if (!launch.device) launch.device = work.device;
+    if (launch.device != work.device) {
+      fail_of_processes(
+          fmt::format("work on two GPUs, {} and {}, has the number (correlation) {} of one launch",
+                      *launch.device, work.device, work.correlation));
+    }
   }
 
   void find_callers() {
@@ -221,6 +286,7 @@ class Reader {
     for (GpuWork& work : events_.work) {
       const auto launch = launches_.find(work.correlation);
       if (launch == launches_.end()) continue;
+      require_one_process(work, launch->second);
       work.launched = launch->second.begin;
       const auto after = std::upper_bound(operators.begin(), operators.end(), launch->second, before);
       if (after == operators.begin()) continue;
@@ -234,37 +300,29 @@ class Reader {
 
   ProfilerEvents& events_;
   std::string_view file_name_;
-  bool has_events_ = false;
+  bool has_events_ = false, holds_traces_ = false;
   simdjson::dom::parser parser_;
   std::string key_;
-  std::unordered_map<std::string, std::uint32_t> threads_, processes_;
-  bool mixes_processes_ = false;
+  std::unordered_map<std::string, std::uint32_t> threads_;
   std::unordered_map<std::int64_t, Launch> launches_;
 };
 
 }  // namespace
 
-ProfilerEvents read_profiler_events(ondemand::parser& parser, const simdjson::padded_string& text,
-                                    std::string_view file_name) {
+ProfilerEvents read_profiler_events(ReadableJson& json, std::string_view file_name) {
   ProfilerEvents events;
-  Reader reader(events, file_name);
-  ondemand::document document;
-  try {
-    document = parser.iterate(text).value();
-    reader.read(document);
-  } catch (const simdjson::simdjson_error& error) {
-    fail_json(text, file_name, error, document);
-  }
-  if (!reader.has_events()) {
-    throw UsageError(fmt::format("{}: a profiler trace has a list 'traceEvents'", file_name));
-  }
-  if (reader.mixes_processes()) {
+  std::optional<Reader> reader;
+  json.read([&](ondemand::document& document) {
+    events = {};
+    reader.emplace(events, file_name).read(document);
+  });
+  if (reader->holds_traces()) {
     throw UsageError(
-        fmt::format("{}: launches of several processes have the same numbers, so that it cannot be told "
-                    "whose a kernel is; give the trace of one process, as torch.profiler wrote it",
-                    file_name));
+        fmt::format("{}: this is a list of traces; write each of them into a file of its own", file_name));
   }
-  reader.join();
+  if (!reader->has_events())
+    throw UsageError(fmt::format("{}: a profiler trace has a list 'traceEvents'", file_name));
+  reader->join();
   return events;
 }
 

@@ -1,15 +1,14 @@
 // The events of a profiler trace that say what ran on the GPU, and for which operator.
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstdint>
-#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "import/operator_selection.hpp"
+#include "import/readable_json.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope {
@@ -30,21 +29,24 @@ struct GpuWork {
   Nanoseconds duration;
   RecordTime begin = 0;
   std::int64_t correlation = -1;
+  std::int64_t device = -1;
   std::size_t caller = kNoParent;  ///< the innermost operator that it was launched in
   RecordTime launched = 0;         ///< when, on the CPU
 };
 
-/// Views into the text, and into the memory of the parser that must outlive it.
+/// Views into the JSON, which must outlive it.
 struct ProfilerEvents {
   std::vector<CalledOperator> operators;  ///< of each thread in the order of their begin; parents come first
   std::vector<std::size_t> parents;       ///< as many; kNoParent where there is none
   std::vector<GpuWork> work;              ///< in the order of launch
   std::string device;
-  std::int64_t steps = 0;  ///< as schedule() of torch.profiler marks them
+  std::set<std::string_view> steps;  ///< by their names, as schedule() of torch.profiler marks them
+  std::set<std::string> processes;   ///< that called operators
+  std::set<std::int64_t> devices;    ///< that did the work
 };
 
-/// Throws UsageError where the text is no profiler trace.
-ProfilerEvents read_profiler_events(simdjson::ondemand::parser& parser, const simdjson::padded_string& text,
-                                    std::string_view file_name);
+/// Throws UsageError where the text is no profiler trace, or it cannot be told which of several processes'
+/// operators launched the work.
+ProfilerEvents read_profiler_events(ReadableJson& json, std::string_view file_name);
 
 }  // namespace jitterscope

@@ -236,8 +236,21 @@ class Importer {
           "The record has no 'Input Strides', which PyTorch 2.4 and newer write: tensors are taken as dense "
           "and row-major (nchw).");
     }
-    if (events_.steps > 1) {
-      builder_.add_note(fmt::format("The record holds {} steps; counts are of all of them.", events_.steps));
+    if (events_.steps.size() > 1) {
+      builder_.add_note(
+          fmt::format("The record holds {} steps; counts are of all of them.", events_.steps.size()));
+    }
+    if (events_.processes.size() > 1) {
+      builder_.add_note(
+          fmt::format("The record holds operators of {} processes; counts and times are of all "
+                      "of them.",
+                      events_.processes.size()));
+    }
+    if (events_.devices.size() > 1) {
+      builder_.add_note(
+          fmt::format("The record holds work of {} GPUs ({}); counts and times are of all of "
+                      "them.",
+                      events_.devices.size(), fmt::join(events_.devices, ", ")));
     }
   }
 
@@ -259,12 +272,13 @@ class Importer {
 }  // namespace
 
 Model import_profiler_trace(std::string_view text, std::string_view file_name, bool ends_early) {
-  const simdjson::padded_string padded(text);
-  simdjson::ondemand::parser parser;
-  const ProfilerEvents events = read_profiler_events(parser, padded, file_name);
+  ReadableJson json(text, file_name);
+  const ProfilerEvents events = read_profiler_events(json, file_name);
   Importer importer(events, ends_early);
   importer.require_shapes(file_name);
-  return importer.import(file_name);
+  Model model = importer.import(file_name);
+  if (const auto note = json.note()) model.notes.push_back(*note);
+  return model;
 }
 
 }  // namespace jitterscope

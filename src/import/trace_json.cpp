@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <utility>
 
-#include "import/early_end.hpp"
-#include "jitterscope/error.hpp"
+#include "import/readable_json.hpp"
 
 namespace jitterscope {
 namespace {
@@ -65,31 +65,35 @@ simdjson::dom::element field(simdjson::dom::object object, std::string_view name
 
 }  // namespace
 
-void fail_json(std::string_view text, std::string_view file_name, const simdjson::simdjson_error& error,
-               simdjson::ondemand::document& document) {
-  if (auto closed = closed_json(text)) {
-    throw EarlyEnd(
-        fmt::format("{}: the file ends early, in the middle of its JSON; was the program stopped while it "
-                    "wrote it?",
-                    file_name),
-        *std::move(closed));
-  }
-  std::string place;
-  const char* location = nullptr;
-  const bool located = document.is_alive() && document.current_location().get(location) == simdjson::SUCCESS;
-  if (located && location >= text.data() && location < text.data() + text.size()) {
-    place = fmt::format("line {}: ", 1 + std::count(text.data(), location, '\n'));
-  }
-  throw UsageError(fmt::format("{}: {}not valid JSON: {}", file_name, place, error.what()));
-}
-
 simdjson::dom::element parse_part(simdjson::dom::parser& parser, std::string_view part) {
   simdjson::dom::element element;
   constexpr bool kCopy = false;  // what follows the part is readable
   const simdjson::error_code error = parser.parse(part.data(), part.size(), kCopy).get(element);
   if (error == simdjson::SUCCESS) return element;
-  const std::string repaired = with_quoted_numbers(part);
+  std::string repaired = with_quoted_numbers(part);
+  mend_strings(repaired.data(), repaired.size());
   return parser.parse(repaired).value();
+}
+
+std::optional<std::int64_t> whole_number_of(simdjson::dom::element element) {
+  std::int64_t whole = 0;
+  if (element.get(whole) == simdjson::SUCCESS) return whole;
+  double real = 0.0;
+  std::string_view text;
+  if (element.get(text) == simdjson::SUCCESS) {
+    const char* const end = text.data() + text.size();
+    if (const auto [stop, error] = std::from_chars(text.data(), end, whole);
+        error == std::errc() && stop == end)
+      return whole;
+    const auto [stop, error] = std::from_chars(text.data(), end, real);
+    if (error != std::errc() || stop != end) return std::nullopt;
+  } else if (element.get(real) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  constexpr double kLargest =
+      9007199254740992.0;  // 2^53: beyond it a double is not the number that was meant
+  const bool is_whole = std::abs(real) <= kLargest && std::trunc(real) == real;
+  return is_whole ? std::optional(static_cast<std::int64_t>(real)) : std::nullopt;
 }
 
 simdjson::dom::array array_field(simdjson::dom::object object, std::string_view name) {
@@ -99,8 +103,7 @@ simdjson::dom::array array_field(simdjson::dom::object object, std::string_view 
 }
 
 std::int64_t integer_field(simdjson::dom::object object, std::string_view name) {
-  std::int64_t result = 0;
-  if (field(object, name).get(result) == simdjson::SUCCESS) return result;
+  if (const auto result = whole_number_of(field(object, name))) return *result;
   throw FieldProblem{fmt::format("the field '{}' is no whole number", name)};
 }
 
@@ -115,9 +118,9 @@ std::vector<std::int64_t> integers_of(simdjson::dom::element element, std::strin
   simdjson::dom::array array;
   if (element.get(array) == simdjson::SUCCESS) {
     for (const simdjson::dom::element member : array) {
-      std::int64_t number = 0;
-      if (member.get(number) != simdjson::SUCCESS) break;
-      result.push_back(number);
+      const auto number = whole_number_of(member);
+      if (!number) break;
+      result.push_back(*number);
     }
     if (result.size() == array.size()) return result;
   }

@@ -1,9 +1,9 @@
-// Reading JSON that may be large, damaged or edited by hand. Inside src/import only.
+// Parts and fields of JSON that may be damaged or edited by hand. Inside src/import only.
 #pragma once
 
 #include <simdjson.h>
 
-#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,13 +12,13 @@
 
 namespace jitterscope {
 
-/// Throws EarlyEnd, or UsageError that says where it is no JSON.
-[[noreturn]] void fail_json(std::string_view text, std::string_view file_name,
-                            const simdjson::simdjson_error& error, simdjson::ondemand::document& document);
-
 /// A part of a text that is read, with what follows it readable. Its numbers may be inf and nan, which
-/// PyTorch writes although JSON has none; these become strings. Throws simdjson_error.
+/// PyTorch writes although JSON has none; these become strings. What JSON does not allow in strings becomes
+/// harmless (mend_strings). Throws simdjson_error.
 simdjson::dom::element parse_part(simdjson::dom::parser& parser, std::string_view part);
+
+/// A whole number, which some programs that rewrite traces write as text ("102") or with decimals (102.0).
+std::optional<std::int64_t> whole_number_of(simdjson::dom::element element);
 
 /// A field that is not as expected; its sentence says which.
 struct FieldProblem {

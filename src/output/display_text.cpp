@@ -2,43 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+
+#include "base/utf8.hpp"
 
 namespace jitterscope {
 namespace {
-
-struct Character {
-  char32_t code = 0;
-  std::size_t bytes = 1;
-  bool valid = true;
-};
-
-std::size_t sequence_length(unsigned char first) {
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return 2;
-  if (first >= 0xe0 && first < 0xf0) return 3;
-  if (first >= 0xf0 && first < 0xf5) return 4;
-  return 0;
-}
-
-// The first character of a text that is not empty. Overlong forms, surrogates and stray bytes are invalid,
-// and one byte long, so that reading goes on at the next byte.
-Character first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  constexpr Character kInvalid = {U'\ufffd', 1, false};
-  const std::size_t length = sequence_length(byte(0));
-  if (length == 0 || length > text.size()) return kInvalid;
-  if (length == 1) return {byte(0), 1, true};
-  char32_t code = byte(0) & (0xffu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80u) return kInvalid;
-    code = code << 6 | (byte(i) & 0x3fu);
-  }
-  constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  if (code < kSmallest[length] || surrogate || code > 0x10ffff) return kInvalid;
-  return {code, length, true};
-}
 
 constexpr std::string_view kEllipsis = "…";
 
@@ -72,7 +40,7 @@ bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
-    const Character character = first_character(text);
+    const Utf8Character character = first_character(text);
     width += width_of(character.code);
     text.remove_prefix(character.bytes);
   }
@@ -83,7 +51,7 @@ std::string one_line(std::string_view text) {
   std::string line;
   line.reserve(text.size());
   while (!text.empty()) {
-    const Character character = first_character(text);
+    const Utf8Character character = first_character(text);
     if (!character.valid) {
       line += "\xef\xbf\xbd";
     } else if (is_control(character.code)) {
@@ -96,13 +64,22 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+std::string harmless_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    lines += one_line(text.substr(0, end)) + '\n';
+    text.remove_prefix(end + 1);
+  }
+  return lines + one_line(text);
+}
+
 std::string cut_to_width(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return {};
   std::string cut;
   std::size_t used = 0;
   while (!text.empty()) {
-    const Character character = first_character(text);
+    const Utf8Character character = first_character(text);
     used += width_of(character.code);
     if (used > width - 1) break;
     cut += text.substr(0, character.bytes);

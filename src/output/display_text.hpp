@@ -14,6 +14,9 @@ std::size_t display_width(std::string_view text);
 /// Control characters, line breaks among them, become spaces; what is not UTF-8 becomes U+FFFD.
 std::string one_line(std::string_view text);
 
+/// The same of each line: line breaks stay.
+std::string harmless_lines(std::string_view text);
+
 /// At most `width` columns; what was cut is shown by "…".
 std::string cut_to_width(std::string_view text, std::size_t width);
 

@@ -55,7 +55,7 @@ TEST(DamagedTrace, ThatEndsEarlySaysSo) {
 TEST(DamagedTrace, ABrokenNodeIsNamedAndTheRestIsRead) {
   const std::string other = replaced(kProductNode, "\"id\":7", "\"id\":9");
   for (const auto& [from, to, named] :
-       {std::tuple("[[4,8],[8,2]]", "[[4,\"8\"],[8,2]]", "shapes"),
+       {std::tuple("[[4,8],[8,2]]", "[[4,\"eight\"],[8,2]]", "shapes"),
         std::tuple("[[4,8],[8,2]]", "[[4,8]]", "shapes"),
         std::tuple("\"strides\":[[8,1],[2,1]]", "\"strides\":3", "strides")}) {
     const Model model = import_trace(execution_trace_of({replaced(kProductNode, from, to), other}));

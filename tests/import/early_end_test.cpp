@@ -43,6 +43,12 @@ TEST(OpenJson, EndsInAStringOrInBrackets) {
     EXPECT_FALSE(closed_json(text).has_value()) << text;
 }
 
+TEST(OpenJson, SaysWhichBracketIsWrong) {
+  EXPECT_EQ(wrong_bracket(R"({"a": [1}])"), 8u);
+  EXPECT_EQ(wrong_bracket(R"([{"a": "]}"}] ])"), 14u);
+  EXPECT_EQ(wrong_bracket(R"({"a": [)"), std::nullopt);
+}
+
 TEST(OpenJson, IsClosedBehindItsLastWholeElement) {
   EXPECT_EQ(closed_json(R"({"v": [[1], {"a": [{}]}, {"b)"), R"({"v": [[1], {"a": [{}]}]})");
   EXPECT_EQ(closed_json(R"([{"a": "}"}, {"b": "\"}]"}, )"), R"([{"a": "}"}, {"b": "\"}]"}])");

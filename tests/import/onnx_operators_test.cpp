@@ -93,6 +93,56 @@ TEST(OnnxOperators, ProductsWithAndWithoutBias) {
   EXPECT_THAT(works(gemm), ElementsAre("matmul:m=2,n=3,k=8,ta=1,dtype=f32"));
 }
 
+TEST(OnnxOperators, SumsOfAnyNumberOfTensors) {
+  OnnxGraph two = operator_maps();
+  two.node("Tanh", {"x"}, "t").node("Sum", {"t", "x"}, "s").node("Relu", {"s"}, "y");
+  EXPECT_THAT(works(two),
+              ElementsAre(HasSubstr("tanh"), "add:count=864,dtype=f32", "relu:count=864,dtype=f32"));
+  OnnxGraph three = operator_maps().input("z", {2, 6, 9, 8}).weight("b", {1, 6, 1, 1});
+  three.node("Sum", {"b", "x", "z"}, "s").node("Relu", {"s"}, "y");
+  const Model model = imported_operators(three);
+  EXPECT_THAT(works(three), ElementsAre(HasSubstr("bias_add:n=2,c=6,h=9,w=8"), "add:count=864,dtype=f32", _));
+  EXPECT_EQ(model.calls.at(0).name, "node_s.1.forward");
+  EXPECT_EQ(model.calls.at(1).inputs.at(0).call, 0u);
+  EXPECT_EQ(model.calls.at(2).inputs.at(0).call, 1u);
+  OnnxGraph one = operator_maps();
+  one.node("Sum", {"x"}, "s").node("Max", {"s"}, "m").node("Mean", {"m"}, "n").node("Relu", {"n"}, "y");
+  EXPECT_THAT(works(one), ElementsAre("relu:count=864,dtype=f32"));
+  OnnxGraph unlike = operator_maps().input("z", {2, 1, 9, 8});
+  unlike.node("Sum", {"x", "z"}, "s").node("Max", {"s", "x"}, "m").node("Relu", {"m"}, "y");
+  EXPECT_THAT(works(unlike), ElementsAre("relu:count=864,dtype=f32"));
+  EXPECT_EQ(imported_operators(unlike).untimed.at(0).reason, "it adds a tensor of another shape");
+  EXPECT_THAT(imported_operators(unlike).untimed.at(1).reason, HasSubstr("no kind of operation"));
+}
+
+TEST(OnnxOperators, OthersThatRunAsKindsThatThereAre) {
+  OnnxGraph pool = operator_maps();
+  pool.node("GlobalMaxPool", {"x"}, "p").node("Flatten", {"p"}, "f").node("Relu", {"f"}, "y");
+  EXPECT_THAT(works(pool), ElementsAre(HasSubstr("max_pool:n=2,c=6,h=9,w=8,"), HasSubstr("relu:count=12")));
+  OnnxGraph clip = operator_maps().scalar("low", 0.0f);
+  clip.node("Clip", {"x", "low"}, "y").node("Swish", {"y"}, "z");
+  EXPECT_THAT(works(clip), ElementsAre(HasSubstr("relu:count=864"), HasSubstr("silu:count=864")));
+  OnnxGraph instances = operator_maps().weight("w", {6}).weight("b", {6});
+  instances.node("InstanceNormalization", {"x", "w", "b"}, "y");
+  EXPECT_THAT(works(instances), ElementsAre(HasSubstr("batch_norm:n=1,c=12,h=9,w=8,")));
+}
+
+TEST(OnnxOperators, AttentionAsOneOperator) {
+  OnnxGraph heads =
+      OnnxGraph(23).input("q", {2, 4, 8, 16}).input("k", {2, 4, 10, 16}).input("v", {2, 4, 10, 16});
+  heads.node("Attention", {"q", "k", "v"}, "a").integer("is_causal", 1).node("Relu", {"a"}, "y");
+  EXPECT_THAT(works(heads),
+              ElementsAre("attention:batch=2,heads=4,queries=8,keys=10,dim=16,causal=1,dtype=f32",
+                          HasSubstr("relu:count=1024")));
+  OnnxGraph beside = OnnxGraph(23).input("q", {2, 8, 64}).input("k", {2, 10, 64}).input("v", {2, 10, 64});
+  beside.node("Attention", {"q", "k", "v"}, "a").integer("q_num_heads", 4).integer("kv_num_heads", 4);
+  EXPECT_THAT(works(beside), ElementsAre(HasSubstr("bshd")));
+  OnnxGraph masked = OnnxGraph(23).input("q", {2, 4, 8, 16}).input("m", {8, 8});
+  masked.node("Attention", {"q", "q", "q", "m"}, "a").node("Relu", {"a"}, "y");
+  EXPECT_THAT(works(masked), ElementsAre(HasSubstr("relu:count=1024")));
+  EXPECT_THAT(imported_operators(masked).untimed.at(0).reason, HasSubstr("mask"));
+}
+
 OnnxGraph einsum(const std::string& equation, const testing::Shape& a, const testing::Shape& b) {
   OnnxGraph graph = OnnxGraph().input("a", a).input("b", b);
   graph.node("Einsum", {"a", "b"}, "m").text("equation", equation).node("Relu", {"m"}, "y");

@@ -146,6 +146,18 @@ TEST(OnnxShapes, PaddingThatIsComputedFromTheSizeIsFollowed) {
   EXPECT_EQ(count_behind(graph), 2 * 16 * 70);
 }
 
+TEST(OnnxShapes, ArithmeticOfShapesIsFollowed) {
+  OnnxGraph graph =
+      OnnxGraph().input("x", {2, 6, 4}).numbers("two", {2}).numbers("ten", {10}).numbers("one", {1});
+  graph.node("Shape", {"x"}, "s").node("ReduceProd", {"s"}, "all").node("Size", {"x"}, "size");
+  graph.node("Min", {"all", "ten", "size"}, "ten_again").node("Max", {"two", "ten_again"}, "most");
+  graph.node("Sum", {"most", "two", "two"}, "fourteen").node("Neg", {"two"}, "less");
+  graph.node("Pow", {"two", "two"}, "four").node("Add", {"fourteen", "less"}, "twelve");
+  graph.node("Concat", {"four", "twelve"}, "to").integer("axis", 0).node("Reshape", {"x", "to"}, "r");
+  graph.weight("w", {12, 5}).node("MatMul", {"r", "w"}, "y");
+  EXPECT_EQ(imported_shapes(graph).layers.at(0).operation.text(), "linear:n=4,in=12,out=5,bias=0,dtype=f32");
+}
+
 TEST(OnnxShapes, FollowTheBatch) {
   OnnxGraph graph = OnnxGraph().input("x", {2, 12, 7, 64}).numbers("to", {24, 7, 64}).weight("w", {64, 32});
   graph.node("Reshape", {"x", "to"}, "r").node("HardSwish", {"r"}, "h").node("MatMul", {"h", "w"}, "y");

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "import/imported.hpp"
+#include "import/small_trace.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/usage_message.hpp"
 
@@ -89,24 +90,6 @@ TEST(ProfilerTrace, ListsWhatItCannotTimeWithItsTime) {
   EXPECT_NEAR(model.untimed[0].recorded_time->value(), 70'495.0, 1.0);
 }
 
-// A small trace: an operator on the CPU's thread 1, what it launched, and its kernel.
-std::string event(const std::string& category, const std::string& name, const std::string& when,
-                  const std::string& arguments) {
-  return R"({"ph":"X","cat":")" + category + R"(","name":")" + name + R"(","pid":1,"tid":1,)" + when +
-         R"(,"args":{)" + arguments + "}}";
-}
-const std::string kSum = event("cpu_op", "aten::add", R"("ts":100.000,"dur":10)",
-                               R"("Input Dims":[[4],[4],[]],"Input type":["float","float","Scalar"],)"
-                               R"("Input Strides":[[1],[1],[]],"Concrete Inputs":["","","1"])");
-const std::string kLaunch =
-    event("cuda_runtime", "cudaLaunchKernel", R"("ts":105,"dur":1)", R"("correlation":7)");
-const std::string kKernel = event("kernel", "adds", R"("ts":120,"dur":2.5)", R"("correlation":7)");
-
-std::string trace_of(const std::vector<std::string>& events) {
-  std::string text = R"({"traceEvents":[)";
-  for (const std::string& one : events) text += (text.back() == '[' ? "" : ",") + one;
-  return text + "]}";
-}
 Model import(const std::vector<std::string>& events) {
   return import_profiler_trace(trace_of(events), "t.json");
 }
@@ -232,13 +215,6 @@ TEST(ProfilerTrace, BrokenArgumentsAreListedEachTime) {
   EXPECT_THAT(model.untimed[0].reason, HasSubstr("not as many"));
   EXPECT_EQ(model.untimed[1].name, "aten::convolution_backward");
   EXPECT_THAT(model.untimed[1].reason, HasSubstr("cannot be read"));
-}
-
-TEST(ProfilerTrace, LaunchesOfSeveralProcessesAreNotMixed) {
-  std::string other = kLaunch;
-  other.replace(other.find("\"pid\":1"), 7, "\"pid\":2");
-  EXPECT_THAT(problem(trace_of({kSum, kLaunch, other, kKernel})),
-              AllOf(HasSubstr("t.json"), HasSubstr("several processes"), HasSubstr("of one process")));
 }
 
 TEST(ProfilerTrace, WithoutShapesSaysHowToRecordThem) {

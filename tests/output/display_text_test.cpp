@@ -24,6 +24,11 @@ TEST(DisplayText, OneLineHoldsNoControlCharactersAndIsUtf8) {
   EXPECT_EQ(one_line("µ日"), "µ日");
 }
 
+TEST(DisplayText, HarmlessLinesKeepTheirBreaks) {
+  EXPECT_EQ(harmless_lines("a\x1b[2J\n\n b\xff\r"), "a [2J\n\n b\xef\xbf\xbd ");
+  EXPECT_EQ(harmless_lines(""), "");
+}
+
 TEST(DisplayText, CutKeepsWholeCharacters) {
   EXPECT_EQ(cut_to_width("abcdef", 6), "abcdef");
   EXPECT_EQ(cut_to_width("abcdef", 4), "abc…");
