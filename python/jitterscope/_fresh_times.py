@@ -12,45 +12,60 @@ from typing import Any, Callable, NamedTuple
 from ._verdict import Found
 
 _SECONDS = 0.4  # of rounds
-_ROUND = 0.005  # of work
+# A process that has slept is let alone for 3 ms or so; where others take its core within a round, it comes back to cold
+# caches. With five programs sorting beside it on two cores, rounds of 5 ms read 1 to 16 % more than alone, these -2 to 6.
+_ROUND = 0.001
 _FEWEST_ROUNDS = 3
-_PAUSE = (0.01, 0.04)  # so that rounds do not beat with other programs' work
+_PAUSE = (0.005, 0.02)  # so that rounds do not beat with other programs' work
 # The lowest tenth of the rounds: what other programs do to caches and cores only adds. Over 104 processes beside four
-# others' work on two cores it varied by 0.8 to 5 %, the median by 1.1 to 7 %.
+# others on two cores it varied by 0.7 to 5 %, the median by 1 to 7 %, and the median of wall times by 13 to 52 %.
 _SHARE = 0.1
 _ALL_OF_IT = 0.95  # of a round's time: what its thread worked for, where it had a core to itself
 
 
-class _Round(NamedTuple):
-    seconds: float  # of one call
+class _Row(NamedTuple):
+    """So many calls, one after the other."""
+
+    launches: int
+    elapsed: float
     worked: float  # by the clock of the thread, which stands while another has the core
-    is_work: bool  # all of it: what is missing others took, and the thread did not wait for anything
+    waits: int  # of its own will
+    held_up: int  # times that another was given the core
+
+    @property
+    def length(self) -> float:
+        """Without what others took, where that can be told."""
+        return self.elapsed if self.waits else self.worked
+
+    @property
+    def is_work(self) -> bool:
+        """All of it: what is missing others took, and the thread did not wait for anything."""
+        return self.worked >= _ALL_OF_IT * self.elapsed or (self.held_up > 0 and self.waits == 0)
 
 
-def _rounds(function: Callable[[], Any], seconds: float) -> list[_Round]:
+def _row(function: Callable[[], Any], launches: int) -> _Row:
+    before = resource.getrusage(resource.RUSAGE_THREAD)
+    start, began = time.perf_counter(), time.thread_time()
+    for _ in itertools.repeat(None, launches):
+        function()
+    worked, elapsed = time.thread_time() - began, time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_THREAD)
+    return _Row(launches, elapsed, worked, after.ru_nvcsw - before.ru_nvcsw, after.ru_nivcsw - before.ru_nivcsw)
+
+
+def _rows(function: Callable[[], Any], seconds: float) -> list[_Row]:
     draw = random.Random()
-    began = time.perf_counter()
-    function()
-    launches = 1
-    # Of a row as long as a round: one call alone, after others, holds what it made cold.
-    while time.perf_counter() - began < _ROUND:
-        launches *= 2
-        began = time.perf_counter()
-        for _ in itertools.repeat(None, launches):
-            function()
-    found: list[_Round] = []
+    found = [_row(function, 1)]
+    while found[-1].length < _ROUND / 2 and found[-1].elapsed < seconds:
+        found.append(_row(function, 2 * found[-1].launches))
+    launches = found[-1].launches
+    found.clear()
     end = time.monotonic() + seconds
     while len(found) < _FEWEST_ROUNDS or time.monotonic() < end:
         time.sleep(draw.uniform(*_PAUSE))
-        function()  # what the pause made cold
-        before = resource.getrusage(resource.RUSAGE_THREAD)
-        start, began_work = time.perf_counter(), time.thread_time()
-        for _ in itertools.repeat(None, launches):
+        for _ in range(max(1, launches // 2)):  # the pause made caches cold
             function()
-        worked, elapsed = time.thread_time() - began_work, time.perf_counter() - start
-        after = resource.getrusage(resource.RUSAGE_THREAD)
-        was_held_up = after.ru_nivcsw > before.ru_nivcsw and after.ru_nvcsw == before.ru_nvcsw
-        found.append(_Round(elapsed / launches, worked / launches, was_held_up or worked >= _ALL_OF_IT * elapsed))
+        found.append(_row(function, launches))
     return found
 
 
@@ -58,11 +73,13 @@ def _low(values: list[float]) -> float:
     return sorted(values)[int(_SHARE * (len(values) - 1) + 0.5)]
 
 
-_NUMBERS = list(range(0, 10**8, 5003))  # 20,000 objects, so that caches have a part in it
+_draw = random.Random(1)
+_NUMBERS = [_draw.random() for _ in range(3000)]
 
 
-def _work_that_never_changes() -> int:
-    return sum([number & 1023 for number in _NUMBERS])
+def _work_that_never_changes() -> list[float]:
+    """Of what was tried the one that other programs' work on the machine moves most: branches, and objects all over."""
+    return sorted(_NUMBERS)
 
 
 def found_on_cpu(function: Callable[[], Any], seconds: float = _SECONDS) -> Found:
@@ -70,12 +87,12 @@ def found_on_cpu(function: Callable[[], Any], seconds: float = _SECONDS) -> Foun
     collects = gc.isenabled()
     gc.disable()
     try:
-        rounds = _rounds(function, seconds)
-        machine = _rounds(_work_that_never_changes, seconds / 4)
+        rows = _rows(function, seconds)
+        machine = _rows(_work_that_never_changes, seconds / 4)
     finally:
         if collects:
             gc.enable()
-    is_all = 2 * sum(each.is_work for each in rounds) >= len(rounds)
-    worked = _low([each.worked for each in rounds])
-    return Found(_low([each.seconds for each in rounds]), worked if is_all and worked > 0 else None,
-                 _low([each.worked for each in machine]))
+    is_all = 2 * sum(each.is_work for each in rows) >= len(rows)
+    worked = _low([each.worked / each.launches for each in rows])
+    return Found(_low([each.elapsed / each.launches for each in rows]), worked if is_all and worked > 0 else None,
+                 _low([each.worked / each.launches for each in machine]))
