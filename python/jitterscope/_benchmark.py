@@ -133,6 +133,8 @@ def benchmark(maker: Optional[Maker] = None, /,
     `attention.measure()` does it here. Several parameters give all combinations.
     """
     if maker is not None:
+        if not callable(maker):
+            raise UsageError(f"benchmark marks a function, as `@js.benchmark` or `@js.benchmark(n=[256, 512])`, and not {maker!r}")
         return Benchmark(maker, {})
     values = {name: _values(name, given) for name, given in parameters.items()}
     return lambda decorated: Benchmark(decorated, values)

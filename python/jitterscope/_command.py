@@ -69,6 +69,10 @@ def call(command: str, targets: list[str], options: dict[str, Any]) -> dict[str,
     for name in ("json", "csv", "csv_launches", "continue", "dry_run", "top", "findings", "details"):
         if name in options:
             raise UsageError(f"{command}: {name} is no option here; the result has all of it: record, text(), save()")
+    for target in targets:
+        if not isinstance(target, (str, os.PathLike)):
+            raise UsageError(f"{command} takes text or paths, as 'matmul:m=512,n=512,k=512', and not {type(target).__name__}; a "
+                             "function is timed by js.measure")
     words = [program(), command, *targets, *_flags(options), "--json", "-"]
     with tempfile.TemporaryFile() as complaints:
         live = sys.stderr is not None and sys.stderr.isatty()
