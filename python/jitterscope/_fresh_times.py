@@ -11,16 +11,17 @@ from typing import Any, Callable, NamedTuple
 
 from ._verdict import Found
 
-_SECONDS = 0.4  # of rounds
-# A process that has slept is let alone for 3 ms or so; where others take its core within a round, it comes back to cold
-# caches. With five programs sorting beside it on two cores, rounds of 5 ms read 1 to 16 % more than alone, these -2 to 6.
-_ROUND = 0.001
-_FEWEST_ROUNDS = 3
-_PAUSE = (0.005, 0.02)  # so that rounds do not beat with other programs' work
-# The lowest tenth of the rounds: what other programs do to caches and cores only adds. Over 104 processes beside four
+_SECONDS = 0.4  # of rows and pauses
+# A process that has slept is let alone for 3 ms or so; where others take its core within a row, it comes back to cold
+# caches. With five programs sorting beside it on two cores, rows of 5 ms read 1 to 16 % more than alone, these -2 to 6.
+_ROW = 0.001
+_ROWS = 2  # behind each pause
+_FEWEST = 3  # rows
+_PAUSE = (0.005, 0.02)  # so that rows do not beat with other programs' work
+# The lowest tenth of the rows: what other programs do to caches and cores only adds. Over 104 processes beside four
 # others on two cores it varied by 0.7 to 5 %, the median by 1 to 7 %, and the median of wall times by 13 to 52 %.
 _SHARE = 0.1
-_ALL_OF_IT = 0.95  # of a round's time: what its thread worked for, where it had a core to itself
+_ALL_OF_IT = 0.95  # of a row's time: what its thread worked for, where it had a core to itself
 
 
 class _Row(NamedTuple):
@@ -56,16 +57,16 @@ def _row(function: Callable[[], Any], launches: int) -> _Row:
 def _rows(function: Callable[[], Any], seconds: float) -> list[_Row]:
     draw = random.Random()
     found = [_row(function, 1)]
-    while found[-1].length < _ROUND / 2 and found[-1].elapsed < seconds:
+    while found[-1].length < _ROW / 2 and found[-1].elapsed < seconds:
         found.append(_row(function, 2 * found[-1].launches))
-    launches = found[-1].launches
+    launches, is_long = found[-1].launches, found[-1].length > 10 * _ROW
     found.clear()
     end = time.monotonic() + seconds
-    while len(found) < _FEWEST_ROUNDS or time.monotonic() < end:
+    while len(found) < _FEWEST or time.monotonic() < end:
         time.sleep(draw.uniform(*_PAUSE))
-        for _ in range(max(1, launches // 2)):  # the pause made caches cold
-            function()
-        found.append(_row(function, launches))
+        if not is_long:
+            _row(function, launches)  # the pause made caches cold
+        found += [_row(function, launches) for _ in range(1 if is_long else _ROWS)]
     return found
 
 
@@ -73,13 +74,13 @@ def _low(values: list[float]) -> float:
     return sorted(values)[int(_SHARE * (len(values) - 1) + 0.5)]
 
 
-_draw = random.Random(1)
-_NUMBERS = [_draw.random() for _ in range(3000)]
+_TABLE = {number: number & 1023 for number in range(0, 10**8, 5003)}
+_ORDER = random.Random(1).sample(list(_TABLE), 5000)
 
 
-def _work_that_never_changes() -> list[float]:
-    """Of what was tried the one that other programs' work on the machine moves most: branches, and objects all over."""
-    return sorted(_NUMBERS)
+def _work_that_never_changes() -> int:
+    """Looks up what lies all over 2 MB: other programs' work on the machine moves it as much as any function tried."""
+    return sum([_TABLE[number] for number in _ORDER])
 
 
 def found_on_cpu(function: Callable[[], Any], seconds: float = _SECONDS) -> Found:
