@@ -11,6 +11,8 @@ is a CUDA kernel by its source; js.run, js.study and js.gate do what the command
 all clocks in hertz.
 """
 
+from typing import TYPE_CHECKING
+
 from ._advise import advise
 from ._allocation_pattern import allocation_pattern
 from ._benchmark import Benchmark, benchmark
@@ -31,3 +33,15 @@ __all__ = ["Benchmark", "Comparison", "Error", "FailedError", "Finding", "Kernel
            "MissingError", "Plot", "Record", "Stream", "Time", "Times", "Total", "UsageError", "advise",
            "allocation_pattern", "benchmark", "compare", "describe", "devices", "explain", "gate", "loss_scaling", "measure",
            "run", "stream", "study", "version"]
+
+if TYPE_CHECKING:
+    __version__: str
+else:
+    def __getattr__(name):
+        # The library knows its version, and an import does not open it.
+        if name != "__version__":
+            raise AttributeError(f"module 'jitterscope' has no attribute {name!r}")
+        try:
+            return version()
+        except MissingError as error:
+            raise AttributeError(f"jitterscope.__version__: {error}") from None

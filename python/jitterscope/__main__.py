@@ -1,8 +1,9 @@
-"""`python3 -m jitterscope …` is the command line; `worker`, `explain-callable` and `loss-scaling` are what it asks of Python."""
+"""`python3 -m jitterscope …` is the command line; `worker`, `explain-callable`, `loss-scaling` and
+`pytest-process` are what it and the plug-in of pytest ask of Python."""
 
 import sys
 
-from . import _command, _explain, _loss_scaling, _worker
+from . import _command, _explain, _loss_scaling, _pytest_processes, _worker
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["worker"]:
@@ -11,4 +12,6 @@ if __name__ == "__main__":
         sys.exit(_worker.answer(_explain.explain_asked))
     if sys.argv[1:] == ["loss-scaling"]:
         sys.exit(_worker.answer(_loss_scaling.train_asked))
+    if sys.argv[1:2] == ["pytest-process"] and len(sys.argv) == 3:
+        sys.exit(_pytest_processes.main(sys.argv[2]))
     _command.main()

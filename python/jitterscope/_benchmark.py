@@ -11,6 +11,7 @@ from ._errors import UsageError
 from ._live_line import LiveLine
 from ._measure import measure_record
 from ._options import options_json
+from ._returned_work import drop
 from ._times import Times
 
 Maker = Callable[..., Callable[[], Any]]
@@ -37,6 +38,7 @@ class Case(NamedTuple):
 
 def _checked(name: str, made: Any) -> Callable[[], Any]:
     if not callable(made):
+        drop(made)
         raise UsageError(f"{name} returned {type(made).__name__} and nothing to call: a benchmark sets up what it needs "
                          "and returns what is to be timed, as in `return lambda: f(x)`")
     function: Callable[[], Any] = made
@@ -131,6 +133,8 @@ def benchmark(maker: Optional[Maker] = None, /,
     `attention.measure()` does it here. Several parameters give all combinations.
     """
     if maker is not None:
+        if not callable(maker):
+            raise UsageError(f"benchmark marks a function, as `@js.benchmark` or `@js.benchmark(n=[256, 512])`, and not {maker!r}")
         return Benchmark(maker, {})
     values = {name: _values(name, given) for name, given in parameters.items()}
     return lambda decorated: Benchmark(decorated, values)

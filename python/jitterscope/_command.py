@@ -11,7 +11,7 @@ import sys
 import tempfile
 from typing import Any, NoReturn, Optional, Union
 
-from ._errors import UsageError, raise_for
+from ._errors import MissingError, UsageError, exit_code_of, raise_for
 from ._program import environment, program
 from ._result import Record, Time
 from ._targets import target_of
@@ -33,7 +33,11 @@ def refuse_in_worker(function: str) -> None:
 def main() -> NoReturn:
     """The command line: this process becomes the program."""
     os.environ.setdefault("JITTERSCOPE_PYTHON", sys.executable)
-    path = program()
+    try:
+        path = program()
+    except MissingError as error:
+        print(f"jitterscope: {error}", file=sys.stderr)
+        sys.exit(exit_code_of(error))
     if os.path.exists(sys.argv[0]) and os.path.samefile(path, sys.argv[0]):
         print("jitterscope: JITTERSCOPE_PROGRAM names this script, which would start itself for ever; unset it", file=sys.stderr)
         sys.exit(3)
@@ -65,6 +69,10 @@ def call(command: str, targets: list[str], options: dict[str, Any]) -> dict[str,
     for name in ("json", "csv", "csv_launches", "continue", "dry_run", "top", "findings", "details"):
         if name in options:
             raise UsageError(f"{command}: {name} is no option here; the result has all of it: record, text(), save()")
+    for target in targets:
+        if not isinstance(target, (str, os.PathLike)):
+            raise UsageError(f"{command} takes text or paths, as 'matmul:m=512,n=512,k=512', and not {type(target).__name__}; a "
+                             "function is timed by js.measure")
     words = [program(), command, *targets, *_flags(options), "--json", "-"]
     with tempfile.TemporaryFile() as complaints:
         live = sys.stderr is not None and sys.stderr.isatty()

@@ -10,7 +10,6 @@ import sys
 import threading
 from typing import Any, Iterator, Optional
 
-from . import _jax_work
 from ._errors import MissingError, UsageError
 from ._library import check, library, text_of
 
@@ -89,6 +88,15 @@ def _torch_with_gpu() -> Any:
     return torch if cuda is not None and cuda.is_available() else None
 
 
+def _gpu_of_jax() -> Optional[int]:
+    """The ordinal of the GPU that JAX uses, where it has begun to."""
+    backends = getattr(module("jax._src.xla_bridge"), "_backends", None)
+    jax = module("jax")
+    if not backends or jax is None or jax.default_backend() != "gpu":
+        return None
+    return int(jax.devices()[0].id)
+
+
 def default_device() -> str:
     """The GPU that PyTorch uses now, else CuPy's, else JAX's, else the CPU."""
     # What works on the CPU alone has not begun with CUDA, though it could.
@@ -98,7 +106,7 @@ def default_device() -> str:
     cupy = module("cupy")
     if hasattr(cupy, "cuda") and cupy.cuda.is_available():
         return f"cuda:{cupy.cuda.runtime.getDevice()}"
-    gpu = _jax_work.gpu()
+    gpu = _gpu_of_jax()
     return "cpu" if gpu is None else f"cuda:{gpu}"
 
 

@@ -19,6 +19,9 @@ class FailedError(Error, RuntimeError):
     """The work failed while it ran."""
 
 
+for _each in (Error, UsageError, MissingError, FailedError):
+    _each.__module__ = "jitterscope"  # as programs name them, in tracebacks too
+
 INTERRUPTED = 130
 _KINDS: dict[int, type[Error]] = {2: UsageError, 3: MissingError, 5: FailedError}
 

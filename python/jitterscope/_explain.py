@@ -130,8 +130,10 @@ def explain(*targets: Union[str, Callable[[], Any]], device: Optional[str] = Non
     check_name(name)
     check_progress(progress)
     time_limit = (QUICK if quick else FULL) if max_time is None else max_time
-    if not 1 <= time_limit <= 3600:
-        raise UsageError(f"max_time: 1 to 3600 seconds, not {time_limit:g}")
+    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)) or not 1 <= time_limit <= 3600:
+        raise UsageError(f"max_time: 1 to 3600 seconds, not {time_limit!r}")
+    if factors is not None and not isinstance(factors, Iterable):
+        raise UsageError(f"factors: names as 'idle,cache' or a list of them, not {factors!r}")
     _command.refuse_in_worker("explain")
     listed = [] if factors is None else factors.split(",") if isinstance(factors, str) else list(factors)
     named = name_of(function) if name is None else name

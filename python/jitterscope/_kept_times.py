@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import pathlib
 import re
 import tempfile
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from ._errors import FailedError, UsageError
 from ._result import Time
+from ._verdict import Found
 
-FORMAT, VERSION = "jitterscope-benchmarks", 1
+FORMAT, VERSION = "jitterscope-benchmarks", 2
 _NUMBER_OF_A_CALL = re.compile(r"#\d+$")  # of the second time of a test and later ones
 
 Kept = dict[str, dict[str, Any]]  # by the test
 
 
-def kept_time(time: Time) -> dict[str, Any]:
-    """What is kept of a time. Without an interval there is no precision."""
-    kept = {"median": time.median, "device": time.device["name"], "record": time.record}
-    return {**kept, "precision": time.precision} if math.isfinite(time.precision) else kept
+def kept_time(time: Time, processes: Sequence[Found]) -> dict[str, Any]:
+    """What is kept of a time, and of what fresh processes found."""
+    return {"median": time.median, "device": time.device["name"], "processes": [list(each) for each in processes],
+            "record": time.record}
+
+
+def found_before(kept: dict[str, Any]) -> list[Found]:
+    """What the fresh processes found whose times are kept."""
+    return [Found(*each) for each in kept["processes"]]
+
+
+def test_of(key: str) -> str:
+    """The test that a time is of, which may have several."""
+    return _NUMBER_OF_A_CALL.sub("", key)
 
 
 def _is_number(value: Any) -> bool:
@@ -61,9 +71,16 @@ def _problem(kept: Any) -> str:
         return "time"
     if not _is_number(kept.get("median")) or not kept["median"] > 0:
         return "median"
-    if "precision" in kept and not _is_number(kept["precision"]):
-        return "precision that is a number"
-    return "" if isinstance(kept.get("device"), str) else "device"
+    if not isinstance(kept.get("device"), str):
+        return "device"
+    processes = kept.get("processes")
+    return "" if isinstance(processes, list) and all(map(_is_found, processes)) else "processes with times"
+
+
+def _is_found(each: Any) -> bool:
+    """Seconds above zero, of which the first is always there."""
+    return (isinstance(each, list) and len(each) == len(Found._fields) and each[0] is not None
+            and all(value is None or (_is_number(value) and value > 0) for value in each))
 
 
 def why_not_written(path: pathlib.Path) -> Optional[str]:
@@ -81,8 +98,8 @@ def why_not_written(path: pathlib.Path) -> Optional[str]:
 
 def merged(before: Kept, measured: Kept) -> Kept:
     """The times of tests that were not run stay; of those that were, all times are the new ones."""
-    run = {_NUMBER_OF_A_CALL.sub("", test) for test in measured}
-    return {**{test: kept for test, kept in before.items() if _NUMBER_OF_A_CALL.sub("", test) not in run}, **measured}
+    run = set(map(test_of, measured))
+    return {**{test: kept for test, kept in before.items() if test_of(test) not in run}, **measured}
 
 
 def write_kept_times(path: pathlib.Path, benchmarks: Kept) -> None:

@@ -11,13 +11,13 @@ import sys
 import threading
 from typing import Any, Callable, Optional, Union
 
-from . import _jax_work
 from ._device import Device, current_stream, open_device
 from ._errors import UsageError
 from ._library import LAUNCH, PROGRESS, REASON_SIZE, RECORD, REPEAT, CallableStruct, check, library, text_of
 from ._live_line import LiveLine
 from ._options import Words, check_name, check_progress, options_json
 from ._result import Time
+from ._returned_work import ReturnedWork
 
 Progress = Callable[[dict[str, Any]], object]
 Stop = Callable[[], bool]  # whether to end early, with what is known
@@ -69,17 +69,16 @@ class _Calls:
     """What the measuring loop calls of one callable. ctypes swallows exceptions: they are kept, the loop is told to
     stop, and they are raised when it has."""
 
-    def __init__(self, function: Callable[[], Any], interruption: _Interruption, stream: Any,
+    def __init__(self, name: str, function: Callable[[], Any], interruption: _Interruption, stream: Any,
                  ordinal: Optional[int]) -> None:
         self.function = function
+        self.returned = ReturnedWork(name)
         self.ordinal = ordinal
         self.interruption = interruption
         self.stream = stream  # PyTorch's object of ours, or None
         self.error: Optional[BaseException] = None  # the latest
         self.stopped = False  # by what is no Exception: KeyboardInterrupt, SystemExit
         self.graphs: list[Any] = []  # PyTorch's, alive as long as ours that hold them
-        self.is_first = True
-        self.wait: Optional[Callable[[Any], object]] = None  # for the arrays of JAX that it returns
 
     def _attempt(self, work: Callable[[], Any], reason: int) -> int:
         if self.stopped or self.interruption.pending:
@@ -102,23 +101,27 @@ class _Calls:
         return self._attempt(self._call, reason)
 
     def _call(self) -> None:
-        returned = self.function()
-        if self.is_first:
-            self.wait, self.is_first = _jax_work.wait_for(returned), False
-        if self.wait is not None:
-            self.wait(returned)
+        self._look_at(self.function())
+
+    def _look_at(self, returned: Any) -> None:
+        work = self.returned
+        if type(returned) not in work.types_done:
+            work.look_at(returned)
+        if work.wait is not None:
+            work.wait(returned)
 
     def repeat(self, _stream: int, launches: int, reason: int, _context: int) -> int:
         return self._attempt(lambda: self._call_in_a_row(launches), reason)
 
     def _call_in_a_row(self, launches: int) -> None:
-        if self.wait is not None:
+        if self.returned.wait is not None:
             for _ in range(launches):
                 self._call()
             return
         function = self.function
-        for _ in itertools.repeat(None, launches):  # as timeit does: its own 10 ns are in each call's time
+        for _ in itertools.repeat(None, launches - 1):  # as timeit does: its own 10 ns are in each call's time
             function()
+        self._look_at(function())
 
     def record(self, _stream: int, graph: Any, reason: int, _context: int) -> int:
         return self._attempt(lambda: self._capture(graph), reason)
@@ -198,7 +201,7 @@ def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: 
     """What a C function writes that calls these callables, each with its name. Raises what they raise."""
     collects = gc.isenabled()
     with device.in_use(), current_stream(device) as stream, _Interruption() as interruption:
-        all_calls = [_Calls(function, interruption, stream, device.ordinal) for _, function in functions]
+        all_calls = [_Calls(name, function, interruption, stream, device.ordinal) for name, function in functions]
         structs = (CallableStruct * len(functions))()
         pointers = []  # alive until the loop is done
         for struct, (name, _), calls in zip(structs, functions, all_calls):
@@ -219,7 +222,7 @@ def record_of_callables(functions: list[tuple[str, Callable[[], Any]]], device: 
             found: dict[str, Any] = json.loads(text)
             found.setdefault("notes", []).extend(
                 f"{name} returns arrays of JAX, which are waited for: its time holds the host's work."
-                for (name, _), calls in zip(functions, all_calls) if calls.wait is not None)
+                for (name, _), calls in zip(functions, all_calls) if calls.returned.wait is not None)
             return found
         finally:
             if collects:

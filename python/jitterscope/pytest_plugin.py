@@ -1,4 +1,8 @@
-"""For pytest: the fixture gpu_benchmark times a callable, keeps its record, and compares it with one that was kept."""
+"""For pytest: the fixture gpu_benchmark times a callable, keeps its time, and compares it with one that was kept.
+
+A time that is kept or compared is measured in fresh processes, too: what one process finds the next one seldom finds
+again, and a verdict is about what they find.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,28 @@ import json
 import math
 import pathlib
 import re
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 import pytest
 
-from ._device import default_device
+from ._device import default_device, open_device
 from ._errors import Error, MissingError, UsageError
-from ._kept_times import Kept, kept_time, merged, read_kept_times, why_not_written, write_kept_times
+from ._fresh_times import found_on_cpu
+from ._kept_times import (Kept, found_before, kept_time, merged, read_kept_times, test_of, why_not_written,
+                          write_kept_times)
 from ._measure import devices, measure
+from ._options import CACHES, LOADS, words
+from ._pytest_processes import AskedSession, FoundByTest, asked_session, found_in_fresh_processes
 from ._report import write_report
 from ._result import Time
 from ._text import interval_text, time_text
+from ._verdict import FEWEST, Found, Looks, Verdict
 
 FOLDER = ".jitterscope"
-_DIFFERENT_GPU, _TOO_FEW_ROUNDS = "another device", "too few rounds to compare"
+_MARGIN = 0.02  # where no limit is given: as of a gate
+_PROCESSES = 12  # of fewer, a true 5 % is missed more often than one time in twenty on a busy CPU
+_MOST_PROCESSES = 1000
+_QUICK = 0.2  # seconds of js.measure in a fresh process on a CPU: a test may look at its time, no verdict does
 
 
 class Line(NamedTuple):
@@ -28,7 +40,7 @@ class Line(NamedTuple):
     test: str
     time: Time
     before: Optional[float]  # seconds, of the record that it is compared with
-    ratio: Optional[tuple[float, float]]  # to that, 95 %; None where it is not known
+    verdict: Optional[Verdict]  # None where there is none
     remark: str
 
 
@@ -52,17 +64,19 @@ def _writable(option: str, path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def _ratio(now: Time, before: dict[str, Any]) -> Optional[tuple[float, float]]:
-    """Its 95 % interval, from those of both times, which are independent; None where one of them has too few rounds."""
-    width = math.hypot(now.precision, float(before.get("precision", math.nan)))
-    middle = now.median / float(before["median"])
-    return (max(0.0, middle * (1 - width)), middle * (1 + width)) if math.isfinite(width) else None
+def _processes(text: str) -> int:
+    if not text.isdecimal() or not FEWEST <= int(text) <= _MOST_PROCESSES:
+        raise UsageError(f"--gpu-benchmark-processes {text}: {FEWEST} to {_MOST_PROCESSES}; fewer decide nothing")
+    return int(text)
 
 
-def _remark(ratio: Optional[tuple[float, float]]) -> str:
-    if ratio is None:
-        return _TOO_FEW_ROUNDS
-    return "slower" if ratio[0] > 1 else "faster" if ratio[1] < 1 else "no difference shown"
+def _remark(verdict: Optional[Verdict]) -> str:
+    if verdict is None:
+        return "no fresh process timed it"
+    change = abs(verdict.machine - 1)
+    if verdict.word != "undecided" or change < _MARGIN / 2:
+        return verdict.word
+    return f"{verdict.word}: the machine itself is {change:.0%} {'slower' if verdict.machine > 1 else 'faster'}"
 
 
 class Benchmarks:
@@ -71,13 +85,19 @@ class Benchmarks:
     def __init__(self, config: pytest.Config) -> None:
         self.lines: list[Line] = []
         self.saved: Kept = {}
-        self.failures: list[str] = []  # of what was to be written in the end
+        self.found: FoundByTest = {}  # by fresh processes
+        self.looks: dict[str, Looks] = {}
+        self.failures: list[str] = []  # of what was to be done beside the tests
         root = pathlib.Path(config.rootpath)
         save, compare = config.getoption("gpu_benchmark_save"), config.getoption("gpu_benchmark_compare")
         report, limit = config.getoption("gpu_benchmark_report"), config.getoption("gpu_benchmark_fail")
+        self.processes = _processes(config.getoption("gpu_benchmark_processes"))
         self.limit = _percent(limit) if limit else None
         if self.limit is not None and not compare:
             raise UsageError("--gpu-benchmark-fail needs --gpu-benchmark-compare NAME: what to compare with")
+        if (save or compare) and config.getoption("numprocesses", None):
+            raise UsageError("--gpu-benchmark-save and --gpu-benchmark-compare take tests one after the other, since those "
+                             "beside each other are slower: leave out -n of pytest-xdist, or add -n 0")
         self.before = read_kept_times(_file(root, compare)) if compare else {}
         self.save_to = _writable("--gpu-benchmark-save", _file(root, save)) if save else None
         self.stay: Kept = {}  # what the file to save to has
@@ -88,17 +108,58 @@ class Benchmarks:
         if self.report_to is not None and not self.report_to.parent.is_dir():
             raise UsageError(f"--gpu-benchmark-report: {self.report_to.parent} is not there; make the folder first")
 
-    def add(self, test: str, time: Time) -> Line:
-        self.saved[test] = kept_time(time)
+    def ask_fresh_processes(self, config: pytest.Config, tests: list[str], tell: Callable[[str], None]) -> None:
+        """Before the tests: what is found of them, and what is said of it."""
+        if self.save_to is None:
+            known = set(map(test_of, self.before))
+            tests = [test for test in tests if test in known]  # nothing is said of the others
+        if not tests:
+            return
+        tell(f"{len(tests)} {'test' if len(tests) == 1 else 'tests'} in {self.processes} fresh processes")
+        self._ask(config, tests)
+        margin = _MARGIN if self.limit is None else self.limit
+        for test, found in self.found.items():
+            if test in self.before:
+                self.looks[test] = Looks(found_before(self.before[test]), margin)
+                self.looks[test].look(found)
+        while True:
+            again = [test for test, looks in self.looks.items() if looks.wants_more]
+            if not again or self.failures:
+                return
+            tell(f"{self.processes} more, for what seems to have changed: {', '.join(again)}")
+            counts = {test: len(self.found[test]) for test in again}
+            self._ask(config, sorted(set(map(test_of, again))))
+            for test in again:
+                self.looks[test].look(self.found[test][counts[test]:])
+
+    def _ask(self, config: pytest.Config, tests: list[str]) -> None:
+        found, problem = found_in_fresh_processes(config, tests, self.processes)
+        for test, each in found.items():
+            self.found.setdefault(test, []).extend(each)
+        if problem:
+            self.failures.append(f"gpu_benchmark: {problem}")
+
+    def time(self, test: str, function: Callable[[], Any], device: str, conditions: dict[str, Any]) -> Time:
+        """Measures in this process; the test fails where fresh ones have shown that it is slower."""
+        time = measure(function, device=device, **conditions)
+        line = self._add(test, time)
+        if self.limit is not None and line.remark == "slower" and line.verdict is not None:
+            low, high = line.verdict.low - 1, line.verdict.high - 1
+            pytest.fail(f"{test}: slower than the {time_text(line.before or math.nan)} kept, by {low:.1%} to {high:.1%} in "
+                        f"{len(self.found[test])} fresh processes, and {self.limit * 100:.3g} % is the limit", pytrace=False)
+        return time
+
+    def _add(self, test: str, time: Time) -> Line:
+        self.saved[test] = kept_time(time, self.found.get(test, []))
         before = self.before.get(test)
+        verdict = None
         remark = "" if before or not self.before else "not in the record"
         if before and before["device"] != time.device["name"]:
-            remark, before = _DIFFERENT_GPU, None
-        ratio = None
+            remark, before = "another device", None
         if before:
-            ratio = _ratio(time, before)
-            remark = _remark(ratio)
-        line = Line(test, time, before["median"] if before else None, ratio, remark)
+            verdict = self.looks[test].verdict if test in self.looks else None
+            remark = _remark(verdict)
+        line = Line(test, time, before["median"] if before else None, verdict, remark)
         self.lines.append(line)
         return line
 
@@ -116,19 +177,44 @@ class Benchmarks:
                 self.failures.append(f"--gpu-benchmark-report: {error}")
 
 
-_BENCHMARKS = pytest.StashKey[Benchmarks]()
+class FreshBenchmarks:
+    """The same of a session that a fresh process runs for another one."""
+
+    def __init__(self, session: AskedSession) -> None:
+        self.session = session
+
+    def time(self, test: str, function: Callable[[], Any], device: str, conditions: dict[str, Any]) -> Time:
+        """Measures what verdicts are about."""
+        cache, load = conditions.get("cache", "warm"), conditions.get("load", "burst")
+        is_usual = words("cache", cache, CACHES)[0] == "warm" and words("load", load, LOADS)[0] == "burst"
+        by_thread = is_usual and open_device(device).ordinal is None
+        if by_thread:
+            conditions = {**conditions, "time_limit": min(_QUICK, conditions.get("time_limit", _QUICK))}
+        time = measure(function, device=device, **conditions)
+        self.session.add(test, found_on_cpu(function) if by_thread else Found(time.median))
+        return time
+
+
+_BENCHMARKS = pytest.StashKey[Union[Benchmarks, FreshBenchmarks]]()
+
+
+def benchmarks_of(config: pytest.Config) -> Optional[Benchmarks]:
+    """What a session measured, for a conftest.py that reads it in the end; None in a fresh process of one."""
+    found = config.stash.get(_BENCHMARKS, None)
+    return found if isinstance(found, Benchmarks) else None
 
 
 class GpuBenchmark:
     """The fixture: called with what is timed and with conditions as of jitterscope.measure; gives a Time."""
 
-    def __init__(self, benchmarks: Benchmarks, test: str) -> None:
+    def __init__(self, benchmarks: Union[Benchmarks, FreshBenchmarks], test: str) -> None:
         self._benchmarks = benchmarks
         self._test = test
         self._count = 0
 
     def __call__(self, function: Callable[[], Any], *, device: Optional[str] = None, **conditions: Any) -> Time:
         """Without a device on the GPU that PyTorch uses, or the first; the test is skipped where there is none."""
+        __tracebackhide__ = True
         if device is None:
             used = default_device()
             device = used if used.startswith("cuda") else "cuda:0"
@@ -137,14 +223,11 @@ class GpuBenchmark:
         self._count += 1
         test = self._test if self._count == 1 else f"{self._test}#{self._count}"
         conditions.setdefault("name", test.rpartition("::")[2])
-        time = measure(function, device=device, **conditions)
-        line = self._benchmarks.add(test, time)
-        limit = self._benchmarks.limit
-        if limit is not None and line.ratio is not None and line.ratio[0] > 1 + limit:
-            low, high = line.ratio
-            pytest.fail(f"{test}: {time_text(time.median)} is slower than the {time_text(line.before or math.nan)} kept, "
-                        f"by {low - 1:.1%} to {high - 1:.1%}, and {limit:.3g} is the limit", pytrace=False)
-        return time
+        try:
+            return self._benchmarks.time(test, function, device, conditions)
+        except Error as error:
+            # The sentence and the line of the test say it all.
+            raise error.with_traceback(None) from None
 
 
 def _need_gpu(device: str) -> None:
@@ -169,22 +252,51 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gpu-benchmark-compare", metavar="NAME", help="compare with the times kept under this name")
     group.addoption("--gpu-benchmark-fail", metavar="slower:PERCENT",
                     help="a test fails whose time is shown to be slower by more, as slower:2%%")
+    group.addoption("--gpu-benchmark-processes", metavar="N", default=str(_PROCESSES),
+                    help=f"fresh processes that a time which is kept or compared is measured in (default: {_PROCESSES})")
     group.addoption("--gpu-benchmark-report", metavar="FILE.html", help="write a page with plots of all times")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    asked = asked_session(config)
     try:
-        config.stash[_BENCHMARKS] = Benchmarks(config)
+        config.stash[_BENCHMARKS] = Benchmarks(config) if asked is None else FreshBenchmarks(asked)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    benchmarks = config.stash.get(_BENCHMARKS, None)
+    if isinstance(benchmarks, FreshBenchmarks):
+        benchmarks.session.keep_asked(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Fresh processes run before the tests, which may hold memory of a GPU for the rest of the session."""
+    config = session.config
+    benchmarks = benchmarks_of(config)
+    if benchmarks is None or session.testsfailed or config.getoption("collectonly"):
+        return
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        if reporter is not None:
+            reporter.ensure_newline()
+            reporter.write_line(f"gpu benchmarks: {line}")
+
+    tests = [item.nodeid for item in session.items if "gpu_benchmark" in getattr(item, "fixturenames", ())]
+    benchmarks.ask_fresh_processes(config, tests, tell)
+
+
 def _ratio_cell(line: Line) -> str:
-    if line.before is None:
+    if line.before is None or line.verdict is None:
         return ""
-    if line.ratio is None:
-        return f"about {line.time.median / line.before:.3g}"
-    return f"{line.ratio[0]:.3f}–{line.ratio[1]:.3f}"
+    if not math.isfinite(line.verdict.low):
+        return f"about {line.verdict.ratio:.3g}"
+    return f"{line.verdict.low:.3f}–{line.verdict.high:.3f}"
 
 
 def _table(lines: list[Line]) -> list[str]:
@@ -198,23 +310,22 @@ def _table(lines: list[Line]) -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    benchmarks = config.stash.get(_BENCHMARKS, None)
-    if benchmarks is None or not benchmarks.lines:
+    benchmarks = benchmarks_of(config)
+    if benchmarks is None or not (benchmarks.lines or benchmarks.failures):
         return
     terminalreporter.section("gpu benchmarks")
-    for row in _table(benchmarks.lines):
-        terminalreporter.write_line(row)
-    if any(line.remark == _TOO_FEW_ROUNDS for line in benchmarks.lines):
-        terminalreporter.write_line("A time of fewer than six rounds has no interval, so that nothing is decided: a larger "
-                                    "time_limit gives it more.")
+    if benchmarks.lines:
+        for row in _table(benchmarks.lines):
+            terminalreporter.write_line(row)
     for failure in benchmarks.failures:
         terminalreporter.write_line(failure, red=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     benchmarks = session.config.stash.get(_BENCHMARKS, None)
-    if benchmarks is None:
-        return
-    benchmarks.write()
-    if benchmarks.failures and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if isinstance(benchmarks, FreshBenchmarks):
+        benchmarks.session.write()
+    elif benchmarks is not None:
+        benchmarks.write()
+        if benchmarks.failures and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -193,6 +193,11 @@ class FromPython(unittest.TestCase):
         self.assertIn("ad", str(caught.exception))
         with self.assertRaises(js.UsageError):
             js.run("add:count=1", json="x")
+        for call, words in [(lambda: js.run(3), "run takes text or paths, .* not int; a function is timed by js.measure"),
+                            (lambda: js.gate(None), "gate takes text or paths, .* not NoneType"),
+                            (lambda: js.benchmark(3), "benchmark marks a function, .* not 3")]:
+            with self.assertRaisesRegex(js.UsageError, words):
+                call()
         with self.assertRaises(js.MissingError):
             js.run("add:count=1", device="cuda:99")
 

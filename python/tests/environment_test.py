@@ -118,6 +118,26 @@ class OwnFiles(unittest.TestCase):
         other = next(word for word in mapped if "/libc.so" in word)
         self.assertIn("is of another version than this module: it has no jitterscope_version", self.refusal(other))
 
+    def test_the_version_is_that_of_the_program(self):
+        code, said, errors = run("import jitterscope as js\nprint(js.__version__, js.version())")
+        self.assertEqual(code, 0, errors)
+        own = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+        self.assertEqual(said.split(), [own, own])
+        by_module = subprocess.run([sys.executable, "-m", "jitterscope", "--version"], capture_output=True, text=True, check=True)
+        self.assertEqual(by_module.stdout.split(), ["jitterscope", own])
+
+    def test_without_the_library_there_is_no_version_and_an_import_all_the_same(self):
+        code, said, errors = run("import jitterscope as js\nprint(getattr(js, '__version__', None))\njs.__version__",
+                                 JITTERSCOPE_LIBRARY="/nowhere.so")
+        self.assertEqual((code, said), (1, "None\n"))
+        self.assertRegex(errors, "AttributeError: jitterscope.__version__: /nowhere.so is not there: install the wheel")
+
+    def test_the_command_line_without_its_program_is_a_sentence(self):
+        done = subprocess.run([sys.executable, "-m", "jitterscope", "--version"], capture_output=True, text=True, check=False,
+                              env={**os.environ, "JITTERSCOPE_PROGRAM": "/nowhere"})
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"^jitterscope: /nowhere is not there: install the wheel[^\n]*\n$")
+
 
 if __name__ == "__main__":
     unittest.main()

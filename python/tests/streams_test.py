@@ -97,7 +97,7 @@ class PyTorch(unittest.TestCase):
         self.assertEqual(self.log, [])
 
     def calls(self, function):
-        return _measure._Calls(function, _measure._Interruption(), stream=FakeStream(self.log, "ours"),
+        return _measure._Calls("work", function, _measure._Interruption(), stream=FakeStream(self.log, "ours"),
                                ordinal=1)
 
     def test_it_records_itself_and_its_graph_is_kept(self):

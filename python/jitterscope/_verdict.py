@@ -1,0 +1,167 @@
+"""Whether code has become slower, from the times that fresh processes found before and now.
+
+On a busy machine one process of ten reads 5 to 30 % more than the others, and now and then one reads less. Before and now
+the ends are left out as Yuen (Biometrika 61, 1974) does, more of the slow one: other programs mostly add.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import NamedTuple, Optional, Sequence
+
+FEWEST = 6  # processes on a side
+MOST_LOOKS = 3  # at one test, each with processes of its own beside those before
+_FASTEST, _SLOWEST = 6, 3  # one of so many is left out
+_MOST = 2 / 3  # of the processes
+_CHANCE = 0.005  # of a verdict at one look where nothing changed; two looks have to agree
+_CHANCE_OF_INTERVAL = 0.05
+
+
+class Found(NamedTuple):
+    """What one fresh process found of a test, in seconds."""
+
+    seconds: float
+    # What the calling thread worked for: None where that is not all of the time, and on a GPU.
+    worked_seconds: Optional[float] = None
+    machine_seconds: Optional[float] = None  # of work that never changes; None on a GPU
+
+
+class Verdict(NamedTuple):
+    """A ratio of times, now over before, with its 95 % interval, and what it says: slower, faster, same, undecided."""
+
+    ratio: float
+    low: float
+    high: float
+    word: str
+    machine: float = 1.0  # time of work that never changes, now over before; 1 where no difference is shown
+
+
+class _Shift(NamedTuple):
+    """Of logarithms, from one group of processes to another."""
+
+    value: float
+    error: float  # one standard error
+    freedom: float  # degrees of
+
+    def half_width(self, chance: float) -> float:
+        """Of the interval that misses with this chance."""
+        return _student_critical(chance, self.freedom) * self.error
+
+
+def _student_critical(chance: float, freedom: float) -> float:
+    """Two-sided: Fisher's expansion, within 7 % from two degrees of freedom on, where the chance is 0.005 or more."""
+    z = statistics.NormalDist().inv_cdf(1 - chance / 2)
+    terms = (z**3 + z, 5 * z**5 + 16 * z**3 + 3 * z, 3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z,
+             79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z)
+    return z + sum(term / (scale * freedom**power)
+                   for power, (term, scale) in enumerate(zip(terms, (4, 96, 384, 92160)), 1))
+
+
+class _Side(NamedTuple):
+    mean: float
+    error_squared: float
+    freedom: float
+
+
+def _side(times: Sequence[float]) -> _Side:
+    """The mean without the ends, its error from all where the ends stand as the nearest that are left."""
+    logarithms = sorted(math.log(time) for time in times)
+    fast, slow = len(logarithms) // _FASTEST, len(logarithms) // _SLOWEST
+    kept = logarithms[fast:len(logarithms) - slow]
+    winsorized = kept[:1] * fast + kept + kept[-1:] * slow
+    middle = statistics.fmean(winsorized)
+    squares = sum((each - middle)**2 for each in winsorized)
+    return _Side(statistics.fmean(kept), squares / (len(kept) * (len(kept) - 1)), len(kept) - 1)
+
+
+def _shift(before: Sequence[float], now: Sequence[float]) -> _Shift:
+    """Welch's of both sides."""
+    first, second = _side(before), _side(now)
+    square = first.error_squared + second.error_squared
+    if not square > 0:
+        return _Shift(second.mean - first.mean, 0.0, first.freedom + second.freedom)
+    freedom = square**2 / (first.error_squared**2 / first.freedom + second.error_squared**2 / second.freedom)
+    return _Shift(second.mean - first.mean, math.sqrt(square), freedom)
+
+
+def _shift_of_machine(before: Sequence[float], now: Sequence[float]) -> float:
+    """Of the logarithm of the times that work which never changes took; 0 where none is shown."""
+    if min(len(before), len(now)) < FEWEST:
+        return 0.0
+    shift = _shift(before, now)
+    return shift.value if abs(shift.value) > shift.half_width(_CHANCE_OF_INTERVAL) else 0.0
+
+
+def verdict(before: Sequence[float], now: Sequence[float], margin: float, machine_before: Sequence[float] = (),
+            machine_now: Sequence[float] = ()) -> Verdict:
+    """From the seconds that each process found, of the work and of work that never changes; `FEWEST` of each side.
+
+    Slower where the ratio lies beyond the margin and its interval of 99.5 % is above one; the same where the interval of
+    95 % lies within the margin. A machine that is slower itself may or may not have slowed this work down: what is said
+    holds in both cases.
+    """
+    shift, machine = _shift(before, now), _shift_of_machine(machine_before, machine_now)
+    slower_by, faster_by = max(machine, 0.0), min(machine, 0.0)
+    half, wide, limit = shift.half_width(_CHANCE_OF_INTERVAL), shift.half_width(_CHANCE), math.log1p(margin)
+    low, high = shift.value - half - slower_by, shift.value + half - faster_by
+    word = "undecided"
+    if -limit <= low and high <= limit:
+        word = "same"
+    elif shift.value - slower_by >= max(limit, wide):
+        word = "slower"
+    elif shift.value - faster_by <= -max(limit, wide):
+        word = "faster"
+    return Verdict(math.exp(shift.value), math.exp(low), math.exp(high), word, math.exp(machine))
+
+
+def _worked(found: Sequence[Found]) -> Optional[list[float]]:
+    """Where most processes say so; in a few a core may have been so busy that no round told work from waiting."""
+    times = [each.worked_seconds for each in found if each.worked_seconds is not None]
+    return times if len(times) >= max(FEWEST, _MOST * len(found)) else None
+
+
+def verdict_of_processes(before: Sequence[Found], now: Sequence[Found], margin: float) -> Verdict:
+    """By the time that threads worked where that is all of it, which leaves out when other programs had their core."""
+    first, second = _worked(before), _worked(now)
+    if first is None or second is None:
+        first, second = [each.seconds for each in before], [each.seconds for each in now]
+    machine = [[each.machine_seconds for each in side if each.machine_seconds is not None] for side in (before, now)]
+    return verdict(first, second, margin, *machine)
+
+
+class Looks:
+    """At one test: where its time lies beyond the margin, more processes are asked, and slower or faster is what two looks
+    running say."""
+
+    def __init__(self, before: Sequence[Found], margin: float) -> None:
+        self.before, self.margin = before, margin
+        self.now: list[Found] = []
+        self.verdicts: list[Verdict] = []
+
+    def look(self, found: Sequence[Found]) -> None:
+        """Adds what more processes found."""
+        self.now += found
+        if min(len(self.now), len(self.before)) >= FEWEST:
+            self.verdicts.append(verdict_of_processes(self.before, self.now, self.margin))
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether slower or faster was said twice."""
+        words = [each.word for each in self.verdicts[-2:]]
+        return len(words) == 2 and words[0] == words[1] and words[0] in ("slower", "faster")
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether more processes may make it slower or faster."""
+        if not self.verdicts or len(self.verdicts) >= MOST_LOOKS or self.is_confirmed:
+            return False
+        return abs(math.log(self.verdicts[-1].ratio)) >= math.log1p(self.margin)
+
+    @property
+    def verdict(self) -> Optional[Verdict]:
+        """The last one; undecided where it was not said twice. None where there is nothing to compare."""
+        if not self.verdicts:
+            return None
+        last = self.verdicts[-1]
+        return last if self.is_confirmed or last.word == "same" else last._replace(word="undecided")
