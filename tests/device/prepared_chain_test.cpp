@@ -37,11 +37,28 @@ TEST_P(PreparedChains, GiveWhatTheirStepsGiveTogether) {
         "chain:[copy:bytes=4Ki,kind=d2d][gelu:count=1Ki][copy:bytes=4Ki]",
         "chain:[convert:n=2,c=8,hw=7,from=nchw,to=nhwc][conv2d:n=2,c=8,hw=7,k=5,rs=3,layout=nhwc]"
         "[convert:n=2,c=5,hw=5,from=nhwc,to=nchw]",
-        "chain:[convert:count=64,to_dtype=bf16][linear:n=8,in=8,out=4,dtype=bf16]"
-        "[convert:count=32,dtype=bf16,to_dtype=f32]",
         "chain:[convert:n=1,c=3,hw=4,from=nhwc,to=nchw,to_dtype=bf16][relu:count=48,dtype=bf16],lanes=2",
         "chain:[convert:n=1,c=4,hw=6,to=nhwc][max_pool:n=1,c=4,hw=6,window=2,layout=nhwc]"
         "[copy:bytes=144][convert:n=1,c=4,hw=3,from=nhwc,to=nchw]"}) {
+    const auto chain = prepare(text);
+    const Verification verification = verify(*queue_, *chain);
+    EXPECT_TRUE(verification.passed) << text << ": " << verification.relative_error;
+    EXPECT_EQ(verification.checked, verification.total) << text;
+  }
+}
+
+// A product has fewer types than what is no product: a CPU without AVX-512 converts to bf16, and multiplies
+// in f64.
+TEST_P(PreparedChains, AProductReadsWhatAConversionMade) {
+  for (const DataType dtype : {DataType::f64, DataType::bf16}) {
+    const std::string type(to_string(dtype));
+    const std::string text = "chain:[convert:count=64,to_dtype=" + type +
+                             "][linear:n=8,in=8,out=4,dtype=" + type + "][convert:count=32,dtype=" + type +
+                             ",to_dtype=f32]";
+    if (!computes_in(dtype)) {
+      EXPECT_THAT([&] { prepare(text); }, ThrowsMessage<UsageError>(HasSubstr("no " + type + " for linear")));
+      continue;
+    }
     const auto chain = prepare(text);
     const Verification verification = verify(*queue_, *chain);
     EXPECT_TRUE(verification.passed) << text << ": " << verification.relative_error;

@@ -108,6 +108,23 @@ TEST(CpuDevice, DescribesItself) {
   EXPECT_EQ(description.libraries[1].name, "torch");
 }
 
+// Tests of bf16 do without it where the device says so: it must say so of no processor that has it.
+TEST(CpuDevice, MultipliesInBf16WhereverOneDnnUsesAvx512) {
+  const DeviceDescription description = open_cpu_device()->describe();
+  const auto isa = std::ranges::find(description.properties, "isa", &Property::key);
+  ASSERT_NE(isa, description.properties.end());
+  const bool multiplies = std::ranges::count(description.data_types, DataType::bf16) > 0;
+  const bool has_avx512 = isa->value.starts_with("avx512_core") || isa->value.starts_with("avx10");
+  EXPECT_TRUE(multiplies || !has_avx512) << isa->value;
+  EXPECT_EQ(std::ranges::count(description.further_types, DataType::bf16), multiplies ? 0 : 1);
+  EXPECT_EQ(refusal("batch_norm:n=1,c=4,hw=4,dtype=bf16"), "accepted")
+      << "by own loops, where oneDNN has none";
+  if (!multiplies) {
+    EXPECT_THAT(refusal("linear:n=8,in=8,out=8,dtype=bf16"),
+                HasSubstr("cpu has no bf16 for linear; write dtype= with one of f64, f32"));
+  }
+}
+
 TEST(CpuDevice, ChecksHaveASentenceAndLimitsARemedyOrAReason) {
   const auto device = open_cpu_device();
   const std::vector<Check> checks = device->check();
