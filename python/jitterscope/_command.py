@@ -94,9 +94,9 @@ def run(*targets: str, **options: Any) -> Union[Time, Times]:
     >>> js.run("resnet50:batch=32", cache=["warm", "cold"], device="cuda")
     >>> js.run("conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1", kernels=True)
 
-    Gives a Time of one operation, Times of several. Both have `median` and `interval`: of a network those of all its calls,
-    of what is several operations or a sweep none, so that one has to be taken: `isinstance(result, js.Times)` and
-    `result[0]`.
+    Gives a Time of one operation, Times of several, and of one that a network calls several times. Both have `median` and
+    `interval`: of a network those of all its calls, where `result[0]` has those of one call; of what is several operations
+    or a sweep none, so that one has to be taken: `isinstance(result, js.Times)` and `result[0]`.
     """
     return result_of(call("run", list(targets), options))
 
@@ -106,7 +106,8 @@ class Comparison(Record):
 
     @property
     def ratio(self) -> float:
-        """Time of the second over the first's, of the first condition: 1.1 is 10 % slower."""
+        """Time of the second over the first's, of the first condition: 1.1 is 10 % slower. Of networks that of all calls;
+        UsageError of several operations that make no whole, and where one has layers that the other lacks."""
         return float(self._first()["time_ratio"]["ratio"])
 
     @property
@@ -117,22 +118,56 @@ class Comparison(Record):
 
     @property
     def verdict(self) -> str:
-        """faster, slower, same or undecided: of the second."""
+        """faster, slower, same or undecided: of the second; of a gate over all that it compared."""
+        if self.record.get("baseline"):
+            return self._verdict_of_gate()
         return str(self._first()["verdict"])
 
     def __repr__(self) -> str:
         """Short: a table of all of it is what str() gives."""
         names = ", ".join(map(str, self.record.get("alternatives", [])))
-        if not any(each.get("time_ratio") for each in self.record["comparisons"][:1]):
+        try:
+            low, high = self.interval
+        except UsageError:
             return f"<Comparison of {names}>"
-        low, high = self.interval
         return f"<Comparison of {names}: ratio {self.ratio:.3g} ({low:.3g} – {high:.3g}), {self.verdict}>"
 
     def _first(self) -> dict[str, Any]:
-        first: dict[str, Any] = self.record["comparisons"][0]
-        if first.get("failure"):
-            raise UsageError(f"there is no ratio: {first['failure']}")
-        return first
+        """The total of networks, or the only comparison."""
+        totals: list[dict[str, Any]] = self.record.get("totals", [])
+        compared: list[dict[str, Any]] = self.record["comparisons"]
+        if not compared:
+            raise UsageError("there is no ratio: nothing was compared")
+        left_out = [each for each in self.record.get("left_out", []) if each["alternative"] in (0, 1)]
+        if left_out:
+            raise UsageError(f"there is no ratio of the whole: {left_out[0]['layers']} of {left_out[0]['of']} layers of "
+                             f"{self.record['alternatives'][left_out[0]['alternative']]} have no partner; "
+                             "record['totals'] has those in common")
+        failures = [each["failure"] for each in compared if each["alternative"] == 1 and each.get("failure")]
+        if failures:
+            raise UsageError(f"there is no ratio: {failures[0]}")
+        if totals:
+            return totals[0]
+        first = compared[0]["first"]["conditions"]
+        beside = [each for each in compared if each["alternative"] == 1
+                  and all(each["first"]["conditions"][key] == first[key] for key in ("cache", "load"))]
+        if len(beside) > 1:
+            raise UsageError(f"these are {len(beside)} operations, and nothing that adds up: take one, as "
+                             "record['comparisons'][0]['time_ratio']")
+        return compared[0]
+
+    def _verdict_of_gate(self) -> str:
+        """As the command's exit code has it: what is slower counts before all else."""
+        compared: list[dict[str, Any]] = self.record["comparisons"]
+        failures = [each["failure"] for each in compared if each.get("failure")]
+        cases = self.record.get("totals") or [each for each in compared if not each.get("failure")]
+        verdicts = [str(each["verdict"]) for each in cases]
+        for verdict in ("slower", "undecided", "faster", "same"):
+            if verdict != "slower" and failures:
+                raise UsageError(f"there is no verdict: {failures[0]}")
+            if verdict in verdicts:
+                return verdict
+        raise UsageError("there is no verdict: nothing was compared")
 
 
 def _is_function(asked: Any) -> bool:

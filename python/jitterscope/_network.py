@@ -21,6 +21,34 @@ class Total(NamedTuple):
     timed_calls: int  # fewer where some failed: then the time is a lower bound
 
 
+def own_total(result: dict[str, Any], measurement: dict[str, Any]) -> Total:
+    """All calls of one operation: of what a network calls, what is not known of the instrument is in each call."""
+    count, time, conditions = int(result.get("count", 1)), measurement["time"], measurement["conditions"]
+    error = 0.0
+    if count > 1 or result.get("layers"):
+        rounds = measurement.get("rounds") or [{}]
+        launches = rounds[0].get("launches_per_value", 1) if measurement["instrument"] == "events" else 1
+        error = float(measurement.get("constant", {}).get("uncertainty_seconds", 0.0)) / launches
+    return Total(conditions["cache"], conditions["load"], count * float(time["median_seconds"]),
+                 (count * (float(time.get("low_seconds", math.nan)) - error),
+                  count * (float(time.get("high_seconds", math.nan)) + error)), count, count)
+
+
+def timed_part(record: dict[str, Any]) -> Optional[tuple[float, str]]:
+    """Of a file of which a part could not be timed: how much was, and that in a sentence."""
+    untimed = record.get("untimed", [])
+    timed = sum(each.get("count", 1) for each in record["results"] if each.get("measurements"))
+    if not untimed or not timed:
+        return None
+    calls = sum(each.get("count", 1) for each in record["results"]) + sum(each["count"] for each in untimed)
+    sentence = f"{timed} of the {calls} calls of the record are timed"
+    recorded = record.get("recorded_gpu_seconds")
+    if not recorded:
+        return timed / calls, sentence
+    share = max(0.0, 1.0 - sum(each.get("recorded_seconds", 0.0) for each in untimed) / recorded)
+    return share, f"{sentence}, {share:.1%} of its GPU time"
+
+
 def totals_of(record: dict[str, Any]) -> list[Total]:
     """In the order of conditions; none of what is no network."""
     return [Total(each["cache"], each["load"], float(each["seconds"]),

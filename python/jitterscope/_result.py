@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Optional
 from ._errors import UsageError
 from ._library import plots, show
 from ._measurement import Measurement
-from ._network import Total, totals_of
+from ._network import Total, own_total
 from ._report import write_report
 from ._text import interval_text, time_text
 from ._words import in_python, page_in_python
@@ -227,10 +227,8 @@ class Time(Record):
 
     @property
     def total(self) -> Total:
-        """Seconds of all calls of a network, with their interval; of one operation its own time."""
-        found = totals_of(self.record)
-        first = self.measurements[0]
-        return found[0] if found else Total(first.cache, first.load, first.median, first.interval, 1, 1)
+        """Seconds of all calls of it in a network, with their interval; of what was typed its own time."""
+        return own_total(self._result, self.measurements[0].record)
 
     @property
     def notes(self) -> list[str]:

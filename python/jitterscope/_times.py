@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Union
 
 from ._errors import UsageError
-from ._network import Total, network_rows, rest_sentence, totals_of
+from ._network import Total, network_rows, rest_sentence, timed_part, totals_of
 from ._result import Record, Time, refusals
 from ._text import interval_text, time_text
 
@@ -15,8 +15,12 @@ class Times(Record):
 
     def __init__(self, record: dict[str, Any]) -> None:
         super().__init__(record)
-        # What failed has a place in the record and the table, and no time.
-        self._times = [Time({**record, "results": [each]}) for each in record["results"] if each.get("measurements")]
+        # What failed has a place in the record and the table, and no time. What is said of all is said of none of them.
+        rest = {key: value for key, value in record.items() if key not in ("totals", "sequence", "recorded_gpu_seconds")}
+        self._times = [Time({**rest, "title": (each.get("layers") or [each["operation"]])[0], "untimed": [],
+                             "summary": [row for row in record.get("summary", []) if row["operation"] == each["operation"]],
+                             "results": [each]})
+                       for each in record["results"] if each.get("measurements")]
 
     def __iter__(self) -> Iterator[Time]:
         return iter(self._times)
@@ -36,7 +40,8 @@ class Times(Record):
     @property
     def notes(self) -> list[str]:
         """Sentences about how they were measured, and about what was asked for and is not there."""
-        return super().notes + refusals(self.record["results"])
+        part = timed_part(self.record)
+        return super().notes + ([f"{part[1]}: the total is theirs."] if part else []) + refusals(self.record["results"])
 
     @property
     def totals(self) -> list[Total]:
@@ -58,13 +63,20 @@ class Times(Record):
 
     @property
     def median(self) -> float:
-        """Seconds: of a network its total, of a single time its median. UsageError where there are several times."""
-        return self.total.seconds
+        """Seconds: of a network that of all its calls, of a single time its median. UsageError where there are several
+        times, and of a file of which less than half was timed: `total` has the time of what was."""
+        return self._whole().seconds
 
     @property
     def interval(self) -> tuple[float, float]:
         """Seconds: 95 %, of `median`."""
-        return self.total.interval
+        return self._whole().interval
+
+    def _whole(self) -> Total:
+        part = timed_part(self.record)
+        if part and part[0] < 0.5:
+            raise UsageError(f"there is no time of the whole: {part[1]}; .total has the time of these")
+        return self.total
 
     def _rows(self) -> list[list[str]]:
         if self.totals:
@@ -81,13 +93,14 @@ class Times(Record):
 
     def __repr__(self) -> str:
         if self.totals:
-            return (f"<Times of {self.record.get('title', 'a network')}: {len(self._times)} operations, "
-                    f"{time_text(self.total.seconds)} in all>")
+            what = f"{len(self._times)} operations" if len(self._times) > 1 else f"{self.total.calls} calls"
+            return f"<Times of {self.record.get('title', 'a network')}: {what}, {time_text(self.total.seconds)} in all>"
         names = [time.name for time in self._times]
         return f"<Times of {', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}>"
 
 
 def result_of(record: dict[str, Any]) -> Union[Time, Times]:
-    """The record of a run of one as a Time, of several as Times; of what failed, Times that are none."""
+    """The record of a run of one call as a Time, of several as Times; of what failed, Times that are none."""
     results = record["results"]
-    return Time(record) if len(results) == 1 and results[0].get("measurements") else Times(record)
+    is_one_call = len(results) == 1 and results[0].get("measurements") and results[0].get("count", 1) == 1
+    return Time(record) if is_one_call else Times(record)

@@ -179,6 +179,81 @@ class FromPython(unittest.TestCase):
         self.assertRegex(shown, r"The 10 slowest of \d+ operations; the other \d+ take \d+ % of the total")
         self.assertRegex(repr(network), "^<Times of resnet18:batch=2: [0-9]+ operations, [^>]*s in all>$")
 
+    def test_one_operation_that_is_called_several_times_has_the_time_of_all_calls(self):
+        calls = js.run("gpt2:direction=fprop,dtype=bf16", only="mlp.c_fc", device="virtual:quiet", cache="warm")
+        self.assertIsInstance(calls, js.Times)
+        self.assertEqual((len(calls), calls.total.calls), (1, 12))
+        one = calls[0]
+        self.assertAlmostEqual(calls.median / one.median, 12.0, 9)
+        self.assertEqual(calls.interval, calls.total.interval)
+        for end, expected in zip(one.total.interval, calls.total.interval):
+            self.assertAlmostEqual(end / expected, 1.0, 9)
+        self.assertRegex(repr(calls), r"^<Times of gpt2[^:]*:[^:]*: 12 calls, [^>]*s in all>$")
+        self.assertIn("for all 12 calls", str(calls))
+
+    def test_a_layer_of_a_network_is_itself_and_not_the_network(self):
+        network = js.run("resnet18:batch=2,direction=fprop", only="layer1|fc", device="virtual:quiet", cache="warm",
+                         in_sequence=True)
+        self.assertGreater(len(network), 2)
+        self.assertAlmostEqual(sum(layer.total.seconds for layer in network) / network.total.seconds, 1.0, 9)
+        self.assertIn(network[0].record["results"][0]["layers"][0], network[0].text())
+        self.assertNotIn("resnet18", network[0].text())
+
+    def test_of_a_file_of_which_most_is_not_timed_there_is_no_median(self):
+        network = js.run("resnet18:batch=2,direction=fprop", only="layer1", device="virtual:quiet", cache="warm")
+        record = {**network.record, "untimed": [{"name": "aten::cumsum", "count": 100, "reason": "only PyTorch has it"}]}
+        partly = js.Times(record)
+        with self.assertRaises(js.UsageError) as caught:
+            partly.median
+        self.assertIn(f"{network.total.calls} of the {network.total.calls + 100} calls of the record are timed", str(caught.exception))
+        self.assertEqual(partly.total, network.total)
+        self.assertTrue(any("the total is theirs" in note for note in partly.notes), partly.notes)
+        record["recorded_gpu_seconds"] = 1.0
+        record["untimed"][0]["recorded_seconds"] = 0.4
+        self.assertEqual(js.Times(record).median, network.median)
+
+    def test_of_what_cannot_be_timed_the_reason_is_raised(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "cumsum.json"
+            arguments = {"External id": 1, "Concrete Inputs": ["", "1", ""], "Input type": ["float", "Scalar", ""],
+                         "Input Strides": [[1024, 1], [], []], "Input Dims": [[8, 1024], [], []]}
+            event = {"ph": "X", "pid": 1, "tid": 1, "ts": 1000, "dur": 30}
+            file.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
+                {**event, "cat": "cpu_op", "name": "aten::cumsum", "args": arguments}]}), encoding="utf-8")
+            with self.assertRaises(js.UsageError) as caught:
+                js.run(str(file), device="virtual:quiet")
+        self.assertIn("aten::cumsum ×1 (only PyTorch has this operator", str(caught.exception))
+
+    def test_the_ratio_of_networks_is_of_all_calls(self):
+        quick = {"device": "virtual:quiet", "processes": 2, "time_limit": 0.05, "min_rounds": 6}
+        networks = js.compare("resnet18:batch=2,direction=fprop", "resnet18:batch=2,direction=fprop,dtype=f16",
+                              only="layer1|fc", **quick)
+        total = networks.record["totals"][0]
+        self.assertEqual(networks.ratio, total["time_ratio"]["ratio"])
+        self.assertEqual(networks.verdict, total["verdict"])
+        unlike = js.compare("resnet18:batch=2,direction=fprop", "resnet50:batch=2,direction=fprop", only="layer1|fc", **quick)
+        with self.assertRaises(js.UsageError) as caught:
+            unlike.ratio
+        self.assertIn("have no partner", str(caught.exception))
+        self.assertRegex(repr(unlike), "^<Comparison of [^,]*,[^>]*>$")
+        several = js.Comparison({**networks.record, "totals": []})
+        with self.assertRaises(js.UsageError) as caught:
+            several.verdict
+        self.assertIn("nothing that adds up", str(caught.exception))
+        for empty in ([], [{"alternative": 1, "failure": "out of memory"}]):
+            with self.assertRaises(js.UsageError):
+                js.Comparison({**networks.record, "totals": [], "comparisons": empty}).ratio
+
+    def test_the_verdict_of_a_gate_is_that_of_all(self):
+        compared = [{"alternative": 1, "verdict": verdict} for verdict in ("same", "slower", "faster")]
+        gate = {"baseline": {"name": "main"}, "alternatives": ["before", "now"], "comparisons": compared}
+        self.assertEqual(js.Comparison(gate).verdict, "slower")
+        self.assertEqual(js.Comparison({**gate, "comparisons": compared[:1]}).verdict, "same")
+        self.assertEqual(js.Comparison({**gate, "totals": [{"verdict": "undecided"}]}).verdict, "undecided")
+        lost = [compared[0], {"alternative": 1, "failure": "it was not measured now"}]
+        with self.assertRaises(js.UsageError):
+            js.Comparison({**gate, "comparisons": lost}).verdict
+
     def test_several_times_have_no_median_and_one_has_a_total(self):
         times = js.run("add:count=1Ki,2Ki", device="virtual:quiet", cache="warm")
         with self.assertRaises(js.UsageError) as caught:

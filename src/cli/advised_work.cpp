@@ -105,9 +105,12 @@ AdvisedWork::AdvisedWork(AdviceRequest request, const Invocation& invocation, st
   record_.device = device->describe();
   if (!record_.device.capabilities.launches_return_early) request_.options.queue = QueueMode::saturated;
   fit_to_device(work_, record_.device);
+  take_as_pytorch(work_, record_.device);
   choose_provider(work_, parse_provider(request_.provider), record_.device, true);
   refuse_impossible(work_, record_.device);
   record_.notes.insert(record_.notes.end(), work_.model.notes.begin(), work_.model.notes.end());
+  if (std::string note = note_on_f32(work_, record_.device); !note.empty())
+    record_.notes.push_back(std::move(note));
 }
 
 Nanoseconds AdvisedWork::time_left() const { return request_.budget - (host_time_now() - began_); }
@@ -235,7 +238,6 @@ ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>
   record.works = recorded_works(std::move(works));
   ComparedWork plan = pair_alternatives(compared, options, record_.device);
   plan.plan.verify = verify;
-  plan.items.have_total = plan.items.items.size() > 1;
   const std::vector<Nanoseconds> durations = compare_in_processes(plan, invocation_, record, time_left());
   learn_durations(durations, work, alternatives.size(), verify);
   if (!record.interrupted && std::ssize(durations) < record.processes_asked) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/names.hpp"
 #include "cli/alternatives.hpp"
 #include "cli/commands.hpp"
 #include "cli/compared_processes.hpp"
@@ -17,6 +18,7 @@
 #include "cli/report_files.hpp"
 #include "cli/typed_flags.hpp"
 #include "measure/environment.hpp"
+#include "operation/pytorch_rules.hpp"
 #include "output/comparison_table.hpp"
 #include "output/output_file.hpp"
 #include "output/standard_output.hpp"
@@ -152,6 +154,7 @@ class CompareCommand {
     const std::vector<ComparedAlternative> works = read_works(alternatives, flags_.only, record_.device);
     ComparedWork work = pair_alternatives(works, options, record_.device);
     note_unlike_work(works, work);
+    note_what_pytorch_runs(works);
     work.plan.verify = flags_.verify;
     record_.notes.insert(record_.notes.end(), work.notes.begin(), work.notes.end());
     record_.left_out = work.left_out;
@@ -162,6 +165,20 @@ class CompareCommand {
     if (!lock) device.reset();  // its memory is the workers' then
     compare_in_processes(work, invocation_, record_);
     return true;
+  }
+
+  // Ratios are to the first one: where that is as PyTorch runs it nothing need be said.
+  void note_what_pytorch_runs(const std::vector<ComparedAlternative>& works) {
+    const bool is_first_as_pytorch =
+        std::ranges::any_of(works.front().work.model.layers, [](const Layer& layer) {
+          const auto* conv = std::get_if<Conv2d>(&layer.operation.parameters());
+          return conv != nullptr && conv->dtype == kPytorchConvolutionOfF32;
+        });
+    if (is_first_as_pytorch) return;
+    for (const ComparedAlternative& each : works) {
+      if (const std::string note = note_on_f32(each.work, record_.device); !note.empty())
+        add_once(record_.notes, note);
+    }
   }
 
   // A caller that asks for an exit code only would take silence for a pass.

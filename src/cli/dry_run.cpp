@@ -12,6 +12,7 @@
 #include "measure/measure_operation.hpp"
 #include "measure/schedule.hpp"
 #include "output/display_text.hpp"
+#include "output/run_sections.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -142,6 +143,8 @@ std::string plan_text(const RunRequest& request, const DeviceDescription& device
     if (!layer.names.empty()) text += fmt::format("  ({}× {})", layer.names.size(), layer.names.front());
     text += '\n';
   }
+  const std::string untimed = untimed_text(work.model.untimed, work.model.recorded_gpu_time, width);
+  if (!untimed.empty()) text += '\n' + untimed;
   for (const std::string& note : work.model.notes) text += "\n" + wrapped(note, width);
   return text;
 }

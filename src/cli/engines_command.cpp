@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/report_files.hpp"
+#include "cli/work_list.hpp"
 #include "measure/environment.hpp"
 #include "operation/engine.hpp"
 #include "output/engines_table.hpp"
@@ -57,6 +58,10 @@ class EnginesCommand {
     record_.device = device->describe();
     record_.environment = read_environment(invocation_.command_line);
     record_.ranking = list_ranking(*device, operation);  // says at once where there are none
+    WorkList work;
+    work.model.layers.push_back({{}, operation});
+    if (const std::string note = note_on_f32(work, record_.device); !note.empty())
+      fmt::print(stderr, "jitterscope: {}\n", note);
     if (!flags_.list) rank(*device, operation, options);
     if (flags_.json != "-") print_result(engines_table(record_, page_width()));
     if (json_) json_->commit(write_record(record_));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -151,7 +152,8 @@ class ExplainCommand {
     const explain::Subject subject = read_subject();
     if (flags_.dry_run) {
       const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
-      print_result(factors_text(factors, subject.text(), time_limit(), page_width()));
+      print_result(
+          factors_text(factors, one_of_calls(subject.text(), record_.calls), time_limit(), page_width()));
       return false;
     }
     run_study(*device, subject);
@@ -198,7 +200,12 @@ class ExplainCommand {
     WorkList work = read_targets(flags_.targets, flags_.only);
     fit_to_device(work, record_.device);
     refuse_impossible(work, record_.device);
-    if (work.model.layers.size() == 1) return work.model.layers.front().operation;
+    if (std::string note = note_on_f32(work, record_.device); !note.empty())
+      record_.notes.push_back(std::move(note));
+    if (work.model.layers.size() == 1) {
+      record_.calls = std::max<std::int64_t>(1, work.model.layers.front().count());
+      return work.model.layers.front().operation;
+    }
     if (work.is_model && !work.model.calls.empty()) return explain::Subject(std::move(work.model));
     throw UsageError(fmt::format(
         "{} has {}, and their order is not known; one is explained at a time, so pick it by --only: {}",

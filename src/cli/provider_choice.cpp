@@ -9,6 +9,7 @@
 #include "operation/aten_text.hpp"
 #include "operation/layer_aten.hpp"
 #include "operation/pytorch_rules.hpp"
+#include "operation/words.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -24,12 +25,16 @@ bool runs_as_pytorch(const Operation& operation) {
 
 bool is_aten(const Operation& operation) { return std::holds_alternative<Aten>(operation.parameters()); }
 
+// Null on a device that cannot have PyTorch's operators, as a simulated GPU.
+const LibraryInfo* torch_of(const DeviceDescription& device) {
+  const auto found = std::ranges::find(device.libraries, "torch", &LibraryInfo::name);
+  return found == device.libraries.end() ? nullptr : &*found;
+}
+
 // Empty where the provider can be used.
 std::string torch_problem(const DeviceDescription& device) {
-  for (const LibraryInfo& library : device.libraries) {
-    if (library.name == "torch") return library.problem;
-  }
-  return fmt::format("{} has no torch provider", device.name);
+  if (const LibraryInfo* torch = torch_of(device)) return torch->problem;
+  return fmt::format("{} has no torch provider; --device cpu and cuda can have one", device.name);
 }
 
 void leave_out(WorkList& work, const Layer& layer, const std::string& problem) {
@@ -46,6 +51,21 @@ void leave_out(WorkList& work, const Layer& layer, const std::string& problem) {
     return;
   }
   work.model.untimed.push_back(std::move(left_out));
+}
+
+// Where nothing is left: which operators there are, and why none can be timed.
+std::string nothing_left(const WorkList& work) {
+  constexpr std::size_t kNamed = 4;
+  const std::vector<UntimedOperator>& untimed = work.model.untimed;
+  std::vector<std::string> operators;
+  for (const UntimedOperator& each : untimed) {
+    if (operators.size() == kNamed) {
+      operators.push_back(fmt::format("{} more", untimed.size() - kNamed));
+      break;
+    }
+    operators.push_back(fmt::format("{} ×{} ({})", printable(each.name, 100), each.count, each.reason));
+  }
+  return fmt::format("nothing of {} can be timed here: {}", printable(work.title, 200), joined(operators));
 }
 
 // The operator that was recorded, else the one that is known. Where its operands are is known of the latter,
@@ -110,6 +130,10 @@ void choose_provider(WorkList& work, Provider provider, const DeviceDescription&
   }
   count_operands_anew(work.model.calls, now);
   keep_layers(work, keep);
+  if (!work.model.layers.empty()) return;
+  if (provider == Provider::builtin) throw UsageError(nothing_left(work) + "; leave that flag out");
+  if (torch_of(device) == nullptr) throw UsageError(nothing_left(work));
+  throw MissingError(nothing_left(work));
 }
 
 }  // namespace jitterscope::cli

@@ -16,8 +16,10 @@ enum class Provider { automatic, torch, builtin };
 /// Throws UsageError with the nearest known word (auto, torch, builtin).
 Provider parse_provider(const std::string& word);
 
-/// Throws MissingError for `torch` where the provider is not there. With `keep_own` `automatic` leaves to
-/// jitterscope what it can run. The operands of work.calls are counted as LayerAten does then.
+/// Throws MissingError for `torch` where the provider is not there, and where nothing is left that can be
+/// timed, with what was left out: UsageError, where `builtin` is the reason or the device cannot have it.
+/// With `keep_own` `automatic` leaves to jitterscope what it can run. The operands of work.calls are counted
+/// as LayerAten does then.
 void choose_provider(WorkList& work, Provider provider, const DeviceDescription& device, bool keep_own);
 
 }  // namespace jitterscope::cli

@@ -109,6 +109,8 @@ class RunCommand {
     record_.recorded_gpu_time = request_.work.model.recorded_gpu_time;
     record_.notes.insert(record_.notes.end(), request_.work.model.notes.begin(),
                          request_.work.model.notes.end());
+    if (std::string note = note_on_f32(request_.work, record_.device); !note.empty())
+      record_.notes.push_back(std::move(note));
     if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
     if (flags_.dry_run) {
       if (!record_.device_note.empty()) print_result(record_.device_note + '\n');
@@ -156,7 +158,11 @@ class RunCommand {
     if (const auto file = files_->json_file()) journal_.emplace(*file);
     ProgressLine line(stderr, [&] { return device.host_time(); });
     PlanPosition position{1, request_.work.model.layers.size()};
-    request_.options.progress = [&](const Progress& progress) { line.show(progress, position); };
+    request_.options.progress = [&](const Progress& progress) {
+      PlanPosition own = position;
+      own.calls = calls_of(progress.operation);
+      line.show(progress, own);
+    };
     const StageListener stage = [&](const std::string& what, std::size_t number, std::size_t) {
       position.number = std::max<std::size_t>(1, number);
       Progress progress;
@@ -172,6 +178,14 @@ class RunCommand {
         });
     line.clear();
     print();
+  }
+
+  // By its text, as several are measured at once.
+  std::int64_t calls_of(const std::string& operation) const {
+    const std::vector<Layer>& layers = request_.work.model.layers;
+    const auto found =
+        std::ranges::find_if(layers, [&](const Layer& layer) { return layer.operation.text() == operation; });
+    return found == layers.end() ? 1 : std::max<std::int64_t>(1, found->count());
   }
 
   // The device is closed before, so that its memory is the processes'; a lock of its clock is held open.

@@ -10,7 +10,9 @@
 #include "cli/model_target.hpp"
 #include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/chain.hpp"
 #include "operation/layer_pattern.hpp"
+#include "operation/pytorch_rules.hpp"
 #include "operation/words.hpp"
 
 namespace jitterscope::cli {
@@ -30,6 +32,7 @@ void add_model(WorkList& work, Model model) {
   append(all.untimed, std::move(model.untimed));
   append(all.notes, std::move(model.notes));
   all.is_incomplete |= model.is_incomplete;
+  if (all.format.empty()) all.format = std::move(model.format);
   all.recorded_cudnn = model.recorded_cudnn;
   if (model.recorded_gpu_time) {
     all.recorded_gpu_time = all.recorded_gpu_time.value_or(Nanoseconds(0)) + *model.recorded_gpu_time;
@@ -88,6 +91,17 @@ void refuse_bare_kernel(const std::string& target) {
                   in_quotes(target), printable(file, 100)));
 }
 
+bool has_type(const DeviceDescription& device, DataType type) {
+  return std::ranges::find(device.data_types, type) != device.data_types.end();
+}
+
+// Of a chain any step.
+bool any_runs_in_tf32(const Operation& operation) {
+  const auto* chain = std::get_if<Chain>(&operation.parameters());
+  return chain == nullptr ? pytorch_runs_in_tf32(operation)
+                          : std::ranges::any_of(chain->steps, pytorch_runs_in_tf32);
+}
+
 }  // namespace
 
 WorkList read_targets(const std::vector<std::string>& targets, const std::string& only) {
@@ -119,10 +133,7 @@ WorkList read_targets(const std::vector<std::string>& targets, const std::string
 }
 
 void fit_to_device(WorkList& work, const DeviceDescription& device) {
-  const auto has = [&](DataType type) {
-    return std::find(device.data_types.begin(), device.data_types.end(), type) != device.data_types.end();
-  };
-  if (!work.is_model || has(DataType::tf32)) return;
+  if (!work.is_model || has_type(device, DataType::tf32)) return;
   std::size_t changed = 0;
   for (Layer& layer : work.model.layers) {
     if (layer.names.empty() || layer.operation.dtype() != DataType::tf32) continue;
@@ -133,6 +144,29 @@ void fit_to_device(WorkList& work, const DeviceDescription& device) {
   work.model.notes.push_back(
       fmt::format("{} of {} operations use TF32, which {} does not have: they run in f32.", changed,
                   work.model.layers.size(), device.name));
+}
+
+void take_as_pytorch(WorkList& work, const DeviceDescription& device) {
+  if (!has_type(device, kPytorchConvolutionOfF32)) return;
+  bool any = false;
+  for (Layer& layer : work.model.layers) {
+    if (!layer.names.empty() || !pytorch_runs_in_tf32(layer.operation)) continue;
+    layer.operation = layer.operation.with_dtype(kPytorchConvolutionOfF32);
+    any = true;
+  }
+  if (!any) return;
+  work.model.notes.emplace_back(
+      "Convolutions of f32 are taken in tf32, as PyTorch runs them unless torch.backends.cudnn.allow_tf32 is False.");
+}
+
+std::string note_on_f32(const WorkList& work, const DeviceDescription& device) {
+  if (!has_type(device, kPytorchConvolutionOfF32)) return {};
+  const bool any = std::ranges::any_of(work.model.layers, [&](const Layer& layer) {
+    return (layer.names.empty() || work.model.format.empty()) && any_runs_in_tf32(layer.operation);
+  });
+  if (!any) return {};
+  return "In f32 a convolution is not as PyTorch runs it: unless torch.backends.cudnn.allow_tf32 is False it "
+         "multiplies float32 tensors in tf32, which dtype=tf32 asks for.";
 }
 
 void refuse_impossible(const WorkList& work, const DeviceDescription& device) {

@@ -33,6 +33,14 @@ void refuse_impossible(const WorkList& work, const DeviceDescription& device);
 /// typed stay as they are.
 void fit_to_device(WorkList& work, const DeviceDescription& device);
 
+/// Convolutions that were typed in f32 run as PyTorch runs those of float32 tensors, in TF32 where the device
+/// has it; a note says so. What a file recorded stays, and what a network was told.
+void take_as_pytorch(WorkList& work, const DeviceDescription& device);
+
+/// Says that f32, as it is asked for here, is not what PyTorch runs convolutions in by default; empty where
+/// none is asked for, where the device has no TF32, and of what a program recorded.
+std::string note_on_f32(const WorkList& work, const DeviceDescription& device);
+
 /// Leaves layers out that `keep` is false for, with the calls that run them.
 void keep_layers(WorkList& work, const std::vector<bool>& keep);
 

@@ -216,7 +216,7 @@ class RecordComparer {
     add(std::move(comparison), std::nullopt, {});
   }
 
-  // Of layers, of which there are several: what was typed makes no whole.
+  // Of layers, of which there are several calls: what was typed makes no whole.
   void add_totals() {
     std::vector<Conditions> known;
     for (std::size_t i = 0; i < effects_.size(); ++i) {
@@ -234,7 +234,7 @@ class RecordComparer {
   void add_total(const Conditions& conditions) {
     TotalComparison total{.load = conditions.load, .cache = conditions.cache};
     ProcessSums times, cycles;
-    std::size_t layers = 0;
+    std::int64_t calls = 0;
     for (std::size_t i = 0; i < effects_.size(); ++i) {
       const Comparison& comparison = record_.comparisons[i];
       const Conditions& own = comparison.first.conditions;
@@ -243,9 +243,9 @@ class RecordComparer {
       add_times(total.second, comparison.second.time, comparison.count);
       times.add(times_of(*sides_[i].first), times_of(*sides_[i].second), comparison.count);
       cycles.add(cycles_of(*sides_[i].first), cycles_of(*sides_[i].second), comparison.count);
-      ++layers;
+      calls += comparison.count;
     }
-    if (layers < 2) return;
+    if (calls < 2) return;
     const std::optional<Effect> over_processes = effect_of(times.first(), times.second());
     const std::optional<Effect> effect =
         over_processes ? over_processes : effect_of(total.first, total.second);

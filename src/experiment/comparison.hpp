@@ -69,7 +69,8 @@ struct Comparison {
   std::string failure = {};  ///< empty, or why there is no ratio
 };
 
-/// All layers of a network together, each as often as the network runs it. Where layers of a side are left
+/// All layers of a network together, each as often as the network runs it; also where it is one that runs
+/// several times. Where layers of a side are left
 /// out (ComparisonRecord::left_out) it is the sum of the others, and has no verdict.
 struct TotalComparison {
   std::size_t alternative = 1;  ///< as in Comparison

@@ -27,7 +27,8 @@ struct Plan {
 };
 
 std::size_t trials_in(const Plan& plan);
-/// Limits, seed, idles and listeners of the whole plan: those of the first trial.
+/// Limits, seed, idles and listeners of the whole plan: those of the first trial. Throws UsageError where the
+/// plan has none.
 const MeasureOptions& shared_options(const Plan& plan);
 
 }  // namespace jitterscope

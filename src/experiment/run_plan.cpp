@@ -222,7 +222,11 @@ std::size_t trials_in(const Plan& plan) {
   return count;
 }
 
-const MeasureOptions& shared_options(const Plan& plan) { return plan.groups.front().front().options; }
+const MeasureOptions& shared_options(const Plan& plan) {
+  if (trials_in(plan) == 0)
+    throw UsageError("there is nothing to time: no operation is left of what was asked");
+  return plan.groups.front().front().options;
+}
 
 ExitCode exit_code_of(const Plan& plan, const RunRecord& record) {
   const auto results = results_of(record);

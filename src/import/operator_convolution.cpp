@@ -35,7 +35,7 @@ Conv2d problem_of(const std::vector<std::int64_t>& input, const AtenArgument& we
 
 DataType convolution_type(const AtenArgument& tensor, const ConversionContext& context) {
   const DataType type = native_type(tensor);
-  return type == DataType::f32 && context.allow_tf32 && context.on_gpu ? DataType::tf32 : type;
+  return type == DataType::f32 && context.allow_tf32 && context.on_gpu ? kPytorchConvolutionOfF32 : type;
 }
 
 // A damaged record may hold sizes whose sums overflow; no tensor is larger than this in one dimension.

@@ -1,6 +1,7 @@
 #include "measure/network_total.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "measure/run_results.hpp"
 
@@ -74,6 +75,42 @@ std::vector<NetworkTotal> network_totals(const RunRecord& record) {
     totals.push_back(total_in(record, conditions));
   }
   return totals;
+}
+
+TimeEstimate estimate_of(const NetworkTotal& total) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return {.median = total.time,
+          .low = total.low.value_or(Nanoseconds(kNone)),
+          .high = total.high.value_or(Nanoseconds(kNone)),
+          .rounds = std::numeric_limits<std::int64_t>::max()};
+}
+
+double TimedPart::share() const {
+  return of_gpu_time.value_or(static_cast<double>(calls) / static_cast<double>(of_calls));
+}
+
+std::optional<TimedPart> timed_part(const RunRecord& record) {
+  if (record.untimed.empty()) return std::nullopt;
+  TimedPart part;
+  Nanoseconds untimed;
+  for (const RunEntry& entry : record.entries) {
+    if (!entry.result.measurements.empty()) part.calls += entry.count;
+    part.of_calls += entry.count;
+  }
+  if (part.calls == 0) return std::nullopt;
+  for (const UntimedOperator& each : record.untimed) {
+    part.of_calls += each.count;
+    untimed += each.recorded_time.value_or(Nanoseconds(0));
+  }
+  if (record.recorded_gpu_time && *record.recorded_gpu_time > Nanoseconds(0))
+    part.of_gpu_time = std::max(0.0, 1.0 - untimed / *record.recorded_gpu_time);
+  return part;
+}
+
+std::optional<TimedPart> smaller_timed_part(const RunRecord& record) {
+  constexpr double kHalf = 0.5;
+  const std::optional<TimedPart> part = timed_part(record);
+  return part && part->share() < kHalf ? part : std::nullopt;
 }
 
 std::vector<std::optional<double>> shares_of_total(const RunRecord& record, const Conditions& conditions) {

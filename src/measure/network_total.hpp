@@ -35,6 +35,22 @@ struct NetworkTotal {
 /// In each kind of conditions, in the order of distinct_conditions; empty where nothing was measured.
 std::vector<NetworkTotal> network_totals(const RunRecord& record);
 
+/// As one time, with the interval where there is one. No round holds a total: it has as many as can be.
+TimeEstimate estimate_of(const NetworkTotal& total);
+
+/// Of a file of which a part could not be timed: how much the times are of.
+struct TimedPart {
+  std::int64_t calls = 0, of_calls = 0;
+  std::optional<double> of_gpu_time;  ///< as it was recorded; nothing where no time was
+
+  /// Of the recorded GPU time, or of the calls where no time was recorded.
+  double share() const;
+};
+/// Nothing where all of it was timed, and where nothing was.
+std::optional<TimedPart> timed_part(const RunRecord& record);
+/// The part where it is less than half: then no sum of these times is one of the file.
+std::optional<TimedPart> smaller_timed_part(const RunRecord& record);
+
 /// Of all calls of each entry in the total of these conditions; nothing where it was not measured.
 std::vector<std::optional<double>> shares_of_total(const RunRecord& record, const Conditions& conditions);
 

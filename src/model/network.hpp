@@ -8,12 +8,13 @@
 #include "model/graph.hpp"
 #include "operation/model.hpp"
 #include "operation/model_options.hpp"
+#include "operation/pytorch_rules.hpp"
 
 namespace jitterscope {
 
 /// What the layers compute in.
 struct DataTypes {
-  DataType convolution = DataType::tf32, product = DataType::f32, other = DataType::f32;
+  DataType convolution = kPytorchConvolutionOfF32, product = kPytorchProductOfF32, other = DataType::f32;
 };
 /// Nothing asked for: as PyTorch does by default, convolutions in TF32 and products in f32. tf32: both in
 /// TF32. Any other: everything in it. Throws UsageError for a type that nothing computes in.

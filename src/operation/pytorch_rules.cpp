@@ -23,6 +23,11 @@ bool is_measured_faster(const Conv2d& conv) {
 
 }  // namespace
 
+bool pytorch_runs_in_tf32(const Operation& operation) {
+  const auto* conv = std::get_if<Conv2d>(&operation.parameters());
+  return conv != nullptr && conv->dtype == DataType::f32 && pytorch_uses_cudnn(*conv);
+}
+
 bool pytorch_uses_cudnn(const Conv2d& conv) {
   if (!is_depthwise(conv) || conv.layout == Layout::nhwc) return true;
   const bool may_be = conv.dtype == DataType::f16 && conv.dilation_h == 1 && conv.dilation_w == 1 &&

@@ -6,6 +6,14 @@
 
 namespace jitterscope {
 
+/// What PyTorch multiplies f32 tensors in by default, on a GPU that has TF32: torch.backends.cudnn.allow_tf32
+/// is True, and torch.backends.cuda.matmul.allow_tf32 False.
+inline constexpr DataType kPytorchConvolutionOfF32 = DataType::tf32, kPytorchProductOfF32 = DataType::f32;
+
+/// Whether it is a convolution in f32 that PyTorch runs in TF32 by default: depthwise ones that it runs by
+/// kernels of its own stay in f32.
+bool pytorch_runs_in_tf32(const Operation&);
+
 /// Whether PyTorch gives a convolution, in any direction, to cuDNN. The others are depthwise ones in NCHW,
 /// which it runs by kernels of its own: all but f16 with a square filter of 1, 3 or 5, without dilation, of
 /// 32 channels or more, in shapes that its authors measured cuDNN to be faster in. (2.4 to 2.11:

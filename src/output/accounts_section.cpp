@@ -30,7 +30,8 @@ std::string one_account(const Account& account, std::size_t width) {
     seconds.cells.push_back(one_line(second));
     changes.cells.push_back(change);
   };
-  add("measured", estimate_text(account.first), estimate_text(account.second), change_of(account.time));
+  add(account.count > 1 ? fmt::format("one of {} calls", account.count) : "measured",
+      estimate_text(account.first), estimate_text(account.second), change_of(account.time));
   for (const AccountedPart& part : account.parts)
     add(part.name, part.first, part.second, change_or_open(part.ratio));
   add("rest", "", "", change_of(account.rest));

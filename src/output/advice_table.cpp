@@ -52,6 +52,8 @@ std::string facts_line(const AdviceRecord& record, std::size_t width) {
   double share = 0.0;
   for (const AdvisedLayer& layer : record.layers) share += layer.is_tried ? layer.share : 0.0;
   std::vector<std::string> facts;
+  if (record.layers.size() == 1 && record.layers.front().count > 1)
+    facts.push_back(fmt::format("one operation in all its {} calls", record.layers.front().count));
   if (record.layers.size() > 1) {
     facts.push_back(fmt::format("tried on {} of {} operations, {} of the time", tried, record.layers.size(),
                                 percent_text(share)));
@@ -116,9 +118,9 @@ std::string time_of(const ComparisonRecord& comparison, std::size_t alternative)
 void add_sum(PathColumns& columns, const std::string& name, const std::optional<ComparisonRecord>& sum) {
   if (!sum) return;
   const auto ratio = study::ratio_together(*sum);
-  const std::string what = sum->totals.empty()
-                               ? name
-                               : fmt::format("{}, {}", name, counted(std::ssize(sum->comparisons), "layer"));
+  const auto layers = std::ssize(sum->comparisons);
+  const std::string what =
+      sum->totals.empty() || layers < 2 ? name : fmt::format("{}, {}", name, counted(layers, "layer"));
   if (!ratio) return;
   columns.add(what, fmt::format("{} → {}", time_of(*sum, 0), time_of(*sum, 1)), change_of(*ratio), "", "");
 }
@@ -182,7 +184,7 @@ std::string rest_table(const AdviceRecord& record, std::size_t width) {
 std::string layers_table_of(const AdviceRecord& record, std::size_t width) {
   if (record.layers.size() < 2) return {};
   TableColumn layers{"as it is", Align::left, {}}, counts{"×", Align::right, {}, 1},
-      times{"time", Align::right, {}}, shares{"share", Align::right, {}}, tried{"tried", Align::left, {}},
+      times{"one call", Align::right, {}}, shares{"share", Align::right, {}}, tried{"tried", Align::left, {}},
       findings{"findings", Align::left, {}, 2};
   for (const AdvisedLayer& layer : record.layers) {
     layers.cells.push_back(one_line(layer.layers.empty() ? to_string(layer.subject) : layer.layers.front()));

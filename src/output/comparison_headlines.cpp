@@ -119,6 +119,20 @@ std::string partial_headline(const ComparisonRecord& record, const TotalComparis
       counts_of_verdicts(record, total.alternative));
 }
 
+// " All layers: 1.2 ms for 1.4 ms; by layer 3 faster, 1 same.", or " All 12 calls: 0.6 ms for 0.7 ms."
+std::string whole_words(const ComparisonRecord& record, const TotalComparison& total) {
+  std::vector<const Comparison*> own;
+  for (const Comparison& each : record.comparisons) {
+    const Conditions& conditions = each.first.conditions;
+    const bool is_here = conditions.load == total.load && conditions.cache == total.cache;
+    if (each.alternative == total.alternative && is_here) own.push_back(&each);
+  }
+  const std::string times = fmt::format("{} for {}", time_text(total.second.median, total.second.precision()),
+                                        time_text(total.first.median, total.first.precision()));
+  if (own.size() == 1) return fmt::format(" All {} calls: {}.", own.front()->count, times);
+  return fmt::format(" All layers: {}; by layer {}.", times, counts_of_verdicts(record, total.alternative));
+}
+
 }  // namespace
 
 std::string comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
@@ -154,10 +168,7 @@ std::string comparison_headlines(const ComparisonRecord& record, const std::vect
     }
     text += wrapped(sentence(conditions, record, total, resolution_of(record, total),
                              record.comparisons.front().second.instrument, names) +
-                        fmt::format(" All layers: {} for {}; by layer {}.",
-                                    time_text(total.second.median, total.second.precision()),
-                                    time_text(total.first.median, total.first.precision()),
-                                    counts_of_verdicts(record, total.alternative)),
+                        whole_words(record, total),
                     width);
   }
   return text;

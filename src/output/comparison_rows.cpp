@@ -117,7 +117,7 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   const std::size_t all = rows.size();
   rows.resize(std::min(all, page.top.value_or(all)));
   TableColumn rates{"rate", Align::right, {}};
-  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 1},
+  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}},
       conditions{"conditions", Align::left, {}}, alternatives{"", Align::left, {}},
       firsts{names[0], Align::right, {}, 2}, seconds{names.size() == 2 ? names[1] : "time", Align::right, {}},
       same_work{"same work", Align::right, {}}, errors{"error", Align::right, {}, 3},
@@ -148,6 +148,9 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
   if (has_errors(record)) columns.push_back(errors);
   if (are_comparable) columns.push_back(verdicts);
   std::string text = fitted_table(std::move(columns), page.width);
+  const auto is_called_again = [](const Comparison* row) { return row->count > 1; };
+  if (are_layers && std::ranges::any_of(rows, is_called_again))
+    text += wrapped("Times in rows are those of one call; × says how many there are.", page.width);
   if (rows.size() < all) {
     text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", rows.size(), all,
                                 are_layers ? ", what changes the total most first" : ""),

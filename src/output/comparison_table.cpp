@@ -132,8 +132,7 @@ std::string notes_section(const ComparisonRecord& record, const std::vector<std:
   std::vector<std::string> sentences = wrong_sentences(record, names);
   sentences.insert(sentences.end(), record.notes.begin(), record.notes.end());
   const bool is_measured = record.processes_asked > 0;
-  const bool one_item =
-      record.totals.empty() && record.comparisons.size() == 1 && record.comparisons.front().failure.empty();
+  const bool one_item = record.comparisons.size() == 1 && record.comparisons.front().failure.empty();
   // Of processes with one block each nothing is known within them.
   const bool has_spread =
       one_item && record.comparisons.front().processes > 1 && record.comparisons.front().within > 0.0;

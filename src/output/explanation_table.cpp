@@ -32,7 +32,7 @@ std::string conclusions_section(const ExplainRecord& record, std::size_t width) 
 
 std::string subject_line(const ExplainRecord& record, std::size_t width) {
   const Explanation& explanation = *record.study;
-  std::vector<std::string> facts = {one_line(explanation.operation)};
+  std::vector<std::string> facts = {one_of_calls(one_line(explanation.operation), record.calls)};
   if (!explanation.provider.empty()) facts.push_back(explanation.provider);
   facts.push_back(one_line(record.device.name));
   if (explanation.blocks > 0) facts.push_back(counted(explanation.blocks, "block") + " of pairs");
@@ -203,6 +203,10 @@ std::string meaning_section(const ExplainRecord& record, const Page& page) {
 }
 
 }  // namespace
+
+std::string one_of_calls(const std::string& operation, std::int64_t calls) {
+  return calls > 1 ? fmt::format("one of the {} calls of {}", calls, operation) : operation;
+}
 
 std::string explanation_table(const ExplainRecord& record, const Page& page) {
   std::vector<std::string> sections = {conclusions_section(record, page.width)};

@@ -30,12 +30,12 @@ bool can_rewrite(std::FILE* stream) {
   return ::isatty(::fileno(stream)) != 0 && !dumb && !is_set("CI");
 }
 
-std::string state_text(const Progress& progress) {
+std::string state_text(const Progress& progress, std::int64_t calls) {
   if (progress.rounds == 0) return {};  // a preparation: it has no conditions yet
   std::string text =
       fmt::format("{} {}", to_string(progress.conditions.cache), to_string(progress.conditions.load));
   if (progress.median.value() > 0) {
-    text += ' ' + time_text(progress.median, progress.precision);
+    text += (calls > 1 ? fmt::format(" {}× ", calls) : " ") + time_text(progress.median, progress.precision);
     if (std::isfinite(progress.precision)) text += " ± " + percent_text(progress.precision);
   }
   if (progress.clock) text += ", " + clock_text(*progress.clock);
@@ -47,7 +47,7 @@ std::string state_text(const Progress& progress) {
 
 std::string progress_line(const Progress& progress, PlanPosition position, std::size_t width) {
   const std::string before = fmt::format("[{}/{}] ", position.number, position.total);
-  const std::string state = state_text(progress), after = state.empty() ? state : ' ' + state;
+  const std::string state = state_text(progress, position.calls), after = state.empty() ? state : ' ' + state;
   const std::size_t taken = display_width(before) + display_width(after);
   constexpr std::size_t kShortest = 8;  // enough to see the kind
   const std::size_t room = std::max(kShortest, width - std::min(width, taken));

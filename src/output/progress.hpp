@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -14,10 +15,11 @@ namespace jitterscope {
 /// Which operation of the plan, counted from 1.
 struct PlanPosition {
   std::size_t number = 1, total = 1;
+  std::int64_t calls = 1;  ///< of the operation, in what is timed
 };
 
 /// "[3/35] conv2d:n=32,… warm burst 127.9 µs ± 0.8 %, 1716 MHz, 2.1 s left", at most `width` columns: the
-/// operation gives way first.
+/// operation gives way first. Where it is called more than once, "4× 127.9 µs": that is the time of one call.
 std::string progress_line(const Progress& progress, PlanPosition position, std::size_t width);
 
 /// On a terminal one line that is rewritten in place, at most 10 times a second. Elsewhere, and where TERM is

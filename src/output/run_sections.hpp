@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "measure/network_total.hpp"
 #include "measure/run_record.hpp"
 #include "output/condition_labels.hpp"
 #include "output/page.hpp"
@@ -33,9 +34,14 @@ std::string device_note(const RunPage& run);
 /// Device, clock and power, what the numbers are times of.
 std::string run_header(const RunPage& run);
 
+/// "698.9 µs ± 0.4 %", or that there is no interval.
+std::string total_estimate_text(const NetworkTotal& total);
+/// How much of a file is timed, where that is the smaller part; else empty.
+std::string smaller_part_line(const RunPage& run);
+
 /// For two operations or more, with the total of a model.
 std::string several_operations_table(const RunPage& run);
-/// For one operation: one line to quote, and a row for each condition.
+/// For one operation: one line to quote, of all its calls where it has several, and a row for each condition.
 std::string single_operation_table(const RunPage& run);
 
 /// "103.5 µs ± 0.22 %", and that it is extrapolated where it is.

@@ -136,7 +136,7 @@ std::string run_table(const RunRecord& record, const Page& page) {
   if (record.entries.empty()) {
     append_section(text, "Nothing was measured.\n");
   } else if (several) {
-    text += common_text(names.common, page.width);
+    text += smaller_part_line(run) + common_text(names.common, page.width);
     append_section(text, several_operations_table(run));
     append_section(text, engines_section(run));
   } else {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "base/quantity_text.hpp"
@@ -41,10 +40,8 @@ std::string layer_text(const RunEntry& entry) {
 
 std::string total_text(const NetworkTotal& total, bool with_precision) {
   if (!total.is_complete()) return "over " + time_text(total.time);
-  if (!total.low || !total.high) return time_text(total.time) + (with_precision ? ", no interval" : "");
-  TimeEstimate estimate{.median = total.time, .low = *total.low, .high = *total.high};
-  estimate.rounds = std::numeric_limits<std::int64_t>::max();  // no round holds a total
-  return with_precision ? estimate_text(estimate) : plain_text(estimate);
+  if (with_precision) return total_estimate_text(total);
+  return plain_text(estimate_of(total));
 }
 
 Columns key_columns(const RunPage& run, bool model) {
@@ -169,7 +166,9 @@ Columns with_total(Columns keys, const RunRecord& record) {
   std::int64_t calls = 0;
   for (const RunEntry& entry : record.entries) calls += entry.count;
   keys = below_total(std::move(keys));
-  keys[1].cells.front() = fmt::format("all {}", counted(calls, "call"));
+  const std::optional<TimedPart> part = smaller_timed_part(record);
+  keys[1].cells.front() = part ? fmt::format("{} of {} calls", part->calls, part->of_calls)
+                               : fmt::format("all {}", counted(calls, "call"));
   return keys;
 }
 

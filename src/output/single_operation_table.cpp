@@ -34,21 +34,42 @@ std::string quoted_conditions(const RunPage& run, const Conditions& conditions, 
   return text;
 }
 
+std::int64_t calls_of(const RunPage& run) { return run.record.entries.front().count; }
+
+std::string all_calls_words(const RunPage& run) { return fmt::format("all {} calls", calls_of(run)); }
+
+// "124.9 µs ± 0.15 %", and its interval behind it where that is not what it is ± of.
+std::string median_text(const TimeEstimate& time) {
+  return has_interval(time) && !reads_as_plus_minus(time) ? time_text(time.median, time.precision())
+                                                          : estimate_text(time);
+}
+
+// "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs)", of one launch.
+std::string launch_text(const Measurement& measurement) {
+  const TimeEstimate& time = measurement.time;
+  std::string text = median_text(time);
+  if (!has_interval(time)) return text;
+  text += fmt::format(" (95 % interval {}", time_range_text(time.low, time.high, time.precision()));
+  const Nanoseconds error = instrument_error(measurement);
+  if (error > (time.high - time.low) / 2.0) text += ", instrument ± " + time_text(error, 0.05);
+  return text + ')';
+}
+
+// "698.9 µs ± 0.4 % for all 12 calls (95 % interval 696–701 µs)": the instrument's error is in it.
+std::string all_calls_text(const RunPage& run, const NetworkTotal& total) {
+  const TimeEstimate time = estimate_of(total);
+  if (!has_interval(time)) return fmt::format("{} for {}", total_estimate_text(total), all_calls_words(run));
+  return fmt::format("{} for {} (95 % interval {})", median_text(time), all_calls_words(run),
+                     time_range_text(time.low, time.high, time.precision()));
+}
+
 // "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs), warm burst, 1704 MHz, NVIDIA H200, jitterscope 0.1.0":
 // all that a number needs to be quoted, in one line however wide the page is.
 std::string line_to_quote(const RunPage& run) {
   const Measurement& measurement =
       *find_measurement(run.record.entries.front().result, run.labels.conditions.front());
-  const TimeEstimate& time = measurement.time;
-  std::vector<std::string> parts = {has_interval(time) && !reads_as_plus_minus(time)
-                                        ? time_text(time.median, time.precision())
-                                        : estimate_text(time)};
-  if (has_interval(time)) {
-    parts[0] += fmt::format(" (95 % interval {}", time_range_text(time.low, time.high, time.precision()));
-    const Nanoseconds error = instrument_error(measurement);
-    if (error > (time.high - time.low) / 2.0) parts[0] += ", instrument ± " + time_text(error, 0.05);
-    parts[0] += ')';
-  }
+  std::vector<std::string> parts = {
+      calls_of(run) > 1 ? all_calls_text(run, network_totals(run.record).front()) : launch_text(measurement)};
   parts.push_back(quoted_conditions(run, measurement.conditions, run.labels.labels.front()));
   if (!measurement.processes.empty()) {
     parts.push_back(fmt::format("{} processes", measurement.processes.size()));
@@ -62,13 +83,24 @@ std::string line_to_quote(const RunPage& run) {
   return joined(parts) + '\n';
 }
 
-std::string work_line(const Result& result, std::size_t width) {
+// What belongs to one of several calls: "One call of the 12: 58.24 µs ± 0.12 % (…), linear:n=…"
+std::string one_call_line(const RunPage& run) {
+  if (calls_of(run) < 2) return {};
+  const Result& result = run.record.entries.front().result;
+  return wrapped(fmt::format("One of the {} calls: {}, {}.", calls_of(run),
+                             launch_text(*find_measurement(result, run.labels.conditions.front())),
+                             one_line(to_string(result.subject))),
+                 run.page.width);
+}
+
+std::string work_line(const Result& result, bool is_called_once, std::size_t width) {
   std::vector<std::string> work;
   if (!result.provider.empty()) work.push_back("run by " + engine_text(result));
   if (result.flops > 0) work.push_back(rate_text(result.flops, "FLOP"));
   if (result.bytes.value() > 0) work.push_back("at least " + bytes_text(result.bytes) + " to move");
   if (result.workspace.value() > 0) work.push_back("workspace " + bytes_text(result.workspace));
-  std::string text = work.empty() ? std::string() : wrapped("Work: " + joined(work) + '.', width);
+  const std::string whose = is_called_once ? "Work: " : "Work of one call: ";
+  std::string text = work.empty() ? std::string() : wrapped(whose + joined(work) + '.', width);
   if (result.stand_in) text += wrapped(std::string(kStandInExplained), width);
   return text;
 }
@@ -129,7 +161,7 @@ std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement)
   const auto rate = achieved_rate(run.record.entries.front().result, time.median, run.record.ceilings);
   const bool any = launches.values > 0;
   std::vector<Cell> cells = {
-      {"median", estimate_text(time)},
+      {calls_of(run) > 1 ? "one call" : "median", estimate_text(time)},
       {"95 % interval", has_interval(time) ? time_range_text(time.low, time.high, time.precision()) : "", 3},
       {"p5–p95", any ? time_range_text(launches.p5, launches.p95, spread_precision) : "", 4}};
   if (run.page.details) {
@@ -145,8 +177,14 @@ std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement)
 }
 
 std::string times_table(const RunPage& run) {
-  const std::vector<TableColumn> columns =
+  std::vector<TableColumn> columns =
       columns_of(run, [&](const Measurement& measurement) { return time_cells(run, measurement); });
+  if (calls_of(run) > 1) {
+    TableColumn sums{all_calls_words(run), Align::right, {}};
+    for (const NetworkTotal& total : network_totals(run.record))
+      sums.cells.push_back(total_estimate_text(total));
+    columns.insert(columns.begin(), std::move(sums));
+  }
   std::vector<TableColumn> all = {condition_column(run)};
   all.insert(all.end(), columns.begin(), columns.end());
   std::string text = run.page.details ? split_tables({all.front()}, columns, run.page.width)
@@ -154,7 +192,12 @@ std::string times_table(const RunPage& run) {
   const std::vector<std::string>& shares = columns.back().cells;
   const std::string explained = ceiling_words_explained(shares);
   if (!explained.empty()) text += '\n' + wrapped(explained, run.page.width);
-  return text;
+  if (!run.page.details || calls_of(run) < 2) return text;
+  return text + '\n' +
+         wrapped(
+             "The time of all calls adds theirs, and none of the work between them; its ± holds for each call what "
+             "is not known of the instrument's constant, which the ± of one call does not.",
+             run.page.width);
 }
 
 std::string reference_text(const Measurement& measurement) {
@@ -244,17 +287,36 @@ std::string remarks(const RunPage& run) {
 
 }  // namespace
 
+std::string total_estimate_text(const NetworkTotal& total) {
+  const TimeEstimate time = estimate_of(total);
+  return has_interval(time) ? estimate_text(time) : time_text(total.time) + ", no interval";
+}
+
+std::string smaller_part_line(const RunPage& run) {
+  const std::optional<TimedPart> part = smaller_timed_part(run.record);
+  if (!part) return {};
+  const std::string of_time =
+      part->of_gpu_time ? fmt::format(" and {} of its GPU time", percent_text(*part->of_gpu_time)) : "";
+  return wrapped(fmt::format("Timed are {} of the {} calls of the record{}: there is no time of the whole.",
+                             part->calls, part->of_calls, of_time),
+                 run.page.width);
+}
+
 std::string single_operation_table(const RunPage& run) {
   const Result& result = run.record.entries.front().result;
   const std::string operation = one_line(to_string(result.subject)), title = one_line(run.record.title);
   const bool any = !run.labels.conditions.empty();
   std::string text;
-  if (any) text += "**" + (title.empty() ? operation : title) + "**\n" + line_to_quote(run) + '\n';
+  if (any) {
+    const std::string part = smaller_part_line(run);
+    text += "**" + (title.empty() ? operation : title) + "**\n" + (part.empty() ? line_to_quote(run) : part) +
+            '\n' + one_call_line(run);
+  }
   if (run.page.details) {
-    if (operation != title) text += operation + '\n';
+    if (operation != title && calls_of(run) == 1) text += operation + '\n';
     text += costs_line(result, run.page.width);
   }
-  text += work_line(result, run.page.width);
+  text += work_line(result, calls_of(run) == 1, run.page.width);
   if (!any) return text;
   text += (text.ends_with("\n\n") ? "" : "\n") + times_table(run);
   if (!run.page.details) return text;

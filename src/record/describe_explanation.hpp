@@ -200,6 +200,7 @@ template <class Fields>
 void describe_content(Fields& fields, Described<Fields, ExplainRecord>& record) {
   fields("conclusions", record.conclusions);
   fields("study", record.study);
+  fields.where(record.calls != 1, "calls", record.calls);
   fields("accounts", record.accounts);
   fields("notes", record.notes);
 }

@@ -2,6 +2,7 @@
 // selftest's selftest/proof.hpp.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct ExplainRecord {
   DeviceDescription device;
   std::vector<std::string> conclusions;       ///< sentences for a person to act on, the most important first
   std::optional<explain::Explanation> study;  ///< of one operation; or
+  std::int64_t calls = 1;                     ///< of that operation in the network that it was picked from
   std::vector<explain::Account> accounts;     ///< of two records, operation by operation
   std::vector<std::string> notes;
   bool interrupted = false;

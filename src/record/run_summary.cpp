@@ -85,10 +85,12 @@ class SharesOfTotal {
     }
   }
 
-  void put_share(Json& row, std::size_t entry, const Result& result, const Measurement& measurement) const {
+  /// And the time of all its calls, which the total adds up.
+  void put_share(Json& row, std::size_t number, const RunEntry& entry, const Measurement& measurement) const {
     for (const auto& [conditions, shares] : shares_) {
-      if (find_measurement(result, conditions) != &measurement || !shares[entry]) continue;
-      put(row, "share", six_digits(*shares[entry]));
+      if (find_measurement(entry.result, conditions) != &measurement || !shares[number]) continue;
+      put(row, "all_calls_seconds", static_cast<double>(entry.count) * measurement.time.median);
+      put(row, "share", six_digits(*shares[number]));
       return;
     }
   }
@@ -158,7 +160,7 @@ Json run_summary_json(const RunRecord& record) {
       put_conditions(row, measurement);
       put_time(row, measurement);
       put_rates(row, result, measurement.time.median, record.ceilings);
-      shares.put_share(row, i, result, measurement);
+      shares.put_share(row, i, entry, measurement);
       rows.push_back(std::move(row));
     }
     if (!result.measurements.empty()) continue;

@@ -104,9 +104,9 @@ std::string whole_sentence(const AdviceRecord& record) {
   const std::string taken = what_was_taken(record);
   if (!together) return fmt::format("**{} gains in its steps**; what all come to was not measured.", taken);
   std::string text = fmt::format("**With {} it is {}**", taken, speed_against(together->time, "before"));
-  const bool is_network = !record.together->totals.empty();
-  text += is_network ? fmt::format(", measured together over {}",
-                                   counted(std::ssize(record.together->comparisons), "different layer"))
+  const auto layers = std::ssize(record.together->comparisons);
+  const bool is_network = !record.together->totals.empty() && layers > 1;
+  text += is_network ? fmt::format(", measured together over {}", counted(layers, "different layer"))
                      : ", measured beside each other";
   const std::optional<double> error = together->error ? together->error : largest_error_of_steps(record);
   if (error && *error > 0.0) {

@@ -45,6 +45,7 @@ struct Study {
   std::string question = {};     ///< one sentence
   std::string concerns = {};     ///< the work that it can be asked of, in words
   bool changes_amount = false;   ///< arms do unlike amounts of work, and gain for each sample
+  bool varies_type = false;      ///< the first arm has the types that PyTorch runs the work in
   bool saves_host_time = false;  ///< arms gain only where launches wait for the host
   bool is_remedy = true;         ///< advise tries its arms; else they only show what a machine does
   bool counts_memory = false;    ///< what memory moves is counted, where the device counts

@@ -197,5 +197,13 @@ TEST(AdviseCommand, SaysWhatCannotBe) {
   EXPECT_THAT(error_of(relu + "--cache warm,cold"), HasSubstr("--cache"));
 }
 
+TEST(AdviseCommand, AConvolutionBeginsAsPytorchRunsIt) {
+  const json found =
+      advice_on("conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1 --allow precision" + kAdviceOnVirtualGpu);
+  EXPECT_THAT(found.at("layers")[0].at("operation").get<std::string>(), HasSubstr("dtype=tf32"));
+  for (const json& remedy : found.at("steps")[0].at("remedies")) EXPECT_NE(remedy.at("arm"), "tf32");
+  EXPECT_THAT(found.at("notes").dump(), HasSubstr("taken in tf32, as PyTorch runs them"));
+}
+
 }  // namespace
 }  // namespace jitterscope

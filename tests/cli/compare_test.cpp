@@ -204,5 +204,26 @@ TEST(CompareCommand, RunsOnTheCpu) {
   EXPECT_GT(comparison.at("time_ratio").at("ratio"), 2.0);
 }
 
+const std::string kNotAsPytorch = "In f32 a convolution is not as PyTorch runs it";
+
+TEST(CompareCommand, AConvolutionInF32IsSaidNotToBePytorchs) {
+  const std::string conv = "compare conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1 --vary dtype=";
+  EXPECT_THAT(on_one_line(run_tool(conv + "f32,f16" + kOnVirtual).output), HasSubstr(kNotAsPytorch));
+  EXPECT_THAT(on_one_line(run_tool(conv + "f16,f32" + kOnVirtual).output), HasSubstr(kNotAsPytorch));
+  // Against what PyTorch runs there is nothing to say; of products f32 is what PyTorch runs.
+  EXPECT_THAT(run_tool(conv + "tf32,f32" + kOnVirtual).output, Not(HasSubstr("PyTorch")));
+  EXPECT_THAT(run_tool("compare matmul:m=64,n=64,k=64 --vary dtype=f32,f16" + kOnVirtual).output,
+              Not(HasSubstr("PyTorch")));
+}
+
+TEST(CompareCommand, ANetworkInF32IsSaidNotToBePytorchs) {
+  const std::string network = "compare resnet18:direction=fprop --only layer4 --vary dtype=";
+  EXPECT_THAT(on_one_line(run_tool(network + "f32,f16" + kOnVirtual).output), HasSubstr(kNotAsPytorch));
+  EXPECT_THAT(run_tool("compare resnet18:direction=fprop resnet18:direction=fprop,dtype=f16 --only layer4" +
+                       kOnVirtual)
+                  .output,
+              Not(HasSubstr("as PyTorch runs it")));
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -156,5 +156,17 @@ TEST(RunFlags, AReferenceClockIsPrintedAndMustBeAClock) {
   EXPECT_THAT(slip.errors, testing::HasSubstr("a clock in MHz from 1 to 20000, as 1410"));
 }
 
+TEST(RunFlags, AConvolutionInF32IsSaidNotToBePytorchs) {
+  const std::string conv = "run conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1";
+  const std::string sentence = "In f32 a convolution is not as PyTorch runs it";
+  EXPECT_THAT(test::on_one_line(run_tool(conv + test::kQuick).output), testing::HasSubstr(sentence));
+  for (const std::string& other :
+       {conv + ",dtype=tf32" + test::kQuick, "run resnet18:direction=fprop --only conv1" + test::kQuick,
+        conv + " --device cpu --dry-run"}) {
+    EXPECT_THAT(test::on_one_line(run_tool(other).output), testing::Not(testing::HasSubstr(sentence)))
+        << other;
+  }
+}
+
 }  // namespace
 }  // namespace jitterscope

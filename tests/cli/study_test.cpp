@@ -325,5 +325,21 @@ TEST(CompareCommandVerify, ErrorsStandBesideTimes) {
               Not(HasSubstr("error")));
 }
 
+TEST(StudyCommand, PrecisionOfAConvolutionBeginsWithWhatPytorchRuns) {
+  const json found = study_of("precision conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1" + kOnVirtualGpu);
+  EXPECT_THAT(found.at("alternatives"),
+              ElementsAre("tf32", "f64", "f32", "bf16", "f16", "autocast bf16", "autocast f16"));
+  EXPECT_THAT(found.at("comparisons")[1].at("verdict"), "slower");
+  EXPECT_THAT(found.at("notes").dump(), HasSubstr("taken in tf32, as PyTorch runs them"));
+  const json cpu = study_of(
+      "precision conv2d:n=1,c=16,hw=8,k=16,rs=1 --device cpu --processes 2 --time-limit 0.1 --min-rounds 4");
+  EXPECT_EQ(cpu.at("alternatives")[0], "f32") << "a CPU has no TF32";
+}
+
+TEST(StudyCommand, OfOtherStudiesAConvolutionInF32IsSaidNotToBePytorchs) {
+  const json found = study_of("layout conv2d:n=8,c=64,hw=28,k=64,rs=3,pad=1" + kOnVirtualGpu);
+  EXPECT_THAT(found.at("notes").dump(), HasSubstr("In f32 a convolution is not as PyTorch runs it"));
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -330,5 +330,26 @@ TEST(CompareRecords, AVerdictHoldsBesideAllTheOthers) {
   EXPECT_EQ(record.comparisons[0].verdict, EffectVerdict::undecided);
 }
 
+TEST(CompareRecords, OneOperationThatIsCalledSeveralTimesHasATotal) {
+  const auto calls = [](double microseconds, std::int64_t count) {
+    RunRecord record = one_add(microseconds);
+    record.entries[0].count = count;
+    for (std::int64_t i = 0; i < count; ++i) record.entries[0].layers.push_back("add" + std::to_string(i));
+    return record;
+  };
+  const ComparisonRecord alike = records_compared(calls(20, 12), calls(30, 12));
+  ASSERT_THAT(alike.totals, SizeIs(1));
+  EXPECT_NEAR(alike.totals[0].first.median.value(), 240e3, 500.0);
+  EXPECT_NEAR(alike.totals[0].second.median.value(), 360e3, 500.0);
+  EXPECT_EQ(alike.totals[0].verdict, EffectVerdict::slower);
+  // Of unlike numbers what both have is compared, and there is no verdict on the whole.
+  const ComparisonRecord unlike = records_compared(calls(20, 12), calls(20, 24));
+  ASSERT_THAT(unlike.totals, SizeIs(1));
+  EXPECT_NEAR(unlike.totals[0].second.median.value(), 240e3, 500.0);
+  EXPECT_EQ(unlike.totals[0].verdict, EffectVerdict::undecided);
+  ASSERT_THAT(unlike.left_out, SizeIs(1));
+  EXPECT_EQ(unlike.left_out[0].layers, 12);
+}
+
 }  // namespace
 }  // namespace jitterscope

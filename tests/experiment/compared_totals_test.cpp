@@ -170,5 +170,17 @@ TEST(ComparedTotals, OneOperationHasNone) {
   EXPECT_THAT(network(layers({1}), processes_of(1, {100.0, 110.0})).totals, IsEmpty());
 }
 
+// What a network runs several times is a whole, though it is one operation.
+TEST(ComparedTotals, OneOperationThatIsCalledSeveralTimesHasOne) {
+  const ComparisonRecord record = network(layers({12}), processes_of(6, {100.0, 130.0}));
+  ASSERT_THAT(record.totals, SizeIs(1));
+  EXPECT_NEAR(record.totals[0].first.median.value(), 1200e3, 60e3);
+  EXPECT_NEAR(record.totals[0].second.median.value() / record.comparisons[0].second.time.median.value(), 12.0,
+              1e-6);
+  EXPECT_NEAR(record.totals[0].time.ratio, 1.3, 0.003);
+  EXPECT_EQ(record.totals[0].verdict, EffectVerdict::slower);
+  EXPECT_THAT(network(layers({1}), processes_of(6, {100.0, 130.0})).totals, IsEmpty());
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -174,5 +174,15 @@ TEST(Gate, AClockThatMovedIsCalledThat) {
   EXPECT_FALSE(clock_move(with(EffectVerdict::same, same, 1.755e9), 0.02)) << "nothing changed";
 }
 
+TEST(Gate, OneOperationThatIsCalledSeveralTimesIsJudgedByAllItsCalls) {
+  RunRecord record = record_of_processes({20.0}, 1);
+  record.entries[0].count = 12;
+  for (int i = 0; i < 12; ++i) record.entries[0].layers.push_back("h." + std::to_string(i));
+  const std::vector<GateCase> cases = gate_cases(gated(record, record));
+  ASSERT_THAT(cases, SizeIs(1));
+  EXPECT_NEAR(cases[0].now.median.value(), 240e3, 5e3);
+  EXPECT_EQ(cases[0].verdict, EffectVerdict::same);
+}
+
 }  // namespace
 }  // namespace jitterscope

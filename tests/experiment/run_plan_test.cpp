@@ -57,5 +57,11 @@ TEST(RunPlan, AProcessThatHasGoneIsNamedWithTheOthers) {
               ElementsAre(HasSubstr("1 first, 2 second")));
 }
 
+TEST(RunPlan, APlanOfNothingIsRefused) {
+  EXPECT_THAT([] { shared_options(Plan{}); },
+              testing::ThrowsMessage<UsageError>(HasSubstr("nothing to time")));
+  EXPECT_THAT([] { shared_options(Plan{.groups = {{}}}); }, testing::Throws<UsageError>());
+}
+
 }  // namespace
 }  // namespace jitterscope::scripted

@@ -101,5 +101,16 @@ TEST(BatchNormRules, KeepThePersistentModeToTrainingInChannelsLast) {
   }
 }
 
+TEST(PytorchRules, ConvolutionsOfF32RunInTf32AndNothingElse) {
+  EXPECT_TRUE(pytorch_runs_in_tf32(Operation::parse("conv2d:n=8,c=64,hw=56,k=64,rs=3")));
+  EXPECT_TRUE(pytorch_runs_in_tf32(Operation::parse("conv2d:n=8,c=64,hw=56,k=64,rs=3,direction=wgrad")));
+  // Depthwise in NCHW: a kernel of PyTorch's own.
+  EXPECT_FALSE(pytorch_runs_in_tf32(Operation::parse("conv2d:n=8,c=64,hw=56,k=64,rs=3,groups=64")));
+  EXPECT_FALSE(pytorch_runs_in_tf32(Operation::parse("conv2d:n=8,c=64,hw=56,k=64,rs=3,dtype=f16")));
+  EXPECT_FALSE(pytorch_runs_in_tf32(Operation::parse("conv2d:n=8,c=64,hw=56,k=64,rs=3,dtype=tf32")));
+  EXPECT_FALSE(pytorch_runs_in_tf32(Operation::parse("matmul:m=64,n=64,k=64")));
+  EXPECT_FALSE(pytorch_runs_in_tf32(Operation::parse("linear:n=64,in=64,out=64")));
+}
+
 }  // namespace
 }  // namespace jitterscope

@@ -75,5 +75,78 @@ TEST(ModelTotal, IsInTheRecordWithTheShares) {
   EXPECT_FALSE(Json::parse(write_record(record)).contains("totals"));
 }
 
+// One operation that a network runs twelve times: what is quoted is their sum.
+RunRecord called_twelve_times() {
+  RunRecord record = test::sample_model();
+  record.entries = {record.entries[1]};
+  RunEntry& entry = record.entries[0];
+  entry.count = 12;
+  entry.layers.clear();
+  for (int i = 0; i < 12; ++i) entry.layers.push_back("h." + std::to_string(i) + ".mlp");
+  entry.result.measurements.resize(1);
+  entry.result.measurements[0].constant.uncertainty = microseconds(0.3);
+  entry.result.verification.reset();
+  return record;
+}
+
+TEST(ModelTotal, OfOneOperationIsWhatIsQuoted) {
+  const std::string table = run_table(called_twelve_times());
+  // 12 · 30 µs; ± 0.1 % and 1 % of the instrument in each.
+  EXPECT_THAT(
+      table, HasSubstr("\n360 µs ± 1.1 % for all 12 calls (95 % interval 356–364 µs), warm burst, 1716 MHz"));
+  EXPECT_THAT(table, HasSubstr("\nOne of the 12 calls: 30.00 µs ± 0.1 % (95 % interval"));
+  EXPECT_THAT(table, HasSubstr("| conditions |   all 12 calls |         one call |"));
+  EXPECT_THAT(table, HasSubstr("\nWork of one call: run by cudnn"));
+  EXPECT_THAT(run_table(called_twelve_times(), {.details = true}),
+              HasSubstr("The time of all calls adds theirs"));
+  RunRecord three_rounds = called_twelve_times();
+  three_rounds.entries[0].result.measurements[0].time.rounds = 3;
+  EXPECT_THAT(run_table(three_rounds), HasSubstr("\n360 µs, no interval for all 12 calls, warm burst"));
+}
+
+TEST(ModelTotal, EachRowOfTheSummaryHasItsPartOfIt) {
+  RunRecord record = test::sample_model();
+  record.entries.resize(2);
+  for (Result& result : results_of(record)) result.measurements.resize(1);
+  const Json document = Json::parse(write_record(record));
+  double sum = 0.0;
+  for (const Json& row : document.at("summary")) sum += row.at("all_calls_seconds").get<double>();
+  EXPECT_NEAR(sum, document.at("totals")[0].at("seconds").get<double>(), 1e-12);
+  EXPECT_NEAR(document.at("summary")[0].at("all_calls_seconds").get<double>(), 40e-6, 1e-12);
+}
+
+// A time of the smaller part of a file would be taken for one of the file.
+TEST(ModelTotal, NothingIsQuotedOfAFileOfWhichMostIsNotTimed) {
+  RunRecord record = called_twelve_times();
+  record.untimed = {{"aten::cumsum", 18, "only PyTorch has it", microseconds(900)}};
+  record.recorded_gpu_time = microseconds(1000);
+  std::string table = run_table(record);
+  EXPECT_THAT(table,
+              testing::StartsWith("**tiny**\nTimed are 12 of the 30 calls of the record and 10 % of its GPU "
+                                  "time: there is no time of\nthe whole.\n"));
+  EXPECT_THAT(table, testing::Not(HasSubstr("for all 12 calls (")));
+  EXPECT_THAT(table, HasSubstr("\nOne of the 12 calls: 30.00 µs"));
+  record.entries[0].count = 1;
+  EXPECT_THAT(run_table(record), testing::Not(HasSubstr("(95 % interval")));
+  // Most of the calls and little of the time: of that the greater part is timed.
+  record = called_twelve_times();
+  record.untimed = {{"aten::cumsum", 18, "only PyTorch has it", microseconds(100)}};
+  record.recorded_gpu_time = microseconds(1000);
+  EXPECT_THAT(run_table(record), HasSubstr("for all 12 calls (95 % interval"));
+  // Where no time was recorded, calls are counted.
+  record.recorded_gpu_time.reset();
+  EXPECT_THAT(run_table(record), HasSubstr("Timed are 12 of the 30 calls of the record: there is no time"));
+}
+
+TEST(ModelTotal, OfAFileOfWhichMostIsNotTimedSaysOfHowManyCallsItIs) {
+  RunRecord record = test::sample_model();
+  record.entries.resize(2);
+  record.untimed = {{"aten::cumsum", 7, "only PyTorch has it"}};
+  const std::string table = run_table(record);
+  EXPECT_THAT(table, HasSubstr("Timed are 3 of the 10 calls of the record: there is no time of the whole."));
+  EXPECT_THAT(table, HasSubstr("| 3 of 10 calls "));
+  EXPECT_THAT(table, testing::Not(HasSubstr("all 3 calls")));
+}
+
 }  // namespace
 }  // namespace jitterscope

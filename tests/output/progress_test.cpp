@@ -32,6 +32,12 @@ TEST(ProgressLine, TheOperationGivesWayFirst) {
             "[3/35] conv2d:n=32,c=64,hw=56,… warm burst 128 µs ± 0.8 %, 1716 MHz, 2.1 s left");
 }
 
+TEST(ProgressLine, ATimeOfOneOfSeveralCallsSaysHowManyThereAre) {
+  EXPECT_EQ(progress_line(sample_progress(), {1, 1, 12}, 200),
+            "[1/1] conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc,direction=fprop warm burst "
+            "12× 128 µs ± 0.8 %, 1716 MHz, 2.1 s left");
+}
+
 TEST(ProgressLine, NeverWiderThanTheTerminal) {
   for (std::size_t width = 0; width < 160; ++width) {
     EXPECT_LE(display_width(progress_line(sample_progress(), {3, 35}, width)), width);

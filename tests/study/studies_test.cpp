@@ -23,13 +23,16 @@ using testing::ThrowsMessage;
 class Studies : public testing::Test {
  protected:
   std::vector<Arm> arms(const std::string& id, const std::string& operation) {
+    return arms_of(id, {Operation::parse(operation)});
+  }
+  std::vector<Arm> arms_of(const std::string& id, const std::vector<Operation>& operations) {
     DeviceDescription description = device_->describe();
     description.data_types = data_types_;
     description.memory_free = memory_free_;
     if (host_memories_) description.capabilities.host_memories = *host_memories_;
     description.capabilities.memory_nodes = memory_nodes_;
     if (allocators_) description.capabilities.allocators = *allocators_;
-    return find_study(id).arms({*device_, description, {Operation::parse(operation)}});
+    return find_study(id).arms({*device_, description, operations});
   }
   std::vector<std::string> names(const std::string& id, const std::string& operation) {
     std::vector<std::string> names;
@@ -171,6 +174,28 @@ TEST_F(Studies, PrecisionHasTheTypesOfTheDeviceAndBeginsWithTheWorks) {
   data_types_ = {DataType::f32};
   EXPECT_THAT([&] { names("precision", "matmul:m=8,n=8,k=8"); },
               ThrowsMessage<UsageError>(HasSubstr("no other data type")));
+}
+
+// The first arm changes nothing: where PyTorch runs convolutions in TF32 and products in f32, it does so.
+TEST_F(Studies, PrecisionOfANetworkBeginsWithItAsItIs) {
+  const std::vector<Operation> network = {Operation::parse("conv2d:n=1,c=8,hw=8,k=8,rs=3,dtype=tf32"),
+                                          Operation::parse("relu:count=8"),
+                                          Operation::parse("linear:n=8,in=8,out=8")};
+  const std::vector<Arm> found = arms_of("precision", network);
+  std::vector<std::string> names;
+  for (const Arm& arm : found) names.push_back(arm.name);
+  EXPECT_THAT(names,
+              ElementsAre("tf32+f32", "f64", "f32", "tf32", "bf16", "f16", "autocast bf16", "autocast f16"));
+  for (const Operation& operation : network) {
+    Trial trial{operation, {}};
+    found.front().apply(trial);
+    EXPECT_EQ(trial.operation, operation);
+  }
+  // Of one that has no product in f32, TF32 is what it is already.
+  const std::vector<Arm> of_layers = arms_of("precision", {network[0], network[1]});
+  EXPECT_EQ(of_layers[0].name, "tf32");
+  EXPECT_THAT(find_study("precision").remedy("f32").lines,
+              testing::Contains("torch.backends.cudnn.allow_tf32 = False"));
 }
 
 TEST_F(Studies, AutocastConvertsWhatAProductReads) {

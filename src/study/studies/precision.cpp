@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/names.hpp"
 #include "device/can_run.hpp"
 #include "jitterscope/error.hpp"
 #include "study/answers.hpp"
@@ -26,11 +27,32 @@ bool is_product(const Operation& operation) {
 }
 
 // TF32 is a way to multiply: what multiplies nothing stays in f32.
+Operation in_type(const Operation& operation, DataType dtype) {
+  return operation.with_dtype(dtype == DataType::tf32 && !is_product(operation) ? DataType::f32 : dtype);
+}
+
 Arm precision_arm(DataType dtype) {
-  return {std::string(to_string(dtype)), [dtype](Trial& trial) {
-            const bool stays = dtype == DataType::tf32 && !is_product(trial.operation);
-            trial.operation = trial.operation.with_dtype(stays ? DataType::f32 : dtype);
-          }};
+  return {std::string(to_string(dtype)),
+          [dtype](Trial& trial) { trial.operation = in_type(trial.operation, dtype); }};
+}
+
+bool are_all_in(DataType dtype, const std::vector<Operation>& operations) {
+  return std::ranges::all_of(
+      operations, [&](const Operation& operation) { return in_type(operation, dtype) == operation; });
+}
+
+// The work as it is: "f16", or "tf32+f32" where PyTorch runs convolutions in the one and the rest in the
+// other.
+Arm arm_as_it_is(const std::vector<Operation>& operations) {
+  for (const DataType dtype : {DataType::f64, DataType::f32, DataType::tf32, DataType::bf16, DataType::f16}) {
+    if (are_all_in(dtype, operations)) return {std::string(to_string(dtype)), [](Trial&) {}};
+  }
+  std::vector<std::string> types;
+  for (const Operation& operation : operations) {
+    std::string type(to_string(operation.dtype()));
+    if (std::ranges::find(types, type) == types.end()) types.push_back(std::move(type));
+  }
+  return {joined(types, "+"), [](Trial&) {}};
 }
 
 bool is_stored_as_f32(const Operation& operation) {
@@ -74,17 +96,16 @@ Arm autocast_arm(DataType dtype) {
 }
 
 std::vector<Arm> precision_arms(const StudyContext& context) {
-  const DataType own = context.operations.front().dtype();
   const bool any_product = std::ranges::any_of(context.operations, is_product);
   const auto has = [](const std::vector<DataType>& types, DataType dtype) {
     return std::ranges::find(types, dtype) != types.end();
   };
-  std::vector<Arm> arms = {precision_arm(own)};
+  std::vector<Arm> arms = {arm_as_it_is(context.operations)};
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::tf32, DataType::bf16, DataType::f16}) {
     const bool is_there = has(context.description.data_types, dtype) ||
                           (!any_product && has(context.description.further_types, dtype));
-    const bool makes_a_difference = dtype != DataType::tf32 || any_product;
-    if (dtype != own && is_there && makes_a_difference) arms.push_back(precision_arm(dtype));
+    const bool is_first = arms.front().name == to_string(dtype) || are_all_in(dtype, context.operations);
+    if (is_there && !is_first) arms.push_back(precision_arm(dtype));
   }
   const bool any_autocast = std::ranges::any_of(context.operations, [](const Operation& operation) {
     return is_product(operation) && is_stored_as_f32(operation);
@@ -117,8 +138,12 @@ Remedy precision_remedy(const std::string& arm) {
     return {{"with torch.autocast(batch.device.type, dtype=" + torch_type(arm) + "): output = model(batch)"},
             "Weights are converted once, which is not in these times." + (is_f16 ? scaler : "")};
   }
-  const std::vector<std::string> lines = {"model = model.to(" + torch_type(arm) + ")",
-                                          "batch = batch.to(" + torch_type(arm) + ")"};
+  std::vector<std::string> lines = {"model = model.to(" + torch_type(arm) + ")",
+                                    "batch = batch.to(" + torch_type(arm) + ")"};
+  if (arm == "f32") {
+    lines.insert(lines.end(), {"torch.backends.cudnn.allow_tf32 = False",
+                               "torch.backends.cuda.matmul.allow_tf32 = False"});
+  }
   if (arm != "bf16" && !is_f16) return {lines, ""};
   return {lines,
           std::string("torch.autocast does it layer by layer, and converts where a layer's inputs are of "
@@ -165,6 +190,7 @@ Study precision() {
   return {.id = "precision",
           .question = "Which data type is faster, and how exact is the result?",
           .concerns = "everything but copies, spins, your own kernels and operators that only PyTorch has",
+          .varies_type = true,
           .subject = precision_subject,
           .can_be_asked_of = has_type_of_its_own,
           .arms = precision_arms,
