@@ -233,15 +233,21 @@ struct OptimizerStep {
   bool operator==(const OptimizerStep&) const = default;
 };
 
-/// softmax(q·kᵀ/sqrt(dim))·v for each of batch·heads. q: batch·heads·queries·dim; k, v: batch·heads·keys·dim;
-/// y as q. With `causal`, query i sees keys 0…i. forward: q, k, v -> y, logsumexp (f32: batch·heads·queries);
-/// backward: dy, q, k, v, y, logsumexp -> dq, dk, dv.
+/// softmax(q·kᵀ/sqrt(dim))·v for each of batch·heads. q: batch·heads·queries·dim; k, v:
+/// batch·kv_heads·keys·dim; y as q. Where kv_heads is less than heads (grouped and multi-query attention),
+/// heads/kv_heads heads of queries in a row look at one head of keys and values. With `causal`, query i sees
+/// keys 0…i. forward: q, k, v -> y, logsumexp (f32: batch·heads·queries); backward: dy, q, k, v, y, logsumexp
+/// -> dq, dk, dv, where dk and dv are sums over the heads that look at them.
 struct Attention {
   std::int64_t batch = 1, heads = 1, queries = 1, keys = 1, dim = 1;
   bool causal = false;
   HeadLayout layout = HeadLayout::bhsd;  ///< of all but logsumexp, which is batch, heads, queries
   DataType dtype = DataType::f16;
   Pass pass = Pass::forward;
+  std::int64_t kv_heads = 0;  ///< a divisor of heads; 0, which an Operation never holds: as many as heads
+
+  /// How many heads of queries look at one head of keys.
+  std::int64_t group() const { return kv_heads == 0 ? 1 : heads / kv_heads; }
   bool operator==(const Attention&) const = default;
 };
 

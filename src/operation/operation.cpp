@@ -28,6 +28,9 @@ Operation::Operation(Parameters parameters) : parameters_(std::move(parameters))
   if (Copy* copy = std::get_if<Copy>(&parameters_); copy != nullptr && copy->kind == CopyKind::d2d) {
     copy->memory = HostMemory::pinned;
   }
+  if (Attention* attention = std::get_if<Attention>(&parameters_); attention != nullptr) {
+    if (attention->kv_heads == 0) attention->kv_heads = attention->heads;
+  }
   if (Aten* aten = std::get_if<Aten>(&parameters_)) kinds::normalize(*aten);
   if (CudaKernel* kernel = std::get_if<CudaKernel>(&parameters_)) kinds::normalize(*kernel);
   if (Convert* convert = std::get_if<Convert>(&parameters_)) kinds::normalize(*convert);

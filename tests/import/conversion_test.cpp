@@ -90,6 +90,46 @@ TEST(Conversion, WhatNoNativeOperationDoesStaysTheOperator) {
   }
 }
 
+const std::string kFlash = "aten::_scaled_dot_product_flash_attention(";
+
+TEST(Conversion, GroupedAttentionHasItsHeadsOfKeys) {
+  // enable_gqa: 32 heads of queries, 8 of keys, each tensor as a linear layer wrote it.
+  EXPECT_THAT(
+      converted(kFlash + "bf16[2,32,1024,128]{4194304,128,4096,1},bf16[2,8,1024,128]{1048576,128,1024,1},"
+                         "bf16[2,8,1024,128]{1048576,128,1024,1},0,true,false)"),
+      ElementsAre("attention:batch=2,heads=32,kv_heads=8,queries=1024,dim=128,causal=1,layout=bshd,"
+                  "dtype=bf16"));
+  // Of one head of keys the order of heads and sequence says nothing: that of the queries counts.
+  EXPECT_THAT(converted(kFlash + "f16[2,4,6,8]{192,8,32,1},f16[2,1,6,8]{48,8,8,1},f16[2,1,6,8]{48,48,8,1},0,"
+                                 "false,false)"),
+              ElementsAre("attention:batch=2,heads=4,kv_heads=1,queries=6,dim=8,layout=bshd,dtype=f16"));
+  EXPECT_THAT(
+      converted("aten::_scaled_dot_product_cudnn_attention_backward(f16[2,4,6,8],f16[2,4,6,8],f16[2,2,6,8],"
+                "f16[2,2,6,8],f16[2,4,6,8],f32[2,4,6,1],i64[],i64[],None,None,None,6,6,0,false)"),
+      ElementsAre("attention:batch=2,heads=4,kv_heads=2,queries=6,dim=8,dtype=f16,pass=backward"));
+  const std::string uneven = kFlash + "f16[2,4,6,8],f16[2,3,6,8],f16[2,3,6,8],0,false,false)";
+  EXPECT_THAT(converted(uneven), ElementsAre(uneven));
+}
+
+// Of one query, as a model writes its next word, the order of heads and sequence says nothing either.
+TEST(Conversion, AttentionOfOneQueryLiesAsItsKeys) {
+  EXPECT_THAT(
+      converted(kFlash + "f16[2,4,1,8],f16[2,4,6,8]{192,8,32,1},f16[2,4,6,8]{192,8,32,1},0,false,false)"),
+      ElementsAre("attention:batch=2,heads=4,queries=1,keys=6,dim=8,layout=bshd,dtype=f16"));
+}
+
+// FlashAttention 2 lets the last query see all keys, as causal_lower_right asks for; PyTorch's other kernels
+// let the first query see one.
+TEST(Conversion, ACausalMaskAtTheLastKeyStaysTheOperator) {
+  const std::string tensors = "f16[2,4,3,8],f16[2,4,6,8],f16[2,4,6,8],";
+  const std::string flash = kFlash + tensors + "0,true,false)";
+  EXPECT_THAT(converted(flash), ElementsAre(flash));
+  EXPECT_THAT(converted("aten::_scaled_dot_product_efficient_attention(" + tensors + "None,true,0,true)"),
+              ElementsAre("attention:batch=2,heads=4,queries=3,keys=6,dim=8,causal=1,dtype=f16"));
+  EXPECT_THAT(converted("aten::_scaled_dot_product_flash_attention_for_cpu(" + tensors + "0,true)"),
+              ElementsAre("attention:batch=2,heads=4,queries=3,keys=6,dim=8,causal=1,dtype=f16"));
+}
+
 // mm.dtype: halves are read and f32 (6) is written.
 TEST(Conversion, ProductsThatWriteAnotherTypeStayTheOperator) {
   const auto with_overload = [](const std::string& text, const std::string& overload) {

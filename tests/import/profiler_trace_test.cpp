@@ -196,6 +196,27 @@ TEST(ProfilerTrace, KernelsSayWhichProductsRanInTf32) {
   EXPECT_THAT(fast.notes, SizeIs(0));
 }
 
+// enable_gqa: PyTorch passes 8 heads of keys beside 32 of queries to its flash kernel.
+TEST(ProfilerTrace, GroupedAttentionIsTimed) {
+  const std::string attention =
+      event("cpu_op", "aten::_scaled_dot_product_flash_attention", R"("ts":300,"dur":10)",
+            R"("Input Dims":[[2,32,1024,128],[2,8,1024,128],[2,8,1024,128],[],[],[],[]],)"
+            R"("Input type":["c10::BFloat16","c10::BFloat16","c10::BFloat16","Scalar","Scalar","Scalar",""],)"
+            R"("Input Strides":[[4194304,128,4096,1],[1048576,128,1024,1],[1048576,128,1024,1],[],[],[],[]],)"
+            R"("Concrete Inputs":["","","","0.","True","False",""])");
+  const std::string launch =
+      event("cuda_runtime", "cudaLaunchKernel", R"("ts":305,"dur":1)", R"("correlation":9)");
+  const Model model = import(
+      {attention, launch, event("kernel", "flash_fwd_kernel", R"("ts":320,"dur":50)", R"("correlation":9)")});
+  EXPECT_THAT(model.untimed, SizeIs(0));
+  ASSERT_THAT(model.layers, SizeIs(1));
+  EXPECT_EQ(
+      model.layers[0].operation,
+      Operation::parse("attention:batch=2,heads=32,kv_heads=8,queries=1024,dim=128,causal=1,layout=bshd,"
+                       "dtype=bf16"));
+  EXPECT_EQ(model.layers[0].recorded_time, Nanoseconds(50'000));
+}
+
 TEST(ProfilerTrace, BrokenArgumentsAreListedEachTime) {
   const auto broken = [](const std::string& when) {
     return event("cpu_op", "aten::mm", when, R"("Input Dims":[[4,8],[8,2]],"Input type":["float"])");

@@ -106,6 +106,8 @@ class RandomOperation {
 
   Attention attention(std::int64_t largest) {
     Attention attention{number(4), number(4), number(largest)};
+    attention.kv_heads = attention.heads;
+    if (flag()) attention.heads *= number(3);
     attention.keys = flag() ? attention.queries : number(largest);
     attention.dim = number(largest);
     attention.causal = flag();

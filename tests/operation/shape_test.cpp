@@ -234,6 +234,18 @@ TEST(OperationShape, AttentionCountsThePairsThatSeeEachOther) {
   EXPECT_EQ(backward.flops(), 2.5 * forward.flops());
 }
 
+TEST(OperationShape, GroupedAttentionMovesFewerKeysAndComputesAsMuch) {
+  const std::string rest = ",queries=4,keys=5,dim=8,dtype=bf16";
+  const Operation whole = Operation::parse("attention:batch=2,heads=6" + rest);
+  const Operation grouped = Operation::parse("attention:batch=2,heads=6,kv_heads=2" + rest);
+  EXPECT_EQ(counts(grouped), (std::vector<std::int64_t>{384, 160, 160, 384, 48}));
+  EXPECT_EQ(grouped.bytes(), Bytes(2 * (384 + 160 + 160 + 384) + 4 * 48));
+  EXPECT_EQ(grouped.flops(), whole.flops());
+  const Operation backward = Operation::parse("attention:batch=2,heads=6,kv_heads=1,pass=backward" + rest);
+  EXPECT_EQ(counts(backward), (std::vector<std::int64_t>{384, 384, 80, 80, 384, 48, 384, 80, 80}));
+  EXPECT_EQ(backward.flops(), 2.5 * whole.flops());
+}
+
 TEST(OperationShape, ActivationsAndTheirGradients) {
   EXPECT_EQ(names(Operation::parse("mul:count=1")), "a> b> y< ");
   EXPECT_EQ(names(Operation::parse("gelu:count=1")), "x> y< ");
@@ -282,6 +294,12 @@ TEST(OperationShape, ImpossibleWindowsSayWhichAndWhy) {
   EXPECT_THAT(problem_of_shape("batch_norm:n=1,c=0,hw=9"), HasSubstr("c=0 is impossible"));
   EXPECT_THAT(problem_of_shape("attention:batch=1,heads=1,queries=1,keys=0,dim=1"),
               HasSubstr("keys=0 is impossible"));
+  EXPECT_THAT(problem_of_shape("attention:batch=1,heads=8,kv_heads=3,queries=1,dim=1"),
+              HasSubstr("kv_heads=3 does not divide heads=8"));
+  EXPECT_THAT(problem_of_shape("attention:batch=1,heads=8,kv_heads=16,queries=1,dim=1"),
+              HasSubstr("kv_heads=16 does not divide heads=8"));
+  EXPECT_THAT(problem_of_shape("attention:batch=1,heads=8,kv_heads=0,queries=1,dim=1"),
+              HasSubstr("kv_heads=0 is impossible"));
 }
 
 TEST(OperationShape, HugeOperandsAreRefusedWithoutOverflow) {

@@ -58,6 +58,10 @@ TEST(OperationText, OrderAndSpellingDoNotMatter) {
             "attention:batch=1,heads=2,queries=4,dim=8,causal=1,dtype=f16");
   EXPECT_EQ(normal_text("attention:batch=1,heads=2,dim=8,queries=4,keys=5,dtype=f32,pass=backward"),
             "attention:batch=1,heads=2,queries=4,keys=5,dim=8,dtype=f32,pass=backward");
+  EXPECT_EQ(normal_text("attention:batch=1,kv_heads=2,heads=8,dim=8,queries=4"),
+            "attention:batch=1,heads=8,kv_heads=2,queries=4,dim=8,dtype=f16");
+  EXPECT_EQ(normal_text("attention:batch=1,heads=8,kv_heads=8,dim=8,queries=4"),
+            "attention:batch=1,heads=8,queries=4,dim=8,dtype=f16");
   EXPECT_EQ(normal_text("embedding:count=2Ki,rows=3,columns=4"),
             "embedding:count=2048,rows=3,columns=4,dtype=f32");
   EXPECT_EQ(normal_text("relu:count=3Ki"), "relu:count=3072,dtype=f32");
@@ -133,6 +137,12 @@ TEST(OperationText, BatchNormalizationsWeightsAreF32OrOfItsType) {
   EXPECT_EQ(Operation::parse(text + ",weights=f16").text(), text + ",layout=nchw,weights=f16");
   EXPECT_THAT(problem_of_text(text + ",weights=bf16"), HasSubstr("weights=bf16 beside dtype=f16"));
   EXPECT_THAT(problem_of_text("batch_norm:n=1,c=1,hw=1,weights=f16"), HasSubstr("leave weights out"));
+}
+
+TEST(OperationText, AttentionHasAsManyHeadsOfKeysAsOfQueriesWhereNothingElseIsSaid) {
+  const Attention fields{.batch = 1, .heads = 8, .queries = 4, .keys = 4, .dim = 8};
+  EXPECT_EQ(Operation(fields), Operation::parse("attention:batch=1,heads=8,kv_heads=8,queries=4,dim=8"));
+  EXPECT_EQ(std::get<Attention>(Operation(fields).parameters()).kv_heads, 8);
 }
 
 TEST(OperationText, CopyOnTheDeviceIgnoresHostMemory) {
@@ -224,7 +234,8 @@ TEST(OperationHelp, DefaultsAreThoseOfTheParser) {
       const bool other_parameter = parameter.default_value == "hw" || parameter.default_value == "rs" ||
                                    parameter.default_value == "ns" || parameter.default_value == "window" ||
                                    parameter.default_value == "queries" ||
-                                   parameter.default_value == "dtype" || parameter.default_value.empty();
+                                   parameter.default_value == "heads" || parameter.default_value == "dtype" ||
+                                   parameter.default_value.empty();
       if (other_parameter || help.example.find(parameter.name + "=") != std::string::npos) continue;
       const std::string explicit_text = help.example + "," + parameter.name + "=" + parameter.default_value;
       EXPECT_EQ(Operation::parse(explicit_text), usual) << explicit_text;

@@ -42,7 +42,7 @@ Terms terms(const Linear& linear, std::size_t) { return alike(linear.in); }
 // A row, or a column, of scores is computed for one element, and serves as many as a head has.
 Terms terms(const Attention& attention, std::size_t output) {
   const auto dim = static_cast<double>(attention.dim), keys = static_cast<double>(attention.keys),
-             queries = static_cast<double>(attention.queries);
+             queries = static_cast<double>(attention.queries * attention.group());
   if (attention.pass != Pass::backward) return {2 * keys * dim, output == 0 ? 2 * keys : 2 * keys * dim};
   const double others = output == 0 ? keys : queries;
   return {5 * others * dim, 5 * others};

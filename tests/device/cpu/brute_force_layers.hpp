@@ -243,39 +243,43 @@ inline Tensors brute_force(const Attention& a, const Tensors& in) {
     if (operand.role == OperandRole::output) out.push_back(tensor(operand.count));
   }
   const double scale = std::pow(static_cast<double>(a.dim), -0.5);
+  const std::int64_t kv_heads = a.kv_heads == 0 ? a.heads : a.kv_heads;
   // Where a row of that head begins, by strides.
-  const auto begin = [&](std::int64_t row, std::int64_t length) {
-    std::array<std::int64_t, 3> strides = {a.heads * length, length, 1};  // batch, heads, sequence
-    if (a.layout == HeadLayout::bshd) strides = {length * a.heads, 1, a.heads};
-    if (a.layout == HeadLayout::sbhd) strides = {a.heads, 1, a.batch * a.heads};
+  const auto begin_of = [&](std::int64_t row, std::int64_t length, std::int64_t heads) {
+    std::array<std::int64_t, 3> strides = {heads * length, length, 1};  // batch, heads, sequence
+    if (a.layout == HeadLayout::bshd) strides = {length * heads, 1, heads};
+    if (a.layout == HeadLayout::sbhd) strides = {heads, 1, a.batch * heads};
     const std::int64_t outer = row / length;
-    return a.dim * (outer / a.heads * strides[0] + outer % a.heads * strides[1] + row % length * strides[2]);
+    return a.dim * (outer / heads * strides[0] + outer % heads * strides[1] + row % length * strides[2]);
   };
+  const auto query_begin = [&](std::int64_t row) { return begin_of(row, a.queries, a.heads); };
+  const auto key_begin = [&](std::int64_t row) { return begin_of(row, a.keys, kv_heads); };
   for (std::int64_t head = 0; head < a.batch * a.heads; ++head) {
+    // As torch's repeat_interleave would copy keys: 0 0 1 1 for two heads of them and four of queries.
+    const std::int64_t key_head = head / a.heads * kv_heads + head % a.heads * kv_heads / a.heads;
     for (std::int64_t i = head * a.queries; i < (head + 1) * a.queries; ++i) {
       const auto product = [&](std::size_t left, std::size_t right, std::int64_t right_begin) {
         double sum = 0.0;
         for (std::int64_t d = 0; d < a.dim; ++d)
-          sum += at(in[left], begin(i, a.queries) + d) * at(in[right], right_begin + d);
+          sum += at(in[left], query_begin(i) + d) * at(in[right], right_begin + d);
         return sum;
       };
       const auto visible = [&](std::int64_t j) {
-        return !a.causal || j - head * a.keys <= i - head * a.queries;
+        return !a.causal || j - key_head * a.keys <= i - head * a.queries;
       };
       const auto weight = [&](std::int64_t j) {
-        return visible(j) ? std::exp(scale * product(q, k, begin(j, a.keys))) : 0.0;
+        return visible(j) ? std::exp(scale * product(q, k, key_begin(j))) : 0.0;
       };
-      const std::int64_t first = head * a.keys, last = first + a.keys;
+      const std::int64_t first = key_head * a.keys, last = first + a.keys;
       double total = 0.0;
       for (std::int64_t j = first; j < last; ++j) total += weight(j);
       if (forward) at(out[1], i) = std::log(total);
       for (std::int64_t j = first; j < last; ++j) {
         const double p = forward ? weight(j) / total : weight(j) / std::exp(at(in[5], i));
         const double ds =
-            forward ? 0.0
-                    : p * (product(0, v, begin(j, a.keys)) - product(0, 4, begin(i, a.queries))) * scale;
+            forward ? 0.0 : p * (product(0, v, key_begin(j)) - product(0, 4, query_begin(i))) * scale;
         for (std::int64_t d = 0; d < a.dim; ++d) {
-          const std::int64_t query = begin(i, a.queries) + d, key = begin(j, a.keys) + d;
+          const std::int64_t query = query_begin(i) + d, key = key_begin(j) + d;
           if (forward) {
             at(out[0], query) += p * at(in[v], key);
             continue;

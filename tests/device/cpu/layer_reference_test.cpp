@@ -191,7 +191,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "avg_pool:n=2,c=2,h=6,w=7,window=3x2,stride=2,pad=1,dtype=f64",
                       "embedding:count=6,rows=4,columns=3,dtype=f64",
                       "attention:batch=2,heads=2,queries=4,keys=5,dim=3,dtype=f64",
-                      "attention:batch=1,heads=2,queries=5,keys=4,dim=3,causal=1,dtype=f64"));
+                      "attention:batch=1,heads=2,queries=5,keys=4,dim=3,causal=1,dtype=f64",
+                      "attention:batch=2,heads=4,kv_heads=2,queries=4,keys=5,dim=3,dtype=f64",
+                      "attention:batch=1,heads=3,kv_heads=1,queries=5,keys=4,dim=3,causal=1,dtype=f64"));
 
 TEST(ActivationGradients, AreThoseOfFiniteDifferences) {
   testing::RandomOperation random(31);
@@ -290,7 +292,9 @@ INSTANTIATE_TEST_SUITE_P(
         Sizes{"attention:batch=1,heads=2,queries=33,keys=64,dim=40,causal=1,dtype=f64",
               "attention:batch=700,heads=2,queries=33,keys=64,dim=40,causal=1"},
         Sizes{"attention:batch=1,heads=2,queries=33,keys=64,dim=40,layout=bshd,pass=backward,dtype=f64",
-              "attention:batch=300,heads=2,queries=33,keys=64,dim=40,layout=bshd,pass=backward"}));
+              "attention:batch=300,heads=2,queries=33,keys=64,dim=40,layout=bshd,pass=backward"},
+        Sizes{"attention:batch=1,heads=6,kv_heads=2,queries=33,keys=64,dim=40,pass=backward,dtype=f64",
+              "attention:batch=200,heads=6,kv_heads=2,queries=33,keys=64,dim=40,pass=backward"}));
 
 }  // namespace
 }  // namespace jitterscope

@@ -94,6 +94,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1", "onednn"},
         Case{"attention:batch=2,heads=3,queries=17,keys=13,dim=19,pass=backward", "onednn"},
         Case{"attention:batch=1,heads=3,queries=33,keys=17,dim=16,causal=1,pass=backward", "onednn"},
+        Case{"attention:batch=2,heads=6,kv_heads=2,queries=17,keys=13,dim=19,causal=1", "onednn"},
+        Case{"attention:batch=2,heads=6,kv_heads=2,queries=17,keys=13,dim=19,pass=backward", "onednn"},
+        Case{"attention:batch=2,heads=4,kv_heads=1,queries=17,keys=33,dim=16,causal=1,pass=backward",
+             "onednn"},
+        Case{"attention:batch=2,heads=6,kv_heads=2,queries=9,keys=13,dim=7,layout=bshd", "builtin"},
+        Case{"attention:batch=2,heads=4,kv_heads=1,queries=9,keys=13,dim=7,layout=sbhd,pass=backward",
+             "builtin"},
         Case{"attention:batch=2,heads=3,queries=9,keys=13,dim=7,layout=bshd", "builtin"},
         Case{"attention:batch=2,heads=3,queries=9,keys=13,dim=7,layout=sbhd", "builtin"},
         Case{"attention:batch=2,heads=3,queries=9,keys=13,dim=7,layout=sbhd,pass=backward", "builtin"}));

@@ -150,7 +150,9 @@ TEST_F(CudaLayersTest, EmbeddingGradientsOfRowsThatManyIndicesName) {
 
 TEST_F(CudaLayersTest, Attention) {
   for (const char* shape :
-       {"batch=2,heads=4,queries=128,keys=128,dim=64", "batch=1,heads=3,queries=200,keys=136,dim=128"}) {
+       {"batch=2,heads=4,queries=128,keys=128,dim=64", "batch=1,heads=3,queries=200,keys=136,dim=128",
+        "batch=2,heads=8,kv_heads=2,queries=128,keys=128,dim=64",
+        "batch=1,heads=6,kv_heads=1,queries=200,keys=136,dim=128"}) {
     for (const char* dtype : {"f16", "bf16"}) {
       for (const char* pass : {"forward", "backward"}) {
         for (const int causal : {0, 1}) {
@@ -164,6 +166,19 @@ TEST_F(CudaLayersTest, Attention) {
   EXPECT_THROW(
       device().prepare(Operation::parse("attention:batch=1,heads=1,queries=64,keys=64,dim=64,dtype=f32"), {}),
       UsageError);
+}
+
+// As a model of grouped heads reads its prompt and writes its next word, and as it is trained.
+TEST_F(CudaLayersTest, GroupedAttention) {
+  for (const char* dtype : {"f16", "bf16"}) {
+    for (const char* shape : {"queries=1,keys=1024", "queries=300,keys=300,causal=1",
+                              "queries=300,keys=300,causal=1,pass=backward"}) {
+      for (const char* layout : {"bhsd", "bshd", "sbhd"}) {
+        expect_right(fmt::format("attention:batch=2,heads=32,kv_heads=8,{},dim=128,layout={},dtype={}", shape,
+                                 layout, dtype));
+      }
+    }
+  }
 }
 
 // cuDNN loads the kernel of a plan at run time, into the place of one that was unloaded. CUPTI called it by

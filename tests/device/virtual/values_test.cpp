@@ -36,6 +36,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "embedding:count=20,rows=9,columns=8,pass=backward", "adamw:count=100,dtype=bf16",
                     "attention:batch=1,heads=2,queries=20,dim=8,dtype=bf16",
                     "attention:batch=1,heads=2,queries=20,dim=8,dtype=f64",
+                    "attention:batch=1,heads=4,kv_heads=2,queries=20,dim=8,dtype=f16",
                     "attention:batch=1,heads=2,queries=9,dim=8,dtype=f16,pass=backward"));
 
 TEST(VirtualOperation, OutputsAreNanUntilALaunchHasRun) {

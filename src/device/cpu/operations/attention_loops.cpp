@@ -42,7 +42,7 @@ AttentionRows query_rows(const Attention& attention) {
   return {attention.batch, attention.heads, attention.queries, attention.layout};
 }
 AttentionRows key_rows(const Attention& attention) {
-  return {attention.batch, attention.heads, attention.keys, attention.layout};
+  return {attention.batch, attention.kv_heads, attention.keys, attention.layout};
 }
 
 template <class Format>
@@ -56,15 +56,16 @@ class AttentionLoops final : public CpuOperation {
         scale_(Value(1.0 / std::sqrt(static_cast<double>(attention_.dim)))) {}
 
   void run(NativeQueue) override {
-    const std::int64_t heads = attention_.batch * attention_.heads;
+    const std::int64_t queries = attention_.batch * attention_.heads * attention_.queries;
+    const std::int64_t keys = attention_.batch * attention_.kv_heads * attention_.keys;
     const bool backward = attention_.pass == Pass::backward;
 #pragma omp parallel
     {
       Buffers buffers(attention_);
 #pragma omp for schedule(dynamic, 16)
-      for (std::int64_t query = 0; query < heads * attention_.queries; ++query) of_query(query, buffers);
+      for (std::int64_t query = 0; query < queries; ++query) of_query(query, buffers);
 #pragma omp for schedule(dynamic, 16)
-      for (std::int64_t key = 0; key < (backward ? heads * attention_.keys : 0); ++key) {
+      for (std::int64_t key = 0; key < (backward ? keys : 0); ++key) {
         key_gradients(key, buffers.sums, buffers.more);
       }
     }
@@ -111,7 +112,10 @@ class AttentionLoops final : public CpuOperation {
     const std::int64_t position = query % attention_.queries;
     return attention_.causal ? std::min(position + 1, attention_.keys) : attention_.keys;
   }
-  std::int64_t first_key(std::int64_t query) const { return query / attention_.queries * attention_.keys; }
+  // Heads of queries that share a head of keys follow each other.
+  std::int64_t first_key(std::int64_t query) const {
+    return query / attention_.queries / attention_.group() * attention_.keys;
+  }
 
   Value dot(const Stored* a, const Stored* b) const {
     Value sum = 0;
@@ -170,8 +174,9 @@ class AttentionLoops final : public CpuOperation {
   void key_gradients(std::int64_t key, std::vector<Value>& dk, std::vector<Value>& dv) const {
     std::fill(dk.begin(), dk.end(), Value(0));
     std::fill(dv.begin(), dv.end(), Value(0));
-    const std::int64_t first = key / attention_.keys * attention_.queries;
-    for (std::int64_t query = first; query < first + attention_.queries; ++query) {
+    const std::int64_t queries = attention_.group() * attention_.queries;
+    const std::int64_t first = key / attention_.keys * queries;
+    for (std::int64_t query = first; query < first + queries; ++query) {
       if (key % attention_.keys >= seen(query)) continue;
       const Value share = weight(query, key);
       const Value along = dot(query_row(0, query), query_row(4, query));

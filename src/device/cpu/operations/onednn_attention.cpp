@@ -21,8 +21,9 @@ memory::desc transposed(std::int64_t rows, std::int64_t columns) {
 
 class Product {
  public:
-  Product(const dnnl::engine& engine, const memory::desc& a, const memory::desc& b, const memory::desc& c)
-      : engine_(engine), shape_{a, b, c, {}}, made_(matmul_primitive(engine, shape_)) {}
+  Product(const dnnl::engine& engine, const memory::desc& a, const memory::desc& b, const memory::desc& c,
+          const dnnl::post_ops& post_ops = {})
+      : engine_(engine), shape_{a, b, c, {}}, made_(matmul_primitive(engine, shape_, post_ops)) {}
 
   std::size_t scratchpad() const { return made_.scratchpad.get_size(); }
   const std::string& implementation() const { return made_.implementation; }
@@ -40,6 +41,13 @@ class Product {
   Primitive made_;
 };
 
+/// Adds the product to what is there.
+dnnl::post_ops adding() {
+  dnnl::post_ops post_ops;
+  post_ops.append_sum();
+  return post_ops;
+}
+
 class OnednnAttention final : public CpuOperation {
  public:
   OnednnAttention(const Operation& operation, const InputTable& inputs, const dnnl::engine& engine)
@@ -54,10 +62,14 @@ class OnednnAttention final : public CpuOperation {
                  matrix(shape_.queries, shape_.dim)),
         of_queries_(engine, transposed(shape_.keys, shape_.queries), matrix(shape_.queries, shape_.dim),
                     matrix(shape_.keys, shape_.dim)),
+        further_queries_(engine, transposed(shape_.keys, shape_.queries), matrix(shape_.queries, shape_.dim),
+                         matrix(shape_.keys, shape_.dim), adding()),
         weights_(score_bytes()),
         gradients_(shape_.pass == Pass::backward ? score_bytes() : Bytes(0)),
-        scratchpad_(Bytes(static_cast<std::int64_t>(
-            std::max({scores_.scratchpad(), of_keys_.scratchpad(), of_queries_.scratchpad()})))) {}
+        scratchpad_(Bytes(
+            static_cast<std::int64_t>(std::max({scores_.scratchpad(), of_keys_.scratchpad(),
+                                                of_queries_.scratchpad(), further_queries_.scratchpad()})))) {
+  }
 
   std::string provider() const override { return "onednn"; }
   bool runs_reference_loops() const override { return false; }
@@ -90,8 +102,9 @@ class OnednnAttention final : public CpuOperation {
   float* of_query(std::size_t operand, std::int64_t head) const {
     return data<float>(operand) + head * shape_.queries * shape_.dim;
   }
+  /// Of the head of keys that a head of queries looks at.
   float* of_key(std::size_t operand, std::int64_t head) const {
-    return data<float>(operand) + head * shape_.keys * shape_.dim;
+    return data<float>(operand) + head / shape_.group() * shape_.keys * shape_.dim;
   }
   std::int64_t seen(std::int64_t query) const {
     return shape_.causal ? std::min(query + 1, shape_.keys) : shape_.keys;
@@ -131,8 +144,10 @@ class OnednnAttention final : public CpuOperation {
 #pragma omp parallel for schedule(static)
     for (std::int64_t query = 0; query < shape_.queries; ++query) row_gradient(head, query);
     multiply(of_keys_, gradients(), of_key(2, head), of_query(6, head));
-    multiply(of_queries_, gradients(), of_query(1, head), of_key(7, head));
-    multiply(of_queries_, weights(), of_query(0, head), of_key(8, head));
+    // The first of the heads that share these keys writes, the others add.
+    const Product& keys = head % shape_.group() == 0 ? of_queries_ : further_queries_;
+    multiply(keys, gradients(), of_query(1, head), of_key(7, head));
+    multiply(keys, weights(), of_query(0, head), of_key(8, head));
   }
 
   void row_gradient(std::int64_t head, std::int64_t query) const {
@@ -153,7 +168,7 @@ class OnednnAttention final : public CpuOperation {
   Attention shape_;
   float scale_;
   dnnl::stream stream_;
-  Product scores_, of_keys_, of_queries_;
+  Product scores_, of_keys_, of_queries_, further_queries_;
   AlignedMemory weights_, gradients_, scratchpad_;
 };
 

@@ -43,7 +43,7 @@ class AttentionGraphBuilder {
         attention_(attention),
         type_(attention.dtype == DataType::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16),
         query_shape_{attention.batch, attention.heads, attention.queries, attention.dim},
-        key_shape_{attention.batch, attention.heads, attention.keys, attention.dim},
+        key_shape_{attention.batch, attention.kv_heads, attention.keys, attention.dim},
         score_shape_{attention.batch, attention.heads, attention.queries, attention.keys},
         row_shape_{attention.batch, attention.heads, attention.queries, 1} {}
 
@@ -144,18 +144,31 @@ class AttentionGraphBuilder {
     return result;
   }
 
-  Tensor reduce(cudnnReduceTensorOp_t mode, const Tensor& x) {
+  Tensor reduce(cudnnReduceTensorOp_t mode, const Tensor& x, const Tensor& result) {
     CudnnDescriptor& how = part(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
     how.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, mode);
     how.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
     how.finalize();
-    const Tensor result = passing(row_shape_);
     CudnnDescriptor& operation = part(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
     operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, *x.descriptor);
     operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, *result.descriptor);
     operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
     add_operation(operation);
     return result;
+  }
+
+  Tensor reduce_rows(cudnnReduceTensorOp_t mode, const Tensor& x) {
+    return reduce(mode, x, passing(row_shape_));
+  }
+  /// A gradient of keys or values. Heads of queries that share them have one each, and those are summed.
+  void multiply_for_keys(const Tensor& weights, const Tensor& rows, AttentionTensor gradient) {
+    const Tensor result = stored(gradient, key_shape_);
+    if (attention_.group() == 1) {
+      multiply(weights, rows, result);
+      return;
+    }
+    const Shape each = {attention_.batch, attention_.heads, attention_.keys, attention_.dim};
+    reduce(CUDNN_REDUCE_TENSOR_ADD, multiply(weights, rows, passing(each, type_)), result);
   }
 
   Tensor reshape(const Tensor& x, const Tensor& result) {
@@ -200,10 +213,10 @@ void AttentionGraphBuilder::forward() {
   const Tensor product = multiply(queries, keys, passing(score_shape_));
   const Tensor scores = mask_future(binary(CUDNN_POINTWISE_MUL, product, scale()));
 
-  const Tensor largest = reduce(CUDNN_REDUCE_TENSOR_MAX, scores);
+  const Tensor largest = reduce_rows(CUDNN_REDUCE_TENSOR_MAX, scores);
   const Tensor below = binary(CUDNN_POINTWISE_SUB, scores, largest);
   const Tensor powers = pointwise(CUDNN_POINTWISE_EXP, {below}, passing(score_shape_));
-  const Tensor sum = reduce(CUDNN_REDUCE_TENSOR_ADD, powers);
+  const Tensor sum = reduce_rows(CUDNN_REDUCE_TENSOR_ADD, powers);
   const Tensor logarithm = pointwise(CUDNN_POINTWISE_LOG, {sum}, passing(row_shape_));
   pointwise(CUDNN_POINTWISE_ADD, {largest, &logarithm}, stored_sum(kLogSumExp, row_shape_));
   const Tensor shares = pointwise(CUDNN_POINTWISE_DIV, {powers, &sum}, passing(score_shape_, type_));
@@ -219,7 +232,7 @@ void AttentionGraphBuilder::backward() {
 
   const Tensor products = pointwise(CUDNN_POINTWISE_MUL, {gradient, &output}, passing(query_shape_));
   const Tensor one = number(1.0f);
-  const Tensor row_products = reduce(CUDNN_REDUCE_TENSOR_ADD, products);
+  const Tensor row_products = reduce_rows(CUDNN_REDUCE_TENSOR_ADD, products);
   const Tensor row_sum =
       pointwise(CUDNN_POINTWISE_MUL, {row_products, &one}, stored_sum(kRowSum, row_shape_));
 
@@ -228,14 +241,14 @@ void AttentionGraphBuilder::backward() {
   const Tensor scaled = binary(CUDNN_POINTWISE_MUL, product, factor);
   const Tensor below = binary(CUDNN_POINTWISE_SUB, scaled, stored_sum(kLogSumExp, row_shape_));
   const Tensor shares = pointwise(CUDNN_POINTWISE_EXP, {mask_future(below)}, passing(score_shape_));
-  multiply(transposed_scores(shares), gradient, stored(kValueGradient, key_shape_));
+  multiply_for_keys(transposed_scores(shares), gradient, kValueGradient);
 
   const Tensor values = stored_transposed(kValues, key_shape_);
   const Tensor share_gradients = multiply(gradient, values, passing(score_shape_));
   const Tensor centered = binary(CUDNN_POINTWISE_SUB, share_gradients, row_sum);
   const Tensor weighted = binary(CUDNN_POINTWISE_MUL, centered, shares);
   const Tensor score_gradients = binary(CUDNN_POINTWISE_MUL, weighted, factor);
-  multiply(transposed_scores(score_gradients), queries, stored(kKeyGradient, key_shape_));
+  multiply_for_keys(transposed_scores(score_gradients), queries, kKeyGradient);
 
   const Tensor keys_again =
       reshape(keys, passing_strided(key_shape_, ordered(key_shape_, attention_.layout), type_));
