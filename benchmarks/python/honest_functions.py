@@ -117,7 +117,7 @@ def in_this_process(kind, name, seconds):
         return {"error": str(error)}
     found = [finding.id for finding in time.findings]
     return {"median": time.median, "waits": "waits_for_gpu" in found, "lost": "lost_rounds" in found,
-            "elsewhere": any("another stream" in note for note in time.notes),
+            "elsewhere": any("puts work on another stream" in note for note in time.notes),
             "nowhere": any("launched nothing" in note for note in time.notes)}
 
 

@@ -92,9 +92,10 @@ bool launches_nothing(Session& session, Workload& workload) {
 std::string sentence_of_place(const CallableWork& work) {
   if (work.place == WorkPlace::nowhere) {
     return fmt::format(
-        "{} launched nothing that this stream waits for, so its time is the host's, with a wait for the whole "
-        "device behind each call; check that it runs on this device and on the current stream, or read the "
-        "kernels of other streams by --instrument cupti.",
+        "{} launched nothing that this stream waits for: its work goes to another stream or another device, or "
+        "there is none. Each launch is timed with a wait for the whole device and holds the host's work; launch "
+        "on the current stream for the device's own time, or read the kernels of other streams by --instrument "
+        "cupti.",
         work.name);
   }
   return fmt::format(
