@@ -90,7 +90,7 @@ def _shift_of_machine(before: Sequence[float], now: Sequence[float]) -> float:
     if min(len(before), len(now)) < FEWEST:
         return 0.0
     shift = _shift(before, now)
-    return shift.value if abs(shift.value) > shift.half_width(_CHANCE_OF_INTERVAL) else 0.0
+    return shift.value if abs(shift.value) > shift.half_width(_CHANCE) else 0.0
 
 
 def verdict(before: Sequence[float], now: Sequence[float], margin: float, machine_before: Sequence[float] = (),
