@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/record_files.hpp"
 #include "cli/report_files.hpp"
 #include "cli/work_list.hpp"
 #include "measure/environment.hpp"
@@ -45,6 +46,7 @@ class EnginesCommand {
     if (flags_.imitations < 0 || flags_.imitations > kMost) {
       throw UsageError(fmt::format("--imitations: 0 to {}", kMost));
     }
+    refuse_file_as_operation(flags_.operation);
     const Operation operation = Operation::parse(flags_.operation);
     if (!engine_of(operation).empty()) {
       throw UsageError("all engines are ranked: leave engine= out of the operation");

@@ -138,7 +138,8 @@ void plot(const HistoryCommandFlags& flags) {
       fmt::format("{}, {}", counted(std::ssize(records), "record"), records.back().record.device.name);
   section.text = "The newest:\n\n" + record_text(records.back().record, {});
   if (!flags.plot.empty()) {
-    const std::string picture = draw_picture(main, picture_format(flags.plot), interpreter());
+    const std::string picture =
+        draw_picture(main, picture_format(flags.plot), python_that_draws(drawing_interpreters()));
     OutputFile(flags.plot).commit(picture);
   }
   if (!flags.output.empty()) OutputFile(flags.output).commit(html_report({&section, 1}, vega_library()));

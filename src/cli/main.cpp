@@ -15,6 +15,7 @@
 #include "cli/command_line_errors.hpp"
 #include "cli/completion.hpp"
 #include "cli/counter_names.hpp"
+#include "cli/file_endings.hpp"
 #include "cli/interruption.hpp"
 #include "cli/settings.hpp"
 #include "device/cuda/clock_lock.hpp"
@@ -66,6 +67,7 @@ int run(int argc, char** argv) {
   add_list_command(app, invocation);
   add_worker_command(app, invocation);
   add_reference_command(app, invocation);
+  check_file_endings(app);
   add_settings(app, invocation);
   if (const auto status = run_completion(app, argc, argv)) return *status;
   listen_for_interruption();

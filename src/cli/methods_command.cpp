@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/interruption.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/record_files.hpp"
 #include "cli/report_files.hpp"
 #include "device/can_run.hpp"
 #include "measure/environment.hpp"
@@ -48,6 +49,7 @@ class MethodsCommand {
     if (flags_.repetitions < 1 || flags_.repetitions > kMost) {
       throw UsageError(fmt::format("--repetitions: 1 to {}", kMost));
     }
+    refuse_file_as_operation(flags_.operation);
     const Operation operation = Operation::parse(flags_.operation);
     request_.repetitions = flags_.repetitions;
     request_.options = flags_.measure.options();

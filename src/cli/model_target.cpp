@@ -128,8 +128,13 @@ void fail_nothing_chosen(const std::string& only, const std::vector<std::string>
   for (std::size_t i = 0; i < names.size() && some.size() < kShown; i += step) {
     some.push_back(printable(names[i], 60));
   }
-  throw UsageError(fmt::format("--only: {} is in no layer's name and in no operation; layers are {} …",
-                               in_quotes(only), joined(some)));
+  // Where other flags take a list, a regular expression has its own way to say "or".
+  std::string either = only;
+  std::ranges::replace(either, ',', '|');
+  const std::string hint =
+      either == only ? std::string() : fmt::format("; for one or the other write {}", in_quotes(either));
+  throw UsageError(fmt::format("--only: {} is in no layer's name and in no operation{}; layers are {} …",
+                               in_quotes(only), hint, joined(some)));
 }
 
 Model read_model_target(const std::string& text, const std::vector<std::string>& others) {

@@ -10,19 +10,27 @@
 #include <utility>
 
 #include "base/file_text.hpp"
+#include "import/read_file.hpp"
+#include "import/recognise.hpp"
 #include "jitterscope/error.hpp"
 #include "record/record.hpp"
 
 namespace jitterscope::cli {
 namespace {
 
+// What a packed file holds, as traces are taken packed, too.
+std::string unpacked(std::string text, const std::string& file) {
+  constexpr std::string_view kGzip = "\x1f\x8b";
+  return text.starts_with(kGzip) ? unpack_gzip(text, file).text : std::move(text);
+}
+
 bool begins_as_record(const std::string& path) {
-  constexpr std::size_t kBeginning = 200;  // the format stands in the first line
+  constexpr std::size_t kBeginning = 4096;  // the format stands in the first line
   std::ifstream file(path);
   std::string text(kBeginning, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  return text.find("\"jitterscope-record\"") != std::string::npos ||
-         text.find("\"jitterscope-run\"") != std::string::npos;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return recognise(unpacked(std::move(text), path)) == FileKind::own;
 }
 
 }  // namespace
@@ -40,6 +48,13 @@ void refuse_missing_files(const std::vector<std::string>& targets) {
   }
 }
 
+void refuse_file_as_operation(const std::string& target) {
+  if (!is_file(target)) return;
+  throw UsageError(fmt::format(
+      "{} is a file, and one operation is wanted, as matmul:m=512,n=512,k=512; `jitterscope run` takes files",
+      target));
+}
+
 bool are_records(const std::vector<std::string>& targets) {
   const auto record = std::ranges::find_if(targets, begins_as_record);
   if (record == targets.end()) return false;
@@ -52,10 +67,10 @@ bool are_records(const std::vector<std::string>& targets) {
 }
 
 std::string read_text(const std::string& file) {
-  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (file == "-") return unpacked({std::istreambuf_iterator<char>(std::cin), {}}, "standard input");
   auto [text, problem] = file_text(file);
   if (problem) throw UsageError(fmt::format("'{}' cannot be read: {}", file, problem.message()));
-  return std::move(text);
+  return unpacked(std::move(text), file);
 }
 
 RunRecord read_run_file(const std::string& path) { return read_run_record(read_text(path), path); }

@@ -17,6 +17,9 @@ bool is_file(const std::string& path);
 /// Throws UsageError for a target that is named as a JSON file and is none.
 void refuse_missing_files(const std::vector<std::string>& targets);
 
+/// Throws UsageError where a file is given in the place of one operation.
+void refuse_file_as_operation(const std::string& target);
+
 /// A file, or - for standard input. Throws UsageError where it cannot be read.
 std::string read_text(const std::string& file);
 

@@ -39,7 +39,8 @@ void report(const ReportCommandFlags& flags) {
   }
   if (!flags.plot.empty()) {
     const PictureFormat format = picture_format(flags.plot);
-    const std::string picture = draw_picture(main_plot(sections.front().plots), format, interpreter());
+    const std::string picture =
+        draw_picture(main_plot(sections.front().plots), format, python_that_draws(drawing_interpreters()));
     OutputFile(flags.plot).commit(picture);
   }
   if (!flags.output.empty()) OutputFile(flags.output).commit(html_report(sections, vega_library()));

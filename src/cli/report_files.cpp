@@ -32,7 +32,7 @@ ReportFiles::ReportFiles(const ReportFlags& flags) : plot_name_(flags.plot) {
   }
   if (!plot_name_.empty()) {
     picture_format(plot_name_);
-    require_pictures(interpreter());
+    python_ = python_that_draws(drawing_interpreters());
     plot_.emplace(plot_name_);
   }
 }
@@ -43,7 +43,7 @@ void ReportFiles::write(std::span<const AnyRecord> records) {
   for (const AnyRecord& record : records) sections.push_back(report_section(record));
   if (html_) html_->commit(html_report(sections, vega_));
   if (!plot_) return;
-  plot_->commit(draw_picture(main_plot(sections.front().plots), picture_format(plot_name_), interpreter()));
+  plot_->commit(draw_picture(main_plot(sections.front().plots), picture_format(plot_name_), python_));
 }
 
 }  // namespace jitterscope::cli

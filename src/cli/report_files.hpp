@@ -27,7 +27,7 @@ class ReportFiles {
 
  private:
   std::optional<OutputFile> html_, plot_;
-  std::string plot_name_, vega_;
+  std::string plot_name_, python_, vega_;
 };
 
 }  // namespace jitterscope::cli

@@ -39,10 +39,10 @@ constexpr const char* kSelftestExamples = R"(Examples:
   jitterscope selftest --device cuda
   jitterscope selftest --device cuda --markdown truth.md --json truth.json
   jitterscope selftest --quick --html truth.html
-  jitterscope selftest --device cpu --only clock --only cycles
+  jitterscope selftest --device cpu --only clock,cycles
   jitterscope selftest --list
 
-Exit codes: 0 no line missed and some passed (those of too few trials to tell are inconclusive),
+Exit codes: 0 no line missed and some passed (PARTLY PROVEN where others had too few trials to tell),
 1 a line missed or none passed, 2 usage, 3 device or library missing, 130 interrupted, with the proofs so far.)";
 
 std::string progress_text(const SelftestProgress& progress) {
@@ -147,9 +147,7 @@ void add_selftest_command(CLI::App& app, Invocation& invocation) {
   command->add_flag("--quick", flags->quick, "about a minute: fewer repetitions and runs");
   command->add_option("--seed", flags->seed, "of simulations, random idles and orders")
       ->capture_default_str();
-  command->add_option("--only", flags->only, "run this proof alone; may be given again")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--only", flags->only, "run these proofs alone, with commas between")->delimiter(',');
   command->add_flag("--list", flags->list, "print the proofs and what each shows");
   command->add_flag("--details", flags->details, "print every line, not only those that missed");
   command->add_option("--json", flags->json, "write everything as JSON to PATH or - (stdout)");

@@ -85,6 +85,21 @@ std::string shown(const fs::path& path) { return one_line(path.string()); }
 
 }  // namespace
 
+namespace {
+
+// Where a name is wanted that the folder does not have: whoever gives a file means another command.
+void refuse_file(const fs::path& folder, const std::string& name, const std::string& given) {
+  std::error_code ignored;
+  const bool is_name = !name.empty() && fs::is_directory(folder / name, ignored);
+  if (is_name || !fs::is_regular_file(given, ignored)) return;
+  throw UsageError(fmt::format(
+      "{0} is a file, and a name is wanted that `jitterscope run … --save NAME` keeps records under; `jitterscope show "
+      "{0}` prints a record, and `jitterscope compare {0} OTHER` compares two",
+      one_line(given)));
+}
+
+}  // namespace
+
 void check_history_name(std::string_view name) {
   if (is_name(name)) return;
   const std::string near = name_near(name);
@@ -112,6 +127,7 @@ std::vector<std::string> History::names() const {
 }
 
 std::vector<HistoryEntry> History::entries(const std::string& name) const {
+  refuse_file(folder_, name, name);
   check_history_name(name);
   std::vector<HistoryEntry> entries = read(name);
   if (!entries.empty()) return entries;
@@ -127,7 +143,9 @@ std::vector<HistoryEntry> History::entries(const std::string& name) const {
 
 HistoryEntry History::find(const std::string& text) const {
   const std::size_t slash = text.find('/');
-  const std::vector<HistoryEntry> all = entries(text.substr(0, slash));
+  const std::string name = text.substr(0, slash);
+  refuse_file(folder_, name, text);
+  const std::vector<HistoryEntry> all = entries(name);
   if (slash == std::string::npos) return all.back();
   std::string id = text.substr(slash + 1);
   if (id.ends_with(kEnding)) id.resize(id.size() - kEnding.size());

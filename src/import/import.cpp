@@ -23,6 +23,8 @@ Model import_text(std::string_view text, const std::string& name, const ModelOpt
     case FileKind::cudnn_log: return import_cudnn_log(text, name);
     case FileKind::cublas_log: return import_cublas_log(text, name);
     case FileKind::onnx: return import_onnx(text, name, options);
+    case FileKind::own:
+    case FileKind::page: throw UsageError(misplaced_file(text, name, "no network, trace or log"));
     case FileKind::unknown: break;
   }
   throw UsageError(fmt::format("{}: this is no record that is known; {}", name, recognised_kinds()));

@@ -1,5 +1,7 @@
 #include "import/recognise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -17,12 +19,37 @@ std::string_view without_blanks(std::string_view text) {
   return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
 }
 
+// The first value of a key in JSON whose values are words, as "format": "jitterscope-record"; else nothing.
+std::string_view word_of(std::string_view text, std::string_view key) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::string name = fmt::format("\"{}\"", key);
+  const std::size_t place = text.find(name);
+  if (place == std::string_view::npos) return {};
+  text.remove_prefix(place + name.size());
+  for (const char part : {':', '"'}) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    if (!text.starts_with(part)) return {};
+    text.remove_prefix(1);
+  }
+  const std::string_view word = text.substr(0, text.find('"'));
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  return word.find_first_not_of(kLetters) == std::string_view::npos ? word : std::string_view();
+}
+
+// "record" of {"format": "jitterscope-record", …}, as all that jitterscope writes has it.
+std::string_view own_format(std::string_view text) {
+  constexpr std::string_view kPrefix = "jitterscope-";
+  const std::string_view format = word_of(text.substr(0, kHead), "format");
+  return format.starts_with(kPrefix) ? format.substr(kPrefix.size()) : std::string_view();
+}
+
 bool holds(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
 // Of JSON. The names of fields stand near the beginning, except that of "nodes" or "traceEvents" behind much
 // else: then the whole text is looked through.
 FileKind recognise_json(std::string_view text) {
-  const std::string_view head = text.substr(0, kHead);
+  const std::string_view head = text.substr(0, kHead), own = own_format(text);
+  if (!own.empty() && own != "model") return FileKind::own;
   if (holds(head, "\"jitterscope-model\"")) return FileKind::model;
   if (holds(head, "\"traceEvents\"")) return FileKind::profiler_trace;
   if (holds(head, "\"nodes\"") && (holds(head, "\"ctrl_deps\"") || holds(head, "\"schema\""))) {
@@ -80,7 +107,75 @@ FileKind recognise_log(std::string_view head) {
   return FileKind::unknown;
 }
 
+bool is_page(std::string_view text) {
+  constexpr std::string_view kBeginnings[] = {"<!DOCTYPE html", "<!doctype html", "<html"};
+  return std::ranges::any_of(kBeginnings, [&](std::string_view each) { return text.starts_with(each); });
+}
+
+struct FileWords {
+  std::string what, taken_by;  ///< behind "is" and behind "no record: "
+};
+
+FileWords words_of_record(std::string_view command, const std::string& name) {
+  if (command.empty()) return {"a damaged record", ""};
+  const std::string shown =
+      fmt::format("`jitterscope show {0}` prints it, `jitterscope report {0} -o PAGE.html` draws it", name);
+  if (command == "run") {
+    return {"a record that `jitterscope run` wrote",
+            shown + ", and `jitterscope compare` and `explain` take two of them"};
+  }
+  return {fmt::format("a record that `jitterscope {}` wrote", command), shown};
+}
+
+// What version 1 wrote had a format for each command: "jitterscope-doctor".
+FileWords words_of_own(std::string_view text, const std::string& name) {
+  const std::string_view format = own_format(text);
+  if (format == "record") return words_of_record(word_of(text.substr(0, kHead), "command"), name);
+  if (format == "journal") {
+    return {
+        "what a run wrote that is not finished",
+        fmt::format(
+            "`jitterscope show {0}` prints it, and `jitterscope run TARGETS --continue {0}` goes on with it",
+            name)};
+  }
+  if (format == "benchmarks") {
+    return {"what the plug-in for pytest keeps", "`pytest --gpu-benchmark-compare` takes it"};
+  }
+  for (const std::string_view internal : {"plan", "load", "error", "list", "layers"}) {
+    if (format == internal)
+      return {fmt::format("a file of jitterscope's for programs (format {})", format), ""};
+  }
+  return words_of_record(format, name);
+}
+
+FileWords words_for(FileKind kind, std::string_view text, const std::string& name) {
+  const std::string timed =
+      fmt::format("`jitterscope run {0}` times its layers, and `jitterscope list {0}` shows them", name);
+  switch (kind) {
+    case FileKind::model: return {"a model", timed};
+    case FileKind::execution_trace: return {"an execution trace of PyTorch", timed};
+    case FileKind::profiler_trace: return {"a profiler trace of PyTorch", timed};
+    case FileKind::cudnn_frontend_log: return {"a log of cudnn-frontend", timed};
+    case FileKind::cublaslt_log: return {"a log of cuBLASLt", timed};
+    case FileKind::cudnn_log: return {"a log of cuDNN", timed};
+    case FileKind::cublas_log: return {"a log of cuBLAS", timed};
+    case FileKind::onnx: return {"an ONNX model", timed};
+    case FileKind::own: return words_of_own(text, name);
+    case FileKind::page:
+      return {"a page for a browser", "commands take the record that it was drawn from, which --json writes"};
+    case FileKind::unknown: break;
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string misplaced_file(std::string_view contents, const std::string& name, std::string_view wanted) {
+  const FileWords words = words_for(recognise(contents), contents, name);
+  if (words.what.empty()) return {};
+  return fmt::format("{}: this is {}, and {}{}{}", name, words.what, wanted,
+                     words.taken_by.empty() ? "" : ": ", words.taken_by);
+}
 
 FileKind recognise(std::string_view contents) {
   const std::string_view text = without_blanks(contents);
@@ -90,6 +185,7 @@ FileKind recognise(std::string_view contents) {
     return log;
   }
   if (text.starts_with('{') || text.starts_with('[')) return recognise_json(text);
+  if (is_page(text)) return FileKind::page;
   return is_onnx(contents) ? FileKind::onnx : FileKind::unknown;
 }
 

@@ -63,18 +63,25 @@ std::string headline(const ComparisonRecord& record, const std::vector<GateCase>
   };
   const auto failed =
       std::ranges::count_if(cases, [](const GateCase& each) { return !each.failure.empty(); });
+  // Beside what decides the verdict: with nothing said they would be taken for the same.
+  const auto undecided = std::ranges::count_if(cases, [](const GateCase& each) {
+    return each.failure.empty() && each.verdict == EffectVerdict::undecided;
+  });
+  const std::string open = undecided > 0 ? fmt::format(", {} undecided", undecided) : std::string();
   switch (gate_verdict(record)) {
     case GateVerdict::same:
       return fmt::format("**As fast as {}**{} within ± {}.", name, with(EffectVerdict::same),
                          percent_text(record.margin));
     case GateVerdict::faster: return fmt::format("**Faster than {}**{}.", name, with(EffectVerdict::faster));
-    case GateVerdict::slower: return fmt::format("**Slower than {}**{}.", name, with(EffectVerdict::slower));
+    case GateVerdict::slower:
+      return fmt::format("**Slower than {}**{}{}.", name, with(EffectVerdict::slower), open);
     case GateVerdict::undecided:
       return fmt::format("**Undecided against {}**{}; no slowdown is shown.", name,
                          with(EffectVerdict::undecided));
     case GateVerdict::failed:
-      return fmt::format("**Failed**{}; no slowdown is shown.", of_all(failed, cases.size()));
-    case GateVerdict::interrupted: return "**Interrupted**; no slowdown is shown so far.";
+      return fmt::format("**Failed**{}{}; no slowdown is shown.", of_all(failed, cases.size()), open);
+    case GateVerdict::interrupted:
+      return fmt::format("**Interrupted**{}; no slowdown is shown so far.", open);
   }
   return {};
 }

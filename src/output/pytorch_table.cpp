@@ -75,10 +75,10 @@ std::string differences(const std::vector<ComparedLayer>& layers) {
 
 template <class Member>
 std::string count_of(const std::vector<ComparedLayer>& layers, Member member) {
-  const auto known =
-      std::ranges::count_if(layers, [&](const auto& layer) { return layer.*member != Verdict::unknown; });
+  const auto unknown = std::ranges::count(layers, Verdict::unknown, member);
   const auto equal = std::ranges::count(layers, Verdict::equal, member);
-  return fmt::format("{} of {}", equal, known);
+  return fmt::format("{} of {}{}", equal, std::ssize(layers) - unknown,
+                     unknown > 0 ? fmt::format(", {} unknown", unknown) : "");
 }
 
 std::string summary(const PytorchComparison& comparison) {
@@ -86,10 +86,13 @@ std::string summary(const PytorchComparison& comparison) {
                                  count_of(comparison.layers, &ComparedLayer::engine),
                                  count_of(comparison.layers, &ComparedLayer::kernels));
   if (const std::optional<TimeRatios> ratios = comparison.time_ratios()) {
+    const auto without = std::ranges::count_if(comparison.layers,
+                                               [](const ComparedLayer& layer) { return !layer.time_ratio; });
     text += fmt::format(
         " Times here, warm and back to back, over PyTorch's in training: median {:.3f}, from {:.3f} to "
-        "{:.3f}.",
-        ratios->median, ratios->least, ratios->most);
+        "{:.3f}{}.",
+        ratios->median, ratios->least, ratios->most,
+        without > 0 ? fmt::format(", {} without", counted(without, "layer")) : "");
   }
   return wrapped(text, kPageWidth);
 }

@@ -45,12 +45,15 @@ bool is_kernel(const Subject& subject) {
 
 std::string verification_section(const RunPage& run) {
   const RunRecord& record = run.record;
-  std::size_t checked = 0, passed = 0, same_formula = 0, kernels = 0;
+  std::size_t checked = 0, passed = 0, same_formula = 0, kernels = 0, not_checked = 0;
   double worst = 0.0;
   std::string failures;
   for (std::size_t row = 0; row < record.entries.size(); ++row) {
     const std::optional<Verification>& verification = record.entries[row].result.verification;
-    if (!verification) continue;
+    if (!verification) {
+      not_checked += record.entries[row].result.failure.empty() ? 1 : 0;
+      continue;
+    }
     ++checked;
     same_formula += verification->same_formula ? 1 : 0;
     kernels += is_kernel(record.entries[row].result.subject) ? 1 : 0;
@@ -63,7 +66,11 @@ std::string verification_section(const RunPage& run) {
       failures += wrapped(line, run.page.width, 2);
     }
   }
-  if (checked == 0) return {};
+  if (checked == 0) {
+    const bool is_asked = record.asked && record.asked->verify && not_checked > 0;
+    return is_asked ? wrapped("Verified nothing: there is no reference for this.", run.page.width)
+                    : std::string();
+  }
   const std::string error =
       passed > 0 ? fmt::format("; largest relative error {:.2g}", worst) : std::string();
   // A kernel of one's own is compared with another one that it names.
@@ -71,7 +78,9 @@ std::string verification_section(const RunPage& run) {
                               : kernels == checked ? "the reference kernel"
                                                    : "a float64 reference, kernels against the one they name";
   const std::string summary =
-      wrapped(fmt::format("Verified against {}: {} of {} passed{}.", against, passed, checked, error),
+      wrapped(fmt::format("Verified against {}: {} of {} passed{}{}.", against, passed, checked, error,
+                          not_checked > 0 ? fmt::format("; {} not verified, without a reference", not_checked)
+                                          : std::string()),
               run.page.width);
   const std::string limits =
       same_formula > 0 ? same_formula_note(same_formula, checked, run.page.width) : std::string();

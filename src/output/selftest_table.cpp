@@ -63,14 +63,21 @@ std::int64_t count(const SelftestRecord& record, selftest::Verdict verdict) {
   return std::ranges::count(record.lines, verdict, &ProofLine::verdict);
 }
 
+// PASSED is all that could be judged; beside lines of which nothing is known it would say too much.
+const char* verdict_word(std::int64_t passed, std::int64_t missed, std::int64_t inconclusive,
+                         bool interrupted) {
+  if (missed > 0) return "MISSED";
+  if (passed == 0 || interrupted) return "NOT PROVEN";
+  return inconclusive > 0 ? "PARTLY PROVEN" : "PASSED";
+}
+
 std::string verdict_line(const SelftestRecord& record) {
   const std::int64_t passed = count(record, selftest::Verdict::passed),
                      missed = count(record, selftest::Verdict::missed),
-                     open = count(record, selftest::Verdict::inconclusive);
-  const char* word = missed > 0 ? "MISSED" : passed == 0 || record.interrupted ? "NOT PROVEN" : "PASSED";
-  std::string text = fmt::format("**{}**: {} of {} missed, {}{} skipped, in {}", word, missed,
-                                 counted(passed + missed + open, "line"),
-                                 open > 0 ? fmt::format("{} inconclusive, ", open) : std::string(),
+                     inconclusive = count(record, selftest::Verdict::inconclusive);
+  std::string text = fmt::format("**{}**: {} passed, {} missed, {} inconclusive, {} skipped, in {}",
+                                 verdict_word(passed, missed, inconclusive, record.interrupted),
+                                 counted(passed, "line"), missed, inconclusive,
                                  count(record, selftest::Verdict::skipped), duration_text(record.duration));
   if (record.interrupted) text += "; interrupted: these are the proofs so far";
   return text;
@@ -154,7 +161,9 @@ std::string selftest_summary(const SelftestRecord& record, std::size_t width) {
   if (!others.empty()) text += '\n' + others;
   return text + '\n' + counts_of_proofs(record, selftest::Verdict::passed, "Lines that passed: ", width) +
          counts_of_proofs(record, selftest::Verdict::inconclusive,
-                          "Inconclusive, as so few trials fit the target and its opposite: ", width) +
+                          fmt::format("Inconclusive, as so few trials fit the target and its opposite{}: ",
+                                      record.quick ? " (without --quick there are more)" : ""),
+                          width) +
          "Every line: --details, --markdown FILE or --json FILE.\n";
 }
 

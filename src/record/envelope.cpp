@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "import/recognise.hpp"
 #include "jitterscope/version.hpp"
 
 namespace jitterscope {
@@ -32,6 +33,15 @@ std::string command_of_version_1(const std::string& format) {
 }
 
 }  // namespace
+
+void refuse_other_files(std::string_view text, const std::string& name) {
+  const FileKind kind = recognise(text);
+  // A record whose beginning is lost has layers, too.
+  const bool may_be_record =
+      kind == FileKind::model && text.find("\"jitterscope-model\"") == std::string_view::npos;
+  if (kind == FileKind::unknown || kind == FileKind::own || may_be_record) return;
+  throw UsageError(misplaced_file(text, name, "no record of what was measured"));
+}
 
 Json parse_document(std::string_view text, const std::string& name) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {

@@ -51,6 +51,9 @@ std::string write_envelope(std::string_view command, const Record& record) {
   return json_text(envelope_json(kRecordFormat, command, record));
 }
 
+/// Throws UsageError, with what takes it, for a model, a trace, a log or a page.
+void refuse_other_files(std::string_view text, const std::string& name);
+
 /// A file's JSON. Throws UsageError, with what to do, where it is empty, cut off, or no JSON.
 Json parse_document(std::string_view text, const std::string& name);
 

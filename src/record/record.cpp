@@ -87,6 +87,7 @@ std::string write_record(const DoctorReport& record) { return write_any(record);
 
 AnyRecord read_record(std::string_view text, const std::string& name_for_messages) {
   if (is_journal(text)) return read_journal(text, name_for_messages);
+  refuse_other_files(text, name_for_messages);
   const Json document = parse_document(text, name_for_messages);
   const std::string command = command_of(document, name_for_messages);
   if (command == kRunCommand) return read_run_document(document, name_for_messages);

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "base/names.hpp"
 #include "base/subprocess.hpp"
 #include "jitterscope/error.hpp"
 #include "output/display_text.hpp"
@@ -42,17 +43,18 @@ PictureFormat picture_format(const std::string& file) {
   throw UsageError(fmt::format("--plot {}: a picture's name ends in .png or .svg", file));
 }
 
-void require_pictures(const std::string& python) {
-  const SubprocessOutcome outcome = run_subprocess({"/usr/bin/env", python, "-c", "import vl_convert"}, {});
-  if (outcome.exit_code == 0) return;
+std::string python_that_draws(const std::vector<std::string>& pythons) {
+  for (const std::string& python : pythons) {
+    if (run_subprocess({"/usr/bin/env", python, "-c", "import vl_convert"}, {}).exit_code == 0) return python;
+  }
   throw MissingError(fmt::format(
-      "--plot needs vl-convert, which draws pictures: {} -m pip install vl-convert-python (or name another Python by "
-      "$JITTERSCOPE_PYTHON); --html needs nothing",
-      python));
+      "--plot needs vl-convert, which draws pictures, and no Python has it ({}): run scripts/setup python in the "
+      "source tree, or {} -m pip install vl-convert-python, or name a Python that has it by $JITTERSCOPE_PYTHON; "
+      "--html needs nothing",
+      joined(pythons), pythons.front()));
 }
 
 std::string draw_picture(const Plot& plot, PictureFormat format, const std::string& python) {
-  require_pictures(python);
   const std::string word = format == PictureFormat::png ? "png" : "svg";
   SubprocessLimits limits;
   Json spec = plot.spec;

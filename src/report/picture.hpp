@@ -1,8 +1,8 @@
 // A plot as a picture, drawn without a browser.
 #pragma once
 
-#include <functional>
 #include <string>
+#include <vector>
 
 #include "report/plot.hpp"
 
@@ -12,9 +12,10 @@ enum class PictureFormat { png, svg };
 /// By how the file's name ends. Throws UsageError for another ending.
 PictureFormat picture_format(const std::string& file);
 
-/// Throws MissingError, with what to install, where `python` (a program's name or path) has no vl-convert.
-void require_pictures(const std::string& python);
-/// By vl-convert, a package of `python`. Throws as above; FailedError where it fails.
+/// The first of `pythons` (programs' names or paths) that has the package vl-convert. Throws MissingError,
+/// with what to install, where none has.
+std::string python_that_draws(const std::vector<std::string>& pythons);
+/// By vl-convert, a package of `python`. Throws FailedError where it fails.
 std::string draw_picture(const Plot& plot, PictureFormat format, const std::string& python);
 
 }  // namespace jitterscope

@@ -145,8 +145,10 @@ TEST_F(RecordFiles, DamagedOrForeignOnesAreRefusedByName) {
   newer["version"] = 99;
   EXPECT_THAT(refusal(written("newer.json", newer.dump()) + " " + good),
               AllOf(HasSubstr("newer.json"), HasSubstr("version 99")));
-  EXPECT_THAT(refusal(good + " " + written("other.json", R"({"traceEvents": []})")),
-              AllOf(HasSubstr("other.json"), HasSubstr("this is no record of jitterscope")));
+  EXPECT_THAT(
+      refusal(good + " " + written("other.json", R"({"traceEvents": []})")),
+      HasSubstr(
+          "other.json: this is a profiler trace of PyTorch, and no record of what was measured: `jitterscope run "));
   json doctor = json::parse(text);
   doctor["command"] = "doctor";
   EXPECT_THAT(refusal(good + " " + written("doctor.json", doctor.dump())),

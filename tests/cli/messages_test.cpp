@@ -147,6 +147,7 @@ constexpr Typed kModels[] = {
     {"run resnet50:32", "is not name=value, as batch=64"},
     {"run trace.json", "there is no such file; check the path"},
     {"run model.onnx:batch=8", "model.onnx: there is no such file"},
+    {"run resnet18 --only conv1,fc", "for one or the other write 'conv1|fc'; layers are "},
 };
 
 // Before the seconds that a calibration takes.
@@ -158,6 +159,28 @@ constexpr Typed kImpossible[] = {
     {"run add:count=512Gi,1Ti --device cpu",
      "none of the 2 operations can run here; the first is add:count=549755813888"},
     {"methods add:count=1Ti --device cpu", "needs 12 TiB of memory, and cpu has"},
+};
+
+// What a name ends in says what is in the file.
+constexpr Typed kFiles[] = {
+    {"run resnet18 --html x.pdf",
+     "--html: it writes a page, and 'x.pdf' is named as another file; write x.html"},
+    {"run resnet18 --html x.json", "write x.html"},
+    {"run resnet18 --html report.txt", "write report.html"},
+    {"run resnet18 --plot x.html", "--plot x.html: a picture's name ends in .png or .svg"},
+    {"run resnet18 --json x.html",
+     "--json: it writes JSON, and 'x.html' is named as another file; write x.json"},
+    {"run resnet18 --json x.json.gz", "write x.json"},
+    {"run resnet18 --csv x.json", "--csv: it writes CSV"},
+    {"run resnet18 --csv-launches x.PNG", "--csv-launches: it writes CSV"},
+    {"compare add:count=8 mul:count=8 --json x.svg", "--json: it writes JSON"},
+    {"gate main --junit x.json", "--junit: it writes XML"},
+    {"gate main --markdown x.html", "--markdown: it writes Markdown"},
+    {"selftest --markdown x.json",
+     "--markdown: it writes Markdown, and 'x.json' is named as another file; write x.md"},
+    {"report x.json -o x.svg", "--output: it writes a page"},
+    {"history plot main --output x.pdf", "--output: it writes a page"},
+    {"doctor --json x.csv", "--json: it writes JSON"},
 };
 
 constexpr Typed kComparisons[] = {
@@ -205,6 +228,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheCommandLine, Messages, testing::ValuesIn(kCommands
 INSTANTIATE_TEST_SUITE_P(OfDevices, Messages, testing::ValuesIn(kDevices), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfOperations, Messages, testing::ValuesIn(kOperations), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfModels, Messages, testing::ValuesIn(kModels), kNumber);
+INSTANTIATE_TEST_SUITE_P(OfFiles, Messages, testing::ValuesIn(kFiles), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfComparisons, Messages, testing::ValuesIn(kComparisons), kNumber);
 INSTANTIATE_TEST_SUITE_P(OfWhatCannotRun, Messages, testing::ValuesIn(kImpossible), kNumber);
 

@@ -1,6 +1,9 @@
 // Pages and pictures of whatever measures.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "cli/command.hpp"
 
 namespace jitterscope {
@@ -28,6 +31,26 @@ TEST_F(PageFiles, WhereNoneCanBeWrittenNothingIsMeasured) {
     EXPECT_EQ(outcome.exit_code, 2) << command;
     EXPECT_THAT(outcome.errors, HasSubstr("/no-such-folder")) << command;
     EXPECT_FALSE(std::filesystem::exists(path())) << command;
+  }
+}
+
+// Where neither the Python that is named nor one on PATH can draw: that of scripts/setup python, beside this
+// build.
+TEST_F(PageFiles, APictureIsDrawnByThePythonBesideTheBuild) {
+  ASSERT_EQ(run_tool("run add:count=1Ki" + test::kQuick + " --json " + path()).exit_code, 0);
+  const std::filesystem::path builds = std::filesystem::path(JITTERSCOPE_EXECUTABLE).parent_path() / "../..";
+  const bool has_tools = std::filesystem::exists(builds / "python-tools/bin/python");
+  const std::string folders = std::getenv("PATH");
+  ::setenv("PATH", "/nowhere", 1);
+  ::setenv("JITTERSCOPE_PYTHON", "/nowhere/python", 1);
+  const test::Outcome outcome = run_tool("report " + path() + " --plot " + path("r.svg"));
+  ::unsetenv("JITTERSCOPE_PYTHON");
+  ::setenv("PATH", folders.c_str(), 1);
+  EXPECT_EQ(outcome.exit_code, has_tools ? 0 : 3) << outcome.errors;
+  EXPECT_EQ(std::filesystem::exists(path("r.svg")), has_tools);
+  if (!has_tools) {
+    EXPECT_THAT(outcome.errors,
+                HasSubstr("no Python has it (/nowhere/python, python3, python): run scripts/setup python"));
   }
 }
 

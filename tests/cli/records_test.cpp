@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
@@ -75,6 +77,68 @@ INSTANTIATE_TEST_SUITE_P(Files, Records, testing::ValuesIn(kRecords), [](const a
       name.begin(), name.end(), [](char letter) { return std::isalnum(letter) == 0; }, '_');
   return name;
 });
+
+using WrongFiles = test::WithFolder;
+
+// Each command names what it was given, and which command takes that.
+TEST_F(WrongFiles, AreNamedWithWhatTakesThem) {
+  const std::string record = path("r18.json"), doctor = path("doctor.json"), page = path("r18.html"),
+                    csv = path("r18.csv");
+  ASSERT_EQ(run_tool("run add:count=1Ki" + kQuick + " --csv " + csv + " --json " + record).exit_code, 0);
+  ASSERT_EQ(run_tool("doctor --device virtual:h200 --no-measure --json " + doctor).exit_code, 0);
+  std::ofstream(page) << "<!DOCTYPE html>\n<html>";
+  const std::string model = path("model.json"), trace = kData + "/resnet18_et.json.gz",
+                    log = kData + "/bert_cublaslt.log";
+  std::ofstream(model) << R"({"format": "jitterscope-model", "version": 1, "name": "m", "layers": []})";
+  const auto said = [](const std::string& arguments) {
+    const Outcome outcome = run_tool(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
+    return outcome.errors;
+  };
+  const std::string is_record =
+      "r18.json: this is a record that `jitterscope run` wrote, and no network, trace or log: `jitterscope show ";
+  for (const char* command : {"run ", "list ", "advise ", "study layout "}) {
+    EXPECT_THAT(said(command + record), HasSubstr(is_record)) << command;
+  }
+  EXPECT_THAT(said("run " + doctor),
+              HasSubstr("doctor.json: this is a record that `jitterscope doctor` wrote, and no"));
+  EXPECT_THAT(said("run " + page),
+              HasSubstr("r18.html: this is a page for a browser, and no network, trace or log"));
+  for (const std::string& command :
+       {std::string("show "), "report -o " + path("x.html") + " ",
+        std::string("run add:count=1Ki --continue "), "compare " + record + " "}) {
+    const std::string no_record = ", and no record of what was measured: `jitterscope run ";
+    EXPECT_THAT(said(command + model), HasSubstr("model.json: this is a model" + no_record)) << command;
+    EXPECT_THAT(said(command + log), HasSubstr(": this is a log of cuBLASLt" + no_record)) << command;
+  }
+  for (const std::string& command : {std::string("show "), "compare " + record + " "}) {
+    EXPECT_THAT(said(command + trace), HasSubstr(": this is an execution trace of PyTorch, and no record"))
+        << command;
+  }
+  for (const std::string command : {"engines ", "methods "}) {
+    EXPECT_THAT(said(command + record),
+                HasSubstr("r18.json is a file, and one operation is wanted, as matmul:m=512"))
+        << command;
+  }
+  for (const std::string command : {"gate ", "history show ", "history rm ", "history plot -o x.html "}) {
+    EXPECT_THAT(said(command + record), HasSubstr("r18.json is a file, and a name is wanted")) << command;
+  }
+  EXPECT_THAT(said("show " + page),
+              HasSubstr(": this is a page for a browser, and no record of what was measured"));
+  EXPECT_THAT(said("run add:count=1Ki --continue " + doctor),
+              HasSubstr("`jitterscope doctor` wrote this, and a record of"));
+}
+
+TEST_F(WrongFiles, ButAPackedRecordIsRead) {
+  ASSERT_EQ(run_tool("run add:count=1Ki" + kQuick + " --json " + path()).exit_code, 0);
+  const std::string shown = run_tool("show " + path()).output;
+  ASSERT_EQ(std::system(("gzip -k '" + path() + "'").c_str()), 0);
+  EXPECT_EQ(run_tool("show " + path() + ".gz").output, shown);
+  EXPECT_EQ(run_tool("explain " + path() + ".gz " + path()).exit_code, 0);
+  EXPECT_THAT(run_tool("run " + path() + ".gz").errors,
+              HasSubstr(": this is a record that `jitterscope run` wrote"));
+}
 
 TEST(RecordErrors, OfACutFileTheBeginningIsRead) {
   const fs::path cut = fs::temp_directory_path() / ("jitterscope-cut-" + std::to_string(::getpid()) + ".gz");

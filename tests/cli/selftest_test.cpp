@@ -23,7 +23,7 @@ using testing::StartsWith;
 constexpr int kPassed = 0, kMissed = 1;
 
 TEST(SelftestCommand, ProvesOnTheCpuAndWritesValidJson) {
-  const Outcome outcome = run_tool("selftest --device cpu --quick --only clock --only cycles --json -");
+  const Outcome outcome = run_tool("selftest --device cpu --quick --only clock,cycles --json -");
   EXPECT_THAT(outcome.exit_code, AnyOf(kPassed, kMissed)) << outcome.errors;
   EXPECT_EQ(test::validate_json(outcome.output), 0);
   const json document = json::parse(outcome.output);
@@ -57,7 +57,8 @@ TEST(SelftestCommand, PrintsTheTableAndWritesItUnderItsCommand) {
 TEST(SelftestCommand, WhatTheDeviceCannotDoIsSkippedWithAReason) {
   const Outcome outcome = run_tool("selftest --device cpu --quick --only trace");
   EXPECT_EQ(outcome.exit_code, kMissed);  // nothing passed
-  EXPECT_THAT(outcome.output, StartsWith("**NOT PROVEN**: 0 of 0 lines missed, 1 skipped, in "));
+  EXPECT_THAT(outcome.output,
+              StartsWith("**NOT PROVEN**: 0 lines passed, 0 missed, 0 inconclusive, 1 skipped, in "));
   EXPECT_THAT(outcome.output, HasSubstr("- skipped: trace, whole proof: a CPU has no kernels to trace"));
 }
 
@@ -106,6 +107,8 @@ TEST(SelftestCommand, RefusesWhatItCannotUse) {
   EXPECT_EQ(run_tool("selftest --device cpu --only spni").errors,
             "jitterscope: --only: there is no proof 'spni' (did you mean 'spin'?)\n");
   EXPECT_EQ(run_tool("selftest --device cpu --only spni").exit_code, 2);
+  EXPECT_EQ(run_tool("selftest --device cpu --only spin,clok").errors,
+            "jitterscope: --only: there is no proof 'clok' (did you mean 'clock'?)\n");
   EXPECT_EQ(run_tool("selftest --device cpuu --only spin").exit_code, 2);
   EXPECT_EQ(run_tool("selftest --device cpu --json /nonexistent/x").exit_code, 2);
   EXPECT_EQ(run_tool("selftest --device cpu --markdown /nonexistent/x").exit_code, 2);

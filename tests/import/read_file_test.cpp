@@ -93,6 +93,37 @@ TEST(Recognise, GoesByContent) {
   EXPECT_EQ(recognise("hello"), unknown);
   EXPECT_EQ(recognise(R"({"about": "another program's", "layers": []})"), unknown);
   EXPECT_EQ(recognise(""), unknown);
+  // A record of `run` has a list of layers in it, and a format, as a model has.
+  EXPECT_EQ(recognise(R"({"format": "jitterscope-record", "command": "run", "results": [{"layers": []}]})"),
+            own);
+  EXPECT_EQ(recognise(R"({"command": "run", "entries": [{"layers": []}], "format" :"jitterscope-record"})"),
+            own);
+  EXPECT_EQ(recognise(R"({"format": "jitterscope-journal"})"), own);
+  EXPECT_EQ(recognise(R"({"format": "jitterscope-plan"})"), own);
+  EXPECT_EQ(recognise("\n<!DOCTYPE html>\n<html>"), page);
+}
+
+TEST(Recognise, WhatIsGivenToTheWrongCommandIsNamedWithWhatTakesIt) {
+  const auto said = [](const char* text) { return misplaced_file(text, "x", "no trace"); };
+  EXPECT_THAT(
+      said(R"({"format": "jitterscope-record", "version": 2, "command": "run"})"),
+      HasSubstr(
+          "x: this is a record that `jitterscope run` wrote, and no trace: `jitterscope show x` prints it"));
+  EXPECT_THAT(
+      said(R"({"format": "jitterscope-record", "version": 2, "command": "doctor"})"),
+      ::testing::AllOf(HasSubstr("that `jitterscope doctor` wrote"), ::testing::Not(HasSubstr("compare"))));
+  EXPECT_THAT(said(R"({"format": "jitterscope-engines", "version": 1})"),
+              HasSubstr("`jitterscope engines` wrote"));
+  EXPECT_THAT(said(R"({"format": "jitterscope-journal"})"),
+              HasSubstr("`jitterscope run TARGETS --continue x`"));
+  EXPECT_THAT(said(R"({"format": "jitterscope-list"})"),
+              HasSubstr("for programs (format list), and no trace"));
+  EXPECT_EQ(said(R"({"format": "jitterscope-record", "command": "\u001b[31m"})"),
+            "x: this is a damaged record, and no trace");
+  EXPECT_THAT(said(R"({"format": "jitterscope-model"})"),
+              HasSubstr("x: this is a model, and no trace: `jitterscope run x`"));
+  EXPECT_THAT(said("<!DOCTYPE html>"), HasSubstr("x: this is a page for a browser"));
+  EXPECT_EQ(said("hello"), "");
 }
 
 }  // namespace

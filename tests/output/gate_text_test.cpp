@@ -55,11 +55,23 @@ GateOutcome three_cases() {
 }
 
 TEST(GateText, TheVerdictComesFirst) {
-  EXPECT_THAT(gate_text_of(three_cases()), testing::StartsWith("**Slower than main**: 1 of 3 times.\n"));
+  EXPECT_THAT(gate_text_of(three_cases()),
+              testing::StartsWith("**Slower than main**: 1 of 3 times, 1 undecided.\n"));
   EXPECT_THAT(gate_text_of(outcome_of({changed("add:count=8", 1.0, EffectVerdict::same)})),
               testing::StartsWith("**As fast as main** within ± 2 %.\n"));
   EXPECT_THAT(gate_text_of(outcome_of({changed("add:count=8", 0.9, EffectVerdict::faster)})),
               testing::StartsWith("**Faster than main**.\n"));
+}
+
+TEST(GateText, WhatIsUndecidedIsCountedBesideAnyVerdict) {
+  GateOutcome outcome = three_cases();
+  outcome.record.comparisons[0].failure = "out of memory";
+  EXPECT_THAT(gate_text_of(outcome),
+              testing::StartsWith("**Failed**: 1 of 3 times, 1 undecided; no slowdown"));
+  outcome.record.comparisons.erase(outcome.record.comparisons.begin());
+  EXPECT_THAT(gate_text_of(outcome), testing::StartsWith("**Undecided against main**: 1 of 2 times; no"));
+  outcome.record.interrupted = true;
+  EXPECT_THAT(gate_text_of(outcome), testing::StartsWith("**Interrupted**, 1 undecided; no slowdown"));
 }
 
 TEST(GateText, WhatWouldDecideIsSaid) {

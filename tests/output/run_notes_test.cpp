@@ -52,6 +52,18 @@ TEST(RunNotes, ImprecisionIsCountedOnceAndIsNoFindingAmongTheFirst) {
   EXPECT_THAT(details(record), HasSubstr("**imprecise** (12 operations"));
 }
 
+TEST(RunNotes, WhatHasNoReferenceIsNotCountedAsVerified) {
+  RunRecord record = test::sample_model();
+  record.entries[0].result.verification.reset();
+  EXPECT_THAT(
+      run_table(record, {.width = 200}),
+      HasSubstr("Verified against a float64 reference: 0 of 1 passed; 1 not verified, without a reference."));
+  record.entries[1].result.verification.reset();
+  EXPECT_THAT(run_table(record), Not(HasSubstr("erified")));
+  record.asked.emplace().verify = true;
+  EXPECT_THAT(run_table(record), HasSubstr("Verified nothing: there is no reference for this.\n"));
+}
+
 TEST(RunNotes, WhatWasNotTimedNamesTheTotalThatItIsAShareOf) {
   RunRecord record = test::sample_model();
   record.untimed = {{"aten::add_", 20, "it is one integer", microseconds(50)},

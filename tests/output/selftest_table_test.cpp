@@ -56,7 +56,7 @@ int validate_selftest(const std::string& text) {
 }
 
 constexpr const char* kTable = R"(
-**MISSED**: 2 of 4 lines missed, 1 skipped, in 41 s.
+**MISSED**: 2 lines passed, 2 missed, 0 inconclusive, 1 skipped, in 41 s.
 
 | proof  | of                | must be           | is                     | verdict    |
 | ------ | ----------------- | ----------------- | ---------------------- | ---------- |
@@ -89,7 +89,8 @@ TEST(SelftestTable, MarkdownBeginsWithMachineVersionsDateAndCommand) {
 }
 
 TEST(SelftestSummary, TheVerdictLeadsAndWhatMissedFollows) {
-  EXPECT_EQ(selftest_summary(sample()), R"(**MISSED**: 2 of 4 lines missed, 1 skipped, in 41 s.
+  EXPECT_EQ(selftest_summary(sample()),
+            R"(**MISSED**: 2 lines passed, 2 missed, 0 inconclusive, 1 skipped, in 41 s.
 selftest on NVIDIA H200 (cuda:0), seed 4, quick.
 
 - missed: spin, slope, 132 blocks: must be 1.000 ± 0.002, is 1.0110
@@ -106,7 +107,8 @@ Every line: --details, --markdown FILE or --json FILE.
 TEST(SelftestSummary, WithoutAMissItIsShort) {
   SelftestRecord record = sample();
   record.lines.resize(1);
-  EXPECT_EQ(selftest_summary(record), R"(**PASSED**: 0 of 1 line missed, 0 skipped, in 41 s.
+  EXPECT_EQ(selftest_summary(record),
+            R"(**PASSED**: 1 line passed, 0 missed, 0 inconclusive, 0 skipped, in 41 s.
 selftest on NVIDIA H200 (cuda:0), seed 4, quick.
 
 Lines that passed: spin 1.
@@ -116,20 +118,31 @@ Every line: --details, --markdown FILE or --json FILE.
   EXPECT_THAT(selftest_summary(record), HasSubstr("**NOT PROVEN**: "));
 }
 
-TEST(SelftestTable, WhatTellsNeitherIsCountedApart) {
+TEST(SelftestTable, WhatTellsNeitherIsCountedApartAndIsNoPass) {
   SelftestRecord record = sample();
   record.lines.resize(1);
   record.lines.push_back({"pairs", "copy", "83 % or more", "7 of 12: 58 % (28–85 %)",
                           ProofValue{ValueKind::share, 0.58, 0.28, 0.85}, Verdict::inconclusive, ""});
-  EXPECT_THAT(selftest_table(record), HasSubstr("0 of 2 lines missed, 1 inconclusive, 0 skipped, in 41 s."));
   EXPECT_THAT(selftest_table(record), HasSubstr("| 7 of 12: 58 % (28–85 %) | inconclusive |"));
   const std::string summary = selftest_summary(record);
-  EXPECT_THAT(summary, testing::StartsWith("**PASSED**: 0 of 2 lines missed, 1 inconclusive, 0 skipped"));
-  EXPECT_THAT(summary,
-              HasSubstr("Inconclusive, as so few trials fit the target and its opposite: pairs 1.\n"));
+  EXPECT_THAT(
+      summary,
+      testing::StartsWith("**PARTLY PROVEN**: 1 line passed, 0 missed, 1 inconclusive, 0 skipped, in 41 s."));
+  EXPECT_THAT(
+      selftest_summary(record, 200),
+      HasSubstr("Inconclusive, as so few trials fit the target and its opposite (without --quick there "
+                "are more): pairs 1.\n"));
+  record.quick = false;
+  EXPECT_THAT(selftest_summary(record), testing::Not(HasSubstr("--quick")));
   EXPECT_EQ(validate_selftest(write_record(record)), 0);
+  SelftestRecord missed = record;
+  missed.lines.back().verdict = Verdict::missed;
+  missed.lines.push_back(record.lines.back());
+  EXPECT_THAT(selftest_summary(missed),
+              testing::StartsWith("**MISSED**: 1 line passed, 1 missed, 1 inconclusive, 0 skipped"));
   record.lines.erase(record.lines.begin());
-  EXPECT_THAT(selftest_summary(record), testing::StartsWith("**NOT PROVEN**: 0 of 1 line missed"));
+  EXPECT_THAT(selftest_summary(record),
+              testing::StartsWith("**NOT PROVEN**: 0 lines passed, 0 missed, 1 inconclusive"));
 }
 
 TEST(SelftestTable, AnInterruptionIsSaid) {

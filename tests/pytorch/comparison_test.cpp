@@ -149,6 +149,10 @@ TEST(PytorchTable, DifferencesAreSpeltOut) {
   EXPECT_THAT(text, HasSubstr("engine: PyTorch ConvFwd_eng38_k2=1, here ConvFwd_eng0"));
   EXPECT_THAT(text, HasSubstr("Equal engines: 0 of 1. Equal kernels: 0 of 1."));
   EXPECT_THAT(text, HasSubstr("PyTorch runs it by a kernel of its own: aten::relu ×1 (2.4 %)"));
+  Result failed;
+  failed.failure = "out of memory";
+  record.comparison.layers.push_back(compare_layer(reference_layers(recording())[0], failed));
+  EXPECT_THAT(pytorch_table(record), HasSubstr("Equal engines: 0 of 1, 1 unknown. Equal kernels: 0 of 1, 1"));
   EXPECT_THAT(text, HasSubstr("Not timed: 5.00 µs of the 205 µs of GPU time recorded (2.4 %)"));
 }
 

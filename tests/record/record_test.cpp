@@ -206,8 +206,13 @@ TEST(Record, SaysOfOtherFilesWhatTheyAre) {
   EXPECT_THAT(reason("{\"version\": 1e999}"), HasSubstr("a number in it is larger"));
   EXPECT_THAT(reason(R"({"name": "vllm"})"), HasSubstr("no record of jitterscope;"));
   EXPECT_THAT(reason("[]"), HasSubstr("no record of jitterscope;"));
-  EXPECT_THAT(reason(R"({"format": "jitterscope-model", "version": 1})"),
-              HasSubstr("but a 'jitterscope-model'"));
+  EXPECT_THAT(
+      reason(R"({"format": "jitterscope-model", "version": 1})"),
+      HasSubstr("r.json: this is a model, and no record of what was measured: `jitterscope run r.json`"));
+  EXPECT_THAT(reason(R"({"traceEvents": []})"), HasSubstr("r.json: this is a profiler trace of PyTorch"));
+  EXPECT_THAT(reason("<!DOCTYPE html>"), HasSubstr("r.json: this is a page for a browser"));
+  EXPECT_THAT(reason(R"({"format": "jitterscope-plan", "version": 1})"),
+              HasSubstr("but a 'jitterscope-plan'"));
   EXPECT_THAT(reason(R"({"format": "jitterscope-record", "version": 3, "command": "run"})"),
               HasSubstr("a record of version 3, and jitterscope"));
   EXPECT_THAT(reason(R"({"format": "jitterscope-record", "version": 2, "command": "methods"})"),

@@ -114,11 +114,18 @@ TEST(Picture, ItsNameSaysItsFormat) {
   EXPECT_THROW(picture_format("png"), UsageError);
 }
 
+// `true` stands for a Python that has the package: it ends well whatever it is asked.
+TEST(Picture, TheFirstPythonThatCanDrawIsTaken) {
+  EXPECT_EQ(python_that_draws({"no-such-python", "false", "true", "python3"}), "true");
+}
+
 TEST(Picture, WithoutWhatDrawsItSaysWhatToInstall) {
   try {
-    require_pictures("no-such-python");
+    python_that_draws({"no-such-python", "false"});
     FAIL() << "there is none";
   } catch (const MissingError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("no Python has it (no-such-python, false): run scripts/setup python"));
     EXPECT_THAT(error.what(), HasSubstr("no-such-python -m pip install vl-convert-python"));
   }
 }
