@@ -48,7 +48,7 @@ std::string python_that_draws(const std::vector<std::string>& pythons) {
     if (run_subprocess({"/usr/bin/env", python, "-c", "import vl_convert"}, {}).exit_code == 0) return python;
   }
   throw MissingError(fmt::format(
-      "--plot needs vl-convert, which draws pictures, and no Python has it ({}): run scripts/setup python in the "
+      "--plot needs vl-convert, which draws pictures, and no Python has it ({}): run scripts/setup plots in the "
       "source tree, or {} -m pip install vl-convert-python, or name a Python that has it by $JITTERSCOPE_PYTHON; "
       "--html needs nothing",
       joined(pythons), pythons.front()));
