@@ -277,14 +277,14 @@ struct Aten {
 struct KernelArgument {
   /// inout: filled as an input is, and written.
   enum class Kind { input, output, inout, number };
-  enum class NumberType { i32, u32, i64, f16, f32, f64 };
+  enum class NumberType { i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
   std::string name;
   Kind kind = Kind::number;
   DataType dtype = DataType::f32;  ///< of a buffer
   std::int64_t count = 0;          ///< elements of a buffer
   NumberType number_type = NumberType::i32;
-  std::int64_t integer = 0;  ///< of an i32, u32 or i64
-  double real = 0.0;         ///< of an f16, f32 or f64; rounded when the kernel is launched
+  std::int64_t integer = 0;  ///< of i8 to u64
+  double real = 0.0;         ///< of f16 to f64; rounded when the kernel is launched
   bool operator==(const KernelArgument&) const = default;
 };
 /// A kernel of a CUDA source file, compiled by NVRTC for the GPU at hand. Its arguments stand in the order of

@@ -43,7 +43,7 @@ class Kernel:
 
     The other arguments are the kernel's, in the order of its parameters, under any names: buffers "f32[COUNT]",
     "out:f32[COUNT]" and "inout:f32[COUNT]" of f64, f32, f16, bf16, i64 or i32, and numbers: an int, a float, or text with
-    a type, as "i64:5" and "f64:2.5". Sizes may be computed of integer arguments: "n*4", "n/block" (rounded up).
+    a type, as "u64:5" (a size_t) and "f64:2.5". Sizes may be computed of integer arguments: "n*4", "n/block" (rounded up).
 
     grid, block: blocks and threads in each, as numbers, tuples of up to three, or text; both have to be given. shared: bytes of dynamic shared
     memory. registers: at most so many a thread. fast_math: as nvcc's -use_fast_math. optimize: 0 to 3, as -Xptxas -O.

@@ -76,19 +76,11 @@ void check_kernel_name(std::string_view what, const std::string& name) {
 void check_sizes(const CudaKernel& kernel) {
   constexpr std::array<std::int64_t, 3> kLargestGrid = {kLargestDimension, 65535,
                                                         65535};  // CUDA's, everywhere
-  constexpr std::array<std::int64_t, 3> kLargestBlock = {1024, 1024, 64};
-  constexpr std::int64_t kMostThreads = 1024, kMostShared = 1 << 20, kMostRegisters = 255;
+  constexpr std::int64_t kMostShared = 1 << 20, kMostRegisters = 255;
   constexpr std::int64_t kMostBlocks = 32;  // on a processor, on every GPU
   constexpr std::int64_t kOldestArchitecture = 20, kNewestArchitecture = 999;
-  for (std::size_t i = 0; i < 3; ++i) {
-    check_range("cuda", "grid", kernel.grid[i], 1, kLargestGrid[i]);
-    check_range("cuda", "block", kernel.block[i], 1, kLargestBlock[i]);
-  }
-  const std::int64_t threads = threads_in_block(kernel);
-  if (threads > kMostThreads) {
-    fail_kernel(fmt::format("block={}x{}x{} is impossible: a block has at most {} threads", kernel.block[0],
-                            kernel.block[1], kernel.block[2], kMostThreads));
-  }
+  for (std::size_t i = 0; i < 3; ++i) check_range("cuda", "grid", kernel.grid[i], 1, kLargestGrid[i]);
+  check_block(kernel);
   check_range("cuda", "shared", kernel.shared, 0, kMostShared);
   check_range("cuda", "registers", kernel.registers, 0, kMostRegisters);
   check_range("cuda", "optimize", kernel.optimize, 0, kFullOptimization);
@@ -113,22 +105,33 @@ void check_buffer(const Argument& argument) {
     fail_kernel(fmt::format("{}: tf32 is no type of a buffer; write f32", argument.name));
 }
 
-void check_number(const Argument& argument) {
+// An integer is kept as an i64, so that of a u64 the upper half cannot be given.
+void check_integer(const Argument& argument) {
+  const NumberTypeWord& type = number_type_word(argument.number_type);
+  const bool is_signed = type.word.front() == 'i';
+  const bool is_whole = type.bytes == sizeof(std::int64_t);
+  const std::int64_t most = is_whole ? std::numeric_limits<std::int64_t>::max()
+                                     : (std::int64_t{1} << (8 * type.bytes - (is_signed ? 1 : 0))) - 1;
+  const std::int64_t least = is_signed ? -most - 1 : 0;
+  if (argument.integer >= least && argument.integer <= most) return;
+  fail_kernel(fmt::format("{0}: {1} does not fit into {2}, which holds {3} to {4} here; write {0}=i64:…",
+                          argument.name, argument.integer, type.word, least, most));
+}
+
+void check_real(const Argument& argument) {
   using enum Argument::NumberType;
-  const double size = std::abs(argument.real);
-  const auto fits = [&](double largest) { return size <= largest; };  // false of a NaN
-  bool is_good = true;
-  switch (argument.number_type) {
-    case i32: is_good = argument.integer == static_cast<std::int32_t>(argument.integer); break;
-    case u32: is_good = argument.integer == static_cast<std::uint32_t>(argument.integer); break;
-    case i64: break;
-    case f16: is_good = fits(65504.0); break;
-    case f32: is_good = fits(std::numeric_limits<float>::max()); break;
-    case f64: is_good = fits(std::numeric_limits<double>::max()); break;
-  }
-  if (is_good) return;
-  fail_kernel(fmt::format("{0}: the number does not fit into its type; write {0}={1}", argument.name,
-                          is_integer(argument.number_type) ? "i64:…" : "f64:…"));
+  constexpr double kLargestBf16 = 0x1.fep127;
+  const double most = argument.number_type == f16    ? 65504.0
+                      : argument.number_type == bf16 ? kLargestBf16
+                      : argument.number_type == f32  ? double{std::numeric_limits<float>::max()}
+                                                     : std::numeric_limits<double>::max();
+  if (std::abs(argument.real) <= most) return;  // false of a NaN
+  fail_kernel(fmt::format("{0}: the number does not fit into {1}; write {0}=f64:…", argument.name,
+                          number_type_word(argument.number_type).word));
+}
+
+void check_number(const Argument& argument) {
+  is_integer(argument.number_type) ? check_integer(argument) : check_real(argument);
 }
 
 void check_arguments(const CudaKernel& kernel) {
@@ -166,10 +169,17 @@ std::vector<std::size_t> operand_places(const CudaKernel& kernel) {
   return places;
 }
 
-std::size_t number_size(KernelArgument::NumberType type) {
-  using enum Argument::NumberType;
-  if (type == f16) return 2;
-  return type == i64 || type == f64 ? 8 : 4;
+const NumberTypeWord& number_type_word(KernelArgument::NumberType type) {
+  return *std::ranges::find(kNumberTypes, type, &NumberTypeWord::type);
+}
+
+void check_block(const CudaKernel& kernel) {
+  constexpr std::array<std::int64_t, 3> kLargestBlock = {1024, 1024, 64};
+  constexpr std::int64_t kMostThreads = 1024;
+  for (std::size_t i = 0; i < 3; ++i) check_range("cuda", "block", kernel.block[i], 1, kLargestBlock[i]);
+  if (threads_in_block(kernel) <= kMostThreads) return;
+  fail_kernel(fmt::format("block={}x{}x{} is impossible: a block has at most {} threads", kernel.block[0],
+                          kernel.block[1], kernel.block[2], kMostThreads));
 }
 
 namespace kinds {
@@ -233,7 +243,7 @@ Kind cuda_kernel() {
        "a kernel of your own, compiled from its source: cuda:FILE.cu:KERNEL, how it is launched, and its "
        "arguments in the order of its parameters, under any names: buffers f32[COUNT] (an input), "
        "out:f32[COUNT] and inout:f32[COUNT] of f64, f32, f16, bf16, i64 or i32; numbers 5 (int), 2.5 (float), "
-       "or with their type, as i64:5, u32:5, f64:2.5, f16:0.5",
+       "or with their type, as u64:5 (a size_t), of i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32 or f64",
        kCudaKernelExample, cuda_kernel_parameters()},
       read};
 }

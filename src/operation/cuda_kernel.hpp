@@ -47,8 +47,23 @@ inline constexpr std::int64_t kFullOptimization = 3;
 /// On every GPU since Kepler.
 inline constexpr std::int64_t kRegistersOfAProcessor = 65536;
 
-/// Bytes that a number takes in a launch: 2, 4 or 8.
-std::size_t number_size(KernelArgument::NumberType type);
-inline bool is_integer(KernelArgument::NumberType type) { return type <= KernelArgument::NumberType::i64; }
+/// Throws UsageError for a block that no GPU launches.
+void check_block(const CudaKernel& kernel);
+
+/// A type that a kernel takes numbers of: `word`:5.
+struct NumberTypeWord {
+  std::string_view word;
+  KernelArgument::NumberType type;
+  std::size_t bytes;  ///< in a launch: 1, 2, 4 or 8
+};
+inline constexpr NumberTypeWord kNumberTypes[] = {
+    {"i8", KernelArgument::NumberType::i8, 1},   {"u8", KernelArgument::NumberType::u8, 1},
+    {"i16", KernelArgument::NumberType::i16, 2}, {"u16", KernelArgument::NumberType::u16, 2},
+    {"i32", KernelArgument::NumberType::i32, 4}, {"u32", KernelArgument::NumberType::u32, 4},
+    {"i64", KernelArgument::NumberType::i64, 8}, {"u64", KernelArgument::NumberType::u64, 8},
+    {"f16", KernelArgument::NumberType::f16, 2}, {"bf16", KernelArgument::NumberType::bf16, 2},
+    {"f32", KernelArgument::NumberType::f32, 4}, {"f64", KernelArgument::NumberType::f64, 8}};
+const NumberTypeWord& number_type_word(KernelArgument::NumberType type);
+inline bool is_integer(KernelArgument::NumberType type) { return type <= KernelArgument::NumberType::u64; }
 
 }  // namespace jitterscope

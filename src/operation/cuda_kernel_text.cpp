@@ -15,9 +15,6 @@ namespace {
 using Argument = KernelArgument;
 using NumberType = Argument::NumberType;
 
-constexpr std::pair<std::string_view, NumberType> kNumberTypes[] = {
-    {"i32", NumberType::i32}, {"u32", NumberType::u32}, {"i64", NumberType::i64},
-    {"f16", NumberType::f16}, {"f32", NumberType::f32}, {"f64", NumberType::f64}};
 constexpr std::pair<std::string_view, Argument::Kind> kBufferKinds[] = {{"out:", Argument::Kind::output},
                                                                         {"inout:", Argument::Kind::inout}};
 constexpr DataType kBufferTypes[] = {DataType::f64,  DataType::f32, DataType::f16,
@@ -48,11 +45,26 @@ std::string real_text_of(double value) {
   return text;
 }
 
+std::string argument_text(const Argument& argument) {
+  if (!is_buffer(argument)) {
+    const NumberType type = argument.number_type;
+    std::string text = is_integer(type) ? std::to_string(argument.integer) : real_text_of(argument.real);
+    if (type == NumberType::i32 || type == NumberType::f32) return text;
+    return std::string(number_type_word(type).word) + ':' + text;
+  }
+  std::string text;
+  for (const auto& [word, kind] : kBufferKinds) {
+    if (kind == argument.kind) text = word;
+  }
+  return fmt::format("{}{}[{}]", text, to_string(argument.dtype), argument.count);
+}
+
 // A number of elements or blocks: 1Mi, or of integer arguments and the threads of a block, as n, n*4 or
-// n/block, where a quotient is rounded up.
+// n/block, where a quotient is rounded up. Of the arguments the numbers have been read.
 class SizeReader {
  public:
-  explicit SizeReader(const std::vector<NamedValue>& values) : values_(values) {}
+  SizeReader(const std::vector<Argument>& arguments, std::optional<std::int64_t> threads)
+      : arguments_(arguments), threads_(threads) {}
 
   std::optional<std::int64_t> find(std::string_view text) const {
     std::int64_t size = 1;
@@ -71,7 +83,21 @@ class SizeReader {
   std::int64_t read(std::string_view name, std::string_view text) const {
     if (const auto size = find(text)) return *size;
     fail_argument(name, text,
-                  "is no size: write a number as 1Mi, or one of integer arguments, as n, n*4 or n/block");
+                  "is no size: write a number as 1Mi, or one of integer arguments, as n, n*4 or n/block" +
+                      culprit_in(text));
+  }
+  /// The argument that keeps a text from being a size, with its value: "; n is 2.5".
+  std::string culprit_in(std::string_view text) const {
+    for (std::string_view rest = text;;) {
+      const std::size_t end = std::min(rest.find_first_of("*/"), rest.size());
+      const std::string_view word = trimmed(rest.substr(0, end));
+      const auto named = std::ranges::find(arguments_, word, &Argument::name);
+      if (named != arguments_.end() && !factor_of(word)) {
+        return fmt::format("; {} is {}", word, is_buffer(*named) ? "a buffer" : argument_text(*named));
+      }
+      if (end == rest.size()) return {};
+      rest.remove_prefix(end + 1);
+    }
   }
 
  private:
@@ -79,28 +105,15 @@ class SizeReader {
 
   std::optional<std::int64_t> factor_of(std::string_view word) const {
     if (const auto number = read_count(word)) return number;
-    for (const NamedValue& entry : values_) {
-      if (entry.name != word) continue;
-      if (word == "block") return threads(entry.value);
-      std::string_view value = entry.value;
-      if (const std::size_t colon = value.find(':'); colon == 3 && value[0] != 'f') value.remove_prefix(4);
-      return read_count(value);
-    }
-    return std::nullopt;
-  }
-  static std::optional<std::int64_t> threads(std::string_view text) {
-    std::int64_t product = 1;
-    for (std::string_view rest = text;;) {
-      const std::size_t end = std::min(rest.find('x'), rest.size());
-      const auto side = read_count(rest.substr(0, end));
-      if (!side || *side > 1024 || product > kLimit / 1024) return std::nullopt;
-      product *= *side;
-      if (end == rest.size()) return product;
-      rest.remove_prefix(end + 1);
-    }
+    if (word == "block") return threads_;
+    const auto named = std::ranges::find(arguments_, word, &Argument::name);
+    const bool is_size = named != arguments_.end() && !is_buffer(*named) && is_integer(named->number_type) &&
+                         named->integer >= 0;
+    return is_size ? std::optional(named->integer) : std::nullopt;
   }
 
-  const std::vector<NamedValue>& values_;
+  const std::vector<Argument>& arguments_;
+  std::optional<std::int64_t> threads_;
 };
 
 // An argument may have an x in its name: of nx/16xny/16 the second x parts the sides.
@@ -125,7 +138,8 @@ std::array<std::int64_t, 3> read_sides(std::string_view name, std::string_view t
   if (!found) {
     fail_argument(
         name, text,
-        "is not up to three sizes: write 128, 128x2 or 128x2x1, or sizes of integer arguments, as n/block");
+        "is not up to three sizes: write 128, 128x2 or 128x2x1, or sizes of integer arguments, as n/block" +
+            sizes.culprit_in(text));
   }
   std::ranges::copy(*found, sides.begin());
   return sides;
@@ -138,7 +152,10 @@ std::string sides_text(const std::array<std::int64_t, 3>& sides) {
   return text;
 }
 
-Argument read_buffer(const NamedValue& entry, const SizeReader& sizes) {
+bool describes_buffer(const NamedValue& entry) { return entry.value.find('[') != std::string::npos; }
+
+// All but its count, which may follow from numbers behind it.
+Argument read_buffer_type(const NamedValue& entry) {
   Argument buffer{.name = entry.name, .kind = Argument::Kind::input};
   std::string_view text = entry.value;
   for (const auto& [word, kind] : kBufferKinds) {
@@ -150,27 +167,45 @@ Argument read_buffer(const NamedValue& entry, const SizeReader& sizes) {
   const std::size_t bracket = text.find('[');
   const std::string_view type = trimmed(text.substr(0, bracket));
   const auto* known = std::ranges::find(kBufferTypes, type, [](DataType each) { return to_string(each); });
-  if (bracket == std::string_view::npos || !text.ends_with(']') || known == std::end(kBufferTypes)) {
+  if (!text.ends_with(']') || known == std::end(kBufferTypes)) {
     fail_argument(
         entry.name, entry.value,
         "is no buffer: they are written f32[COUNT], out:f32[COUNT] or inout:f32[COUNT], of f64, f32, "
-        "f16, bf16, i64 or i32");
+        "f16, bf16, i64 or i32 (for other elements take as many bytes of one of these)");
   }
   buffer.dtype = *known;
-  buffer.count = sizes.read(entry.name, trimmed(text.substr(bracket + 1, text.size() - bracket - 2)));
   return buffer;
+}
+
+std::int64_t read_buffer_count(const NamedValue& entry, const SizeReader& sizes) {
+  const std::string_view text = entry.value;
+  const std::size_t first = text.find('[') + 1;
+  return sizes.read(entry.name, trimmed(text.substr(first, text.size() - 1 - first)));
+}
+
+std::string words_of_number_types() {
+  std::string text;
+  for (const NumberTypeWord& type : kNumberTypes) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", type.word);
+  }
+  return text;
 }
 
 Argument read_number(const NamedValue& entry) {
   Argument number{.name = entry.name};
   std::string_view text = entry.value;
-  bool is_typed = false;
-  for (const auto& [word, type] : kNumberTypes) {
-    if (text.size() <= word.size() || !text.starts_with(word) || text[word.size()] != ':') continue;
-    number.number_type = type;
-    text = trimmed(text.substr(word.size() + 1));
-    is_typed = true;
-    break;
+  const std::size_t colon = text.find(':');
+  const bool is_typed = colon != std::string_view::npos;
+  if (is_typed) {
+    const auto* type = std::ranges::find(kNumberTypes, trimmed(text.substr(0, colon)), &NumberTypeWord::word);
+    if (type == std::end(kNumberTypes)) {
+      fail_argument(entry.name, entry.value,
+                    fmt::format("has no type that is known: a number's are {}, as in u64:5 (a size_t), and a "
+                                "buffer is written f32[COUNT]",
+                                words_of_number_types()));
+    }
+    number.number_type = type->type;
+    text = trimmed(text.substr(colon + 1));
   }
   const std::optional<std::int64_t> integer = signed_integer(text);
   const std::optional<double> real = real_number(text);
@@ -179,9 +214,11 @@ Argument read_number(const NamedValue& entry) {
   if (!is_typed && is_real) number.number_type = NumberType::f32;
   const bool wants_integer = is_integer(number.number_type);
   if (wants_integer ? !integer : !real && !integer) {
-    fail_argument(entry.name, entry.value,
-                  "is no argument: write a whole number as 64Ki, a decimal one as 2.5, one with its type as "
-                  "i64:5, or a buffer as f32[1Mi]");
+    fail_argument(
+        entry.name, entry.value,
+        fmt::format("is no argument: write a whole number as 64Ki, a decimal one as 2.5, one with its "
+                    "type as i64:5 (of {}), or a buffer as f32[1Mi]",
+                    words_of_number_types()));
   }
   if (wants_integer) {
     number.integer = *integer;
@@ -191,22 +228,6 @@ Argument read_number(const NamedValue& entry) {
     number.real = real ? *real : static_cast<double>(*integer);
   }
   return number;
-}
-
-std::string argument_text(const Argument& argument) {
-  if (!is_buffer(argument)) {
-    const NumberType type = argument.number_type;
-    std::string text = is_integer(type) ? std::to_string(argument.integer) : real_text_of(argument.real);
-    if (type == NumberType::i32 || type == NumberType::f32) return text;
-    const auto* word =
-        std::ranges::find(kNumberTypes, type, &std::pair<std::string_view, NumberType>::second);
-    return std::string(word->first) + ':' + text;
-  }
-  std::string text;
-  for (const auto& [word, kind] : kBufferKinds) {
-    if (kind == argument.kind) text = word;
-  }
-  return fmt::format("{}{}[{}]", text, to_string(argument.dtype), argument.count);
 }
 
 }  // namespace
@@ -263,7 +284,6 @@ CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<Name
   const std::size_t words = known.size();
   for (const NamedValue& entry : values) known.push_back(entry.name);
   const ParameterReader reader("cuda", kCudaKernelExample, values, known);
-  const SizeReader sizes(values);
   for (const char* required : {"grid", "block"}) {
     if (!reader.has(required)) reader.fail_missing(required);
   }
@@ -272,10 +292,9 @@ CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<Name
   reader.read("optimize", kernel.optimize);
   reader.read("min_blocks", kernel.min_blocks);
   reader.read("architecture", kernel.architecture);
+  std::vector<const NamedValue*> given;
   for (const NamedValue& entry : values) {
     if (entry.value.empty()) reader.fail(entry.name + " has no value; write one behind " + entry.name + "=");
-    if (entry.name == "grid") kernel.grid = read_sides("grid", entry.value, sizes);
-    if (entry.name == "block") kernel.block = read_sides("block", entry.value, sizes);
     if (entry.name == "reference") kernel.reference = entry.value;
     if (entry.name == "shared") {
       const auto bytes = read_count(entry.value, Counted::bytes);
@@ -284,8 +303,20 @@ CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<Name
     }
     const auto end_of_words = known.begin() + static_cast<std::ptrdiff_t>(words);
     if (std::find(known.begin(), end_of_words, entry.name) != end_of_words) continue;
-    const bool buffer = entry.value.find('[') != std::string::npos;
-    kernel.arguments.push_back(buffer ? read_buffer(entry, sizes) : read_number(entry));
+    given.push_back(&entry);
+    kernel.arguments.push_back(describes_buffer(entry) ? read_buffer_type(entry) : read_number(entry));
+  }
+  // What sizes are made of is read, and refused, before they are: numbers, then the block.
+  const std::vector<Argument> arguments = kernel.arguments;
+  std::string block, grid;
+  reader.read("block", block);
+  reader.read("grid", grid);
+  kernel.block = read_sides("block", block, SizeReader(arguments, std::nullopt));
+  check_block(kernel);
+  const SizeReader sizes(arguments, threads_in_block(kernel));
+  kernel.grid = read_sides("grid", grid, sizes);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (is_buffer(kernel.arguments[i])) kernel.arguments[i].count = read_buffer_count(*given[i], sizes);
   }
   return kernel;
 }

@@ -65,9 +65,12 @@ class RandomKernel {
                                    DataType::bf16, DataType::i64, DataType::i32};
     argument.dtype = kTypes[random_.below(std::size(kTypes))];
     argument.count = number(1 << 20);
-    argument.number_type = static_cast<Argument::NumberType>(random_.below(6));
-    argument.integer =
-        number(1'000'000) * (flag() && argument.number_type != Argument::NumberType::u32 ? -1 : 1);
+    using enum Argument::NumberType;
+    argument.number_type = static_cast<Argument::NumberType>(random_.below(12));
+    const bool is_short = argument.number_type <= u16;
+    const bool is_signed = argument.number_type == i8 || argument.number_type == i16 ||
+                           argument.number_type == i32 || argument.number_type == i64;
+    argument.integer = number(is_short ? 127 : 1'000'000) * (flag() && is_signed ? -1 : 1);
     argument.real = flag() ? static_cast<double>(number(50'000)) : random_.normal() * 1e-6;
     return argument;
   }
@@ -100,12 +103,13 @@ TEST(CudaKernelText, ArgumentsKeepTheirOrderAndWordsOfTheLaunchStandFirst) {
 TEST(CudaKernelText, ANumberHasTheTypeThatItLooksLikeOrNames) {
   const CudaKernel kernel = kernel_of(
       "cuda:k.cu:f,grid=1,block=1,a=1k,b=2.5,c=1e-3,d=1e3,e=i64:5Gi,f=u32:4294967295,g=f64:2,h=f16:0.5,i=i32:-1,"
-      "j=f32:3,k=-0.5");
+      "j=f32:3,k=-0.5,l=u64:1Mi,m=i8:-128,n=u8:255,o=i16:-32768,p=u16:65535,q=bf16:0.25,r=u64:9223372036854775807");
   using enum Argument::NumberType;
   const std::vector<std::pair<Argument::NumberType, double>> expected = {
-      {i32, 1000},         {f32, 2.5}, {f32, 1e-3}, {i32, 1000}, {i64, 5.0 * (1 << 30)},
-      {u32, 4294967295.0}, {f64, 2},   {f16, 0.5},  {i32, -1},   {f32, 3},
-      {f32, -0.5}};
+      {i32, 1000},         {f32, 2.5},     {f32, 1e-3},  {i32, 1000}, {i64, 5.0 * (1 << 30)},
+      {u32, 4294967295.0}, {f64, 2},       {f16, 0.5},   {i32, -1},   {f32, 3},
+      {f32, -0.5},         {u64, 1 << 20}, {i8, -128},   {u8, 255},   {i16, -32768},
+      {u16, 65535},        {bf16, 0.25},   {u64, 0x1p63}};
   ASSERT_EQ(kernel.arguments.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const Argument& argument = kernel.arguments[i];
@@ -113,6 +117,8 @@ TEST(CudaKernelText, ANumberHasTheTypeThatItLooksLikeOrNames) {
     EXPECT_EQ(argument.real + static_cast<double>(argument.integer), expected[i].second) << argument.name;
   }
   EXPECT_EQ(printed("cuda:k.cu:f,grid=1,block=1,j=f32:3,k=i32:3"), "cuda:k.cu:f,grid=1,block=1,j=3.0,k=3");
+  EXPECT_EQ(printed("cuda:k.cu:f,grid=1,block=1,n=u64:1Mi,h=bf16:1"),
+            "cuda:k.cu:f,grid=1,block=1,n=u64:1048576,h=bf16:1.0");
 }
 
 TEST(CudaKernelText, SizesFollowFromIntegerArgumentsRoundedUp) {
@@ -121,8 +127,17 @@ TEST(CudaKernelText, SizesFollowFromIntegerArgumentsRoundedUp) {
   EXPECT_THAT(kernel.grid, ElementsAre(4, 7, 2));
   EXPECT_EQ(kernel.arguments[2].count, 4000);
   EXPECT_EQ(kernel.arguments[3].count, 33334);
+  // Also of what stands behind them, of every integer type, and in the block.
+  const CudaKernel later =
+      kernel_of("cuda:k.cu:f,x=f32[n*w],grid=n/block,block=wx2,n=u64:1000,w=u8:64,y=f32[n/block]");
+  EXPECT_THAT(later.block, ElementsAre(64, 2, 1));
+  EXPECT_THAT(later.grid, ElementsAre(8, 1, 1));
+  EXPECT_EQ(later.arguments[0].count, 64000);
+  EXPECT_EQ(later.arguments[3].count, 8);
   EXPECT_THAT(refusal_with("x=f32[m]"), AllOf(HasSubstr("x: 'm' is no size"), HasSubstr("n/block")));
-  EXPECT_THAT(refusal_with("m=2.5,x=f32[m]"), HasSubstr("is no size"));
+  EXPECT_THAT(refusal_with("m=2.5,x=f32[4*m]"), AllOf(HasSubstr("is no size"), HasSubstr("; m is 2.5")));
+  EXPECT_THAT(refusal_with("m=-3,x=f32[m]"), HasSubstr("; m is -3"));
+  EXPECT_THAT(refusal_with("m=f32[4],x=f32[m]"), HasSubstr("; m is a buffer"));
   EXPECT_THAT(refusal_with("m=0,x=f32[1/m]"), HasSubstr("is no size"));
   EXPECT_THAT(refusal_with("x=f32[1Ti*1Ti*1Ti]"), HasSubstr("is no size"));
 }
@@ -214,7 +229,12 @@ TEST(CudaKernelText, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(refusal_with("n=i32:2.5"), HasSubstr("is no argument"));
   EXPECT_THAT(refusal_with("n=inf"), HasSubstr("is no argument"));
   EXPECT_THAT(refusal_with("n=5Gi"), AllOf(HasSubstr("does not fit into an int"), HasSubstr("i64:5Gi")));
-  EXPECT_THAT(refusal_with("n=u32:-1"), HasSubstr("does not fit"));
+  EXPECT_THAT(refusal_with("n=u32:-1"),
+              HasSubstr("n: -1 does not fit into u32, which holds 0 to 4294967295 here; write n=i64:"));
+  EXPECT_THAT(refusal_with("n=i8:128"), HasSubstr("into i8, which holds -128 to 127"));
+  EXPECT_THAT(refusal_with("n=u16:64Ki"), HasSubstr("into u16, which holds 0 to 65535"));
+  EXPECT_THAT(refusal_with("n=u64:-1"), HasSubstr("into u64, which holds 0 to 9223372036854775807"));
+  EXPECT_THAT(refusal_with("n=bf16:1e39"), AllOf(HasSubstr("does not fit into bf16"), HasSubstr("n=f64:")));
   EXPECT_THAT(refusal_with("n=f16:70000"), AllOf(HasSubstr("does not fit"), HasSubstr("n=f64:")));
   EXPECT_THAT(refusal_with("n="), HasSubstr("n has no value"));
   EXPECT_THAT(refusal_with("n=1,n=2"), HasSubstr("n is given twice"));
@@ -223,6 +243,20 @@ TEST(CudaKernelText, WhatCannotBeReadIsNamed) {
                   "x=f64[1Ti],y=f64[1Ti],z=f64[1Ti],u=f64[1Ti],v=f64[1Ti],w=f64[1Ti],q=f64[1Ti],r=f64[1Ti],s="
                   "f64[1Ti]"),
               HasSubstr("64 TiB"));
+}
+
+TEST(CudaKernelText, WhatASizeIsMadeOfIsBlamedAndNotTheSize) {
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=n/block,block=2048,n=1Mi"),
+              HasSubstr("block=2048 is impossible: block must be from 1 to 1024"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=n/block,block=64x32,n=1Mi"),
+              AllOf(HasSubstr("block=64x32x1"), HasSubstr("1024 threads")));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=n/block,block=0,n=1Mi"), HasSubstr("block=0 is impossible"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=n/block,block=many,n=1Mi"), HasSubstr("block: 'many' is not up to"));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=n/block,block=64,n=2.5"),
+              AllOf(HasSubstr("grid: 'n/block'"), HasSubstr("; n is 2.5")));
+  EXPECT_THAT(refusal("cuda:k.cu:f,grid=n/block,block=64,n=size_t:5"),
+              AllOf(HasSubstr("n: 'size_t:5' has no type that is known"),
+                    HasSubstr("i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64")));
 }
 
 TEST(CudaKernelText, NamesThatWouldNotReadBackAreRefused) {

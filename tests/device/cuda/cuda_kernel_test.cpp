@@ -24,7 +24,12 @@ using testing::Not;
 using testing::ThrowsMessage;
 
 constexpr const char* kKernels = R"(
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
+extern "C" __global__ void more_numbers(signed char a, unsigned char b, short c, unsigned short d, size_t e,
+                                        __nv_bfloat16 f, bool g, double* y) {
+  y[0] = a; y[1] = b; y[2] = c; y[3] = d; y[4] = e; y[5] = __bfloat162float(f); y[6] = g;
+}
 extern "C" __global__ void numbers(int a, unsigned b, long long c, float d, double e, __half f, double* y) {
   y[0] = a; y[1] = b; y[2] = c; y[3] = d; y[4] = e; y[5] = __half2float(f);
 }
@@ -96,6 +101,9 @@ TEST_F(CudaKernelTest, EachNumberArrivesInItsType) {
   EXPECT_EQ(run_and_read(*prepared),
             (std::vector<double>{-3, 4e9, -5e9, static_cast<double>(0.1f), 0.1, 0.5}));
   EXPECT_EQ(prepared->provider(), "nvrtc");
+  EXPECT_EQ(run_and_read(*kernel("more_numbers,grid=1,block=1,a=i8:-128,b=u8:255,c=i16:-32768,d=u16:65535,"
+                                 "e=u64:1Ti,f=bf16:0.25,g=u8:1,y=out:f64[7]")),
+            (std::vector<double>{-128, 255, -32768, 65535, 0x1p40, 0.25, 1}));
 }
 
 TEST_F(CudaKernelTest, ATemplateRunsOnEachTypeOfBuffer) {
@@ -163,7 +171,7 @@ TEST_F(CudaKernelTest, ArgumentsThatDoNotFitTheParametersAreRefused) {
   EXPECT_THAT([&] { kernel("grow,grid=1,block=1,x=inout:f32[1],n=i64:1"); },
               ThrowsMessage<UsageError>(AllOf(HasSubstr("parameter 2 takes 4 bytes, and n has 8"))));
   EXPECT_THAT([&] { kernel("grow,grid=1,block=1,n=1,x=inout:f32[1]"); },
-              ThrowsMessage<UsageError>(HasSubstr("a buffer, i64:… or f64:…")));
+              ThrowsMessage<UsageError>(HasSubstr("a buffer, i64:…, u64:… or f64:…")));
 }
 
 TEST_F(CudaKernelTest, RegistersAndSpillsAreReported) {

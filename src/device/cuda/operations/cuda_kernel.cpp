@@ -39,10 +39,16 @@ struct ArgumentBytes {
 ArgumentBytes number_bytes(const KernelArgument& argument) {
   using enum KernelArgument::NumberType;
   switch (argument.number_type) {
+    case i8: return ArgumentBytes::of(static_cast<std::int8_t>(argument.integer));
+    case u8: return ArgumentBytes::of(static_cast<std::uint8_t>(argument.integer));
+    case i16: return ArgumentBytes::of(static_cast<std::int16_t>(argument.integer));
+    case u16: return ArgumentBytes::of(static_cast<std::uint16_t>(argument.integer));
     case i32: return ArgumentBytes::of(static_cast<std::int32_t>(argument.integer));
     case u32: return ArgumentBytes::of(static_cast<std::uint32_t>(argument.integer));
     case i64: return ArgumentBytes::of(argument.integer);
+    case u64: return ArgumentBytes::of(static_cast<std::uint64_t>(argument.integer));
     case f16: return ArgumentBytes::of(cpu::Half::write(static_cast<float>(argument.real)));
+    case bf16: return ArgumentBytes::of(cpu::BFloat16::write(static_cast<float>(argument.real)));
     case f32: return ArgumentBytes::of(static_cast<float>(argument.real));
     case f64: return ArgumentBytes::of(argument.real);
   }
@@ -51,10 +57,11 @@ ArgumentBytes number_bytes(const KernelArgument& argument) {
 
 const char* how_to_give(std::size_t bytes) {
   switch (bytes) {
-    case 2: return "write it as f16:…";
+    case 1: return "write it as i8:… or u8:… (a bool is u8:0 or u8:1)";
+    case 2: return "write it as i16:…, u16:…, f16:… or bf16:…";
     case 4: return "write it as an int (5), u32:… or a float (2.5)";
-    case 8: return "write it as a buffer, i64:… or f64:…";
-    default: return "only parameters of 2, 4 and 8 bytes can be given: change the kernel's";
+    case 8: return "write it as a buffer, i64:…, u64:… or f64:…";
+    default: return "only parameters of 1, 2, 4 and 8 bytes can be given: change the kernel's";
   }
 }
 
