@@ -184,10 +184,10 @@ class FromPython(unittest.TestCase):
         self.assertIsInstance(calls, js.Times)
         self.assertEqual((len(calls), calls.total.calls), (1, 12))
         one = calls[0]
-        self.assertAlmostEqual(calls.median / one.median, 12.0, 9)
+        self.assertAlmostEqual(calls.median / one.median, 12.0, 3)  # six digits are written
         self.assertEqual(calls.interval, calls.total.interval)
         for end, expected in zip(one.total.interval, calls.total.interval):
-            self.assertAlmostEqual(end / expected, 1.0, 9)
+            self.assertAlmostEqual(end / expected, 1.0, 4)
         self.assertRegex(repr(calls), r"^<Times of gpt2[^:]*:[^:]*: 12 calls, [^>]*s in all>$")
         self.assertIn("for all 12 calls", str(calls))
 
@@ -195,7 +195,7 @@ class FromPython(unittest.TestCase):
         network = js.run("resnet18:batch=2,direction=fprop", only="layer1|fc", device="virtual:quiet", cache="warm",
                          in_sequence=True)
         self.assertGreater(len(network), 2)
-        self.assertAlmostEqual(sum(layer.total.seconds for layer in network) / network.total.seconds, 1.0, 9)
+        self.assertAlmostEqual(sum(layer.total.seconds for layer in network) / network.total.seconds, 1.0, 4)
         self.assertIn(network[0].record["results"][0]["layers"][0], network[0].text())
         self.assertNotIn("resnet18", network[0].text())
 

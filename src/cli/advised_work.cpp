@@ -105,12 +105,13 @@ AdvisedWork::AdvisedWork(AdviceRequest request, const Invocation& invocation, st
   record_.device = device->describe();
   if (!record_.device.capabilities.launches_return_early) request_.options.queue = QueueMode::saturated;
   fit_to_device(work_, record_.device);
-  take_as_pytorch(work_, record_.device);
+  const std::string taken_in_tf32 = take_as_pytorch(work_, record_.device);
   choose_provider(work_, parse_provider(request_.provider), record_.device, true);
   refuse_impossible(work_, record_.device);
   record_.notes.insert(record_.notes.end(), work_.model.notes.begin(), work_.model.notes.end());
-  if (std::string note = note_on_f32(work_, record_.device); !note.empty())
-    record_.notes.push_back(std::move(note));
+  for (const std::string& note : {taken_in_tf32, note_on_f32(work_, record_.device)}) {
+    if (!note.empty()) record_.notes.push_back(note);
+  }
 }
 
 Nanoseconds AdvisedWork::time_left() const { return request_.budget - (host_time_now() - began_); }

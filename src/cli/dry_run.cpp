@@ -143,7 +143,10 @@ std::string plan_text(const RunRequest& request, const DeviceDescription& device
     if (!layer.names.empty()) text += fmt::format("  ({}× {})", layer.names.size(), layer.names.front());
     text += '\n';
   }
-  const std::string untimed = untimed_text(work.model.untimed, work.model.recorded_gpu_time, width);
+  // What PyTorch runs beside a network's layers is the same each time; what a file holds nobody knows before.
+  const std::string untimed = work.model.format.empty()
+                                  ? std::string()
+                                  : untimed_text(work.model.untimed, work.model.recorded_gpu_time, width);
   if (!untimed.empty()) text += '\n' + untimed;
   for (const std::string& note : work.model.notes) text += "\n" + wrapped(note, width);
   return text;

@@ -136,10 +136,13 @@ class StudyCommand {
                                           std::ssize(keep) - kept, std::ssize(keep), study_.concerns));
     }
     keep_layers(work, keep);
-    if (study_.varies_type) take_as_pytorch(work, record_.device);
-    if (std::string note = note_on_f32(work, record_.device); !note.empty())
-      record_.notes.push_back(std::move(note));
+    if (study_.varies_type) note(take_as_pytorch(work, record_.device));
+    note(note_on_f32(work, record_.device));
     return work;
+  }
+
+  void note(std::string sentence) {
+    if (!sentence.empty()) record_.notes.push_back(std::move(sentence));
   }
 
   ComparedWork plan(const MeasureOptions& options) {

@@ -146,17 +146,17 @@ void fit_to_device(WorkList& work, const DeviceDescription& device) {
                   work.model.layers.size(), device.name));
 }
 
-void take_as_pytorch(WorkList& work, const DeviceDescription& device) {
-  if (!has_type(device, kPytorchConvolutionOfF32)) return;
+std::string take_as_pytorch(WorkList& work, const DeviceDescription& device) {
+  if (!has_type(device, kPytorchConvolutionOfF32)) return {};
   bool any = false;
   for (Layer& layer : work.model.layers) {
     if (!layer.names.empty() || !pytorch_runs_in_tf32(layer.operation)) continue;
     layer.operation = layer.operation.with_dtype(kPytorchConvolutionOfF32);
     any = true;
   }
-  if (!any) return;
-  work.model.notes.emplace_back(
-      "Convolutions of f32 are taken in tf32, as PyTorch runs them unless torch.backends.cudnn.allow_tf32 is False.");
+  if (!any) return {};
+  return "Convolutions of f32 are taken in tf32, as PyTorch runs them unless torch.backends.cudnn.allow_tf32 is "
+         "False.";
 }
 
 std::string note_on_f32(const WorkList& work, const DeviceDescription& device) {

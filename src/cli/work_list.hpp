@@ -34,8 +34,9 @@ void refuse_impossible(const WorkList& work, const DeviceDescription& device);
 void fit_to_device(WorkList& work, const DeviceDescription& device);
 
 /// Convolutions that were typed in f32 run as PyTorch runs those of float32 tensors, in TF32 where the device
-/// has it; a note says so. What a file recorded stays, and what a network was told.
-void take_as_pytorch(WorkList& work, const DeviceDescription& device);
+/// has it: then the sentence that says so, else nothing. What a file recorded stays, and what a network was
+/// told.
+std::string take_as_pytorch(WorkList& work, const DeviceDescription& device);
 
 /// Says that f32, as it is asked for here, is not what PyTorch runs convolutions in by default; empty where
 /// none is asked for, where the device has no TF32, and of what a program recorded.

@@ -94,8 +94,8 @@ TEST_F(SeveralCalls, OfOneOperationAreSummedUpInEveryOutput) {
   EXPECT_EQ(record.at("totals")[0].at("calls"), 40);
   EXPECT_NEAR(record.at("summary")[0].at("all_calls_seconds").get<double>(), 40 * one, 1e-9);
   const Outcome table = run_tool("run " + file + " --json " + path() + kQuick);
-  EXPECT_THAT(table.output, AllOf(HasSubstr(" for all 40 calls ("), HasSubstr("\nOne of the 40 calls: "),
-                                  HasSubstr("| all 40 calls ")));
+  EXPECT_THAT(table.output, AllOf(HasSubstr(" for all 40 calls"), HasSubstr("\nOne of the 40 calls: "),
+                                  HasSubstr(" all 40 calls |")));
   EXPECT_EQ(run_tool("show " + path()).output, table.output);
   const std::string csv = run_tool("run " + file + " --csv -" + kQuick).output;
   EXPECT_THAT(csv, AllOf(HasSubstr(",calls,"), HasSubstr("all_calls_seconds")));
@@ -118,14 +118,14 @@ TEST_F(SeveralCalls, AreComparedAsAWhole) {
 
 TEST_F(SeveralCalls, AreAdvisedOnAsAWhole) {
   const Outcome outcome = run_tool(
-      "advise gpt2:direction=fprop,dtype=bf16 --only mlp.c_fc --allow graph --time-limit 0.1 --min-rounds 6 "
-      "--device virtual:h200 --json -");
+      "advise resnet18:batch=1,direction=fprop --only 'layer1.*conv' --allow graph --time-limit 0.1 --min-rounds 6 "
+      "--processes 2 --budget 5 --device virtual:h200 --json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_EQ(test::validate_json(outcome.output), 0);
   const json record = json::parse(outcome.output);
   const json& step = record.at("steps")[0].at("comparison");
   const double one = step.at("comparisons")[0].at("first").at("time").at("median_seconds");
-  EXPECT_NEAR(step.at("totals")[0].at("first").at("median_seconds").get<double>() / one, 12.0, 0.1);
+  EXPECT_NEAR(step.at("totals")[0].at("first").at("median_seconds").get<double>() / one, 4.0, 0.05);
 }
 
 TEST_F(SeveralCalls, OfWhichOneIsExplainedAreCounted) {
@@ -135,8 +135,9 @@ TEST_F(SeveralCalls, OfWhichOneIsExplainedAreCounted) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_EQ(test::validate_json(outcome.output), 0);
   EXPECT_EQ(json::parse(outcome.output).at("calls"), 12);
-  EXPECT_THAT(run_tool("explain gpt2:direction=fprop --only mlp.c_fc --device virtual:h200 --dry-run").output,
-              HasSubstr("one of the 12 calls of linear:"));
+  const Outcome plan =
+      run_tool("explain gpt2:direction=fprop --only mlp.c_fc --device virtual:h200 --dry-run");
+  EXPECT_THAT(on_one_line(plan.output), HasSubstr(" with one of the 12 calls of matmul:"));
 }
 
 TEST_F(SeveralCalls, OfAFileOfWhichMostIsNotTimedGiveNoLineToQuote) {
