@@ -13,6 +13,7 @@
 #include "cli/interruption.hpp"
 #include "cli/measured_layers.hpp"
 #include "cli/provider_choice.hpp"
+#include "device/compiler/user_kernel.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/verify.hpp"
 #include "output/progress.hpp"
@@ -161,6 +162,12 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
     }
     if (context.operations.empty()) {
       leave_out("it is about " + study.concerns);
+      continue;
+    }
+    // What such a GPU would gain no other one need gain.
+    std::erase_if(context.operations, [&](const Operation& each) { return is_only_moved(each, record_.device); });
+    if (context.operations.empty()) {
+      leave_out("a simulated GPU does not look at what a kernel does (--device cuda)");
       continue;
     }
     try {

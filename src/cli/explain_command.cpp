@@ -249,6 +249,7 @@ class ExplainCommand {
     }
     record_.study = explain::explain(session, subject, options);
     record_.conclusions = explain::conclusions_of(*record_.study);
+    record_.notes.insert(record_.notes.end(), record_.study->notes.begin(), record_.study->notes.end());
     record_.interrupted = record_.study->interrupted;
     line.clear();
   }

@@ -10,7 +10,7 @@
 #include "base/quantity_text.hpp"
 #include "device/allocation/pattern.hpp"
 #include "device/cpu/operations/carried_loops.hpp"
-#include "device/kernel_source.hpp"
+#include "device/compiler/kernel_source.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/chain.hpp"
 #include "operation/traffic.hpp"

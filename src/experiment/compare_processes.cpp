@@ -4,6 +4,7 @@
 
 #include "experiment/comparison.hpp"
 #include "experiment/ignored_engines.hpp"
+#include "experiment/unlike_work.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/kept_rounds.hpp"
 #include "experiment/process_totals.hpp"
@@ -210,6 +211,7 @@ void compare_processes(const ComparisonItems& items, std::span<const RunRecord> 
                        ComparisonRecord& record) {
   ProcessComparer(items, processes, record).compare();
   note_ignored_engines(processes, items.alternatives, record);
+  note_only_moved(record);
 }
 
 }  // namespace jitterscope

@@ -158,6 +158,7 @@ class RecordComparer {
     note_what_is_left(first, 0, shared);
     note_what_is_left(second, 1, shared);
     note_unlike_layers(record_);
+    note_only_moved(record_);
     judge(record_.comparisons, effects_, record_.margin, judging_);
     keep_some_rounds(record_.comparisons);
     add_totals();

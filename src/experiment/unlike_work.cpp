@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "device/compiler/user_kernel.hpp"
 
 namespace jitterscope {
 namespace {
@@ -68,6 +69,17 @@ void note_unlike_layers(ComparisonRecord& record) {
   }
   const std::string sentence = unlike.sentence(record.alternatives[0], record.alternatives[1]);
   if (!sentence.empty()) record.notes.push_back(sentence);
+}
+
+void note_only_moved(ComparisonRecord& record) {
+  const auto is_moved = [&](const ComparedSide& side) {
+    const Operation* operation = operation_of(side.subject);
+    return operation != nullptr && is_only_moved(*operation, record.device);
+  };
+  const bool any = std::ranges::any_of(record.comparisons, [&](const Comparison& each) {
+    return is_moved(each.first) || is_moved(each.second);
+  });
+  if (any) record.notes.emplace_back(kOnlyMoved);
 }
 
 }  // namespace jitterscope

@@ -30,4 +30,7 @@ class UnlikeWork {
 /// Notes the pairs of the record that do unlike work; it has comparisons and no notes of these yet.
 void note_unlike_layers(ComparisonRecord& record);
 
+/// A note where a side is a kernel that a simulated GPU does not look into.
+void note_only_moved(ComparisonRecord& record);
+
 }  // namespace jitterscope

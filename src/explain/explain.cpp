@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/compiler/user_kernel.hpp"
 #include "explain/conditioning.hpp"
 #include "explain/engine_shares.hpp"
 #include "explain/experiments.hpp"
@@ -42,6 +43,9 @@ class Study {
         callable && callable->place != WorkPlace::queue) {
       found_.notes.push_back(sentence_of_place(*callable));
     }
+    const Operation* operation = subject.operation();
+    if (operation != nullptr && is_only_moved(*operation, session.device().describe()))
+      found_.notes.emplace_back(kOnlyMoved);
   }
 
   Explanation run() {

@@ -29,6 +29,7 @@ std::vector<Finding> find_waits_for_gpu(const Result& result, const FindingConte
 std::vector<Finding> find_lost_rounds(const Result& result, const FindingContext& context);
 std::vector<Finding> find_iteration_count(const Result& result, const FindingContext& context);
 std::vector<Finding> find_engine_ignored(const Result& result, const FindingContext& context);
+std::vector<Finding> find_only_moved(const Result& result, const FindingContext& context);
 std::vector<Finding> find_zeros(const Result& result, const FindingContext& context);
 
 std::vector<Finding> find_other_process(const FindingContext& context);

@@ -14,6 +14,7 @@ namespace jitterscope {
 /// The id of the finding that an interval is wider than was asked for.
 inline constexpr const char* kImpreciseFinding = "imprecise";
 inline constexpr const char* kEngineIgnoredFinding = "engine_ignored";
+inline constexpr const char* kOnlyMovedFinding = "only_moved";
 
 /// What is known of the run beside the one result.
 struct FindingContext {

@@ -1,5 +1,7 @@
 #include "measure/achieved_rate.hpp"
 
+#include "device/compiler/user_kernel.hpp"
+
 namespace jitterscope {
 namespace {
 
@@ -14,7 +16,8 @@ std::optional<double> compute_ceiling(const Result& result, const Ceilings& ceil
 
 }  // namespace
 
-std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time, const Ceilings& ceilings) {
+std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time, const RunRecord& record) {
+  const Ceilings& ceilings = record.ceilings;
   const auto bytes = static_cast<double>(result.bytes.value());
   if (!(time.value() > 0) || (result.flops <= 0 && bytes <= 0)) return std::nullopt;
   const std::optional<double> flops_ceiling = compute_ceiling(result, ceilings);
@@ -27,7 +30,9 @@ std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time
   rate.compute_bound = result.flops > bytes * balance;
   rate.per_second = (rate.compute_bound ? result.flops : bytes) / to_seconds(time);
   const std::optional<double> ceiling = rate.compute_bound ? flops_ceiling : bytes_ceiling;
-  if (ceiling) rate.ceiling_share = rate.per_second / *ceiling;
+  const Operation* operation = operation_of(result.subject);
+  const bool is_known = operation == nullptr || !is_only_moved(*operation, record.device);
+  if (ceiling && is_known) rate.ceiling_share = rate.per_second / *ceiling;
   return rate;
 }
 

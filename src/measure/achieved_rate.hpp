@@ -11,7 +11,8 @@ struct AchievedRate {
   double per_second = 0.0;     ///< FLOP/s where bound by compute, else bytes/s
   bool compute_bound = false;  ///< else by memory: the nearer of the two ceilings
   /// Of the measured ceiling. Above one where operands stay in a cache, which a copy through memory does not
-  /// show, or where the product that was to be the fastest was not. Nothing where no ceiling was measured.
+  /// show, or where the product that was to be the fastest was not. Nothing where no ceiling was measured, or
+  /// where a simulated GPU does not look at the arithmetic.
   std::optional<double> ceiling_share = {};
 
   /// Beyond what the ceiling, itself a measurement, is known to.
@@ -20,6 +21,6 @@ struct AchievedRate {
 
 /// FLOP/s where arithmetic is nearer to its ceiling than memory traffic is, else bytes/s. Nothing for an
 /// operation without either, such as a callable.
-std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time, const Ceilings& ceilings);
+std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time, const RunRecord& record);
 
 }  // namespace jitterscope

@@ -114,7 +114,7 @@ Columns fact_columns(const RunPage& run) {
     const Result& result = run.record.entries[row].result;
     const Measurement* measurement = first_measurement(run, row);
     std::optional<AchievedRate> achieved;
-    if (measurement) achieved = achieved_rate(result, measurement->time.median, run.record.ceilings);
+    if (measurement) achieved = achieved_rate(result, measurement->time.median, run.record);
     const bool has_clock = measurement && measurement->clock;
     const auto positive = [](Nanoseconds time) {
       return time.value() > 0 ? duration_text(time) : std::string(kAbsent);

@@ -158,7 +158,7 @@ std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement)
   const Distribution& launches = measurement.launches;
   // Single launches spread more than the median is uncertain: four digits say all of it.
   const double spread_precision = std::max(time.precision(), 0.002);
-  const auto rate = achieved_rate(run.record.entries.front().result, time.median, run.record.ceilings);
+  const auto rate = achieved_rate(run.record.entries.front().result, time.median, run.record);
   const bool any = launches.values > 0;
   std::vector<Cell> cells = {
       {calls_of(run) > 1 ? "one call" : "median", estimate_text(time)},

@@ -44,6 +44,7 @@ struct Identity {
   int processors = 132;
   Bytes memory;
   std::vector<DataType> data_types;
+  int architecture = 90;  ///< 90 for compute capability 9.0: what kernels of one's own are compiled for
   std::uint64_t device_number = 1;  ///< the seed of the device effect
 };
 

@@ -98,6 +98,7 @@ std::vector<Key> preset_keys(Parameters& p) {
       whole("identity.processors", p.identity.processors, 1, 4096),
       number("identity.memory_gb", p.identity.memory, {0.1, 10000, "a number of gigabytes from 0.1"}, kGiga),
       types("identity.data_types", p.identity.data_types),
+      whole("identity.architecture", p.identity.architecture, 50, 999),
       whole("identity.device_number", p.identity.device_number, 0, 1'000'000'000),
       number("governor.maximum_clock_mhz", p.governor.maximum_clock, kClock, kMega),
       number("governor.idle_clock_mhz", p.governor.idle_clock, kClock, kMega),

@@ -48,8 +48,8 @@ void put_conditions(Json& row, const Measurement& measurement) {
   row["instrument"] = to_string(measurement.instrument);
 }
 
-void put_rates(Json& row, const Result& result, Nanoseconds time, const Ceilings& ceilings) {
-  const std::optional<AchievedRate> rate = achieved_rate(result, time, ceilings);
+void put_rates(Json& row, const Result& result, Nanoseconds time, const RunRecord& record) {
+  const std::optional<AchievedRate> rate = achieved_rate(result, time, record);
   if (!rate) return;
   const double seconds = to_seconds(time);
   if (result.flops > 0) put(row, "flops_per_second", six_digits(result.flops / seconds));
@@ -159,7 +159,7 @@ Json run_summary_json(const RunRecord& record) {
       Json row = operation;
       put_conditions(row, measurement);
       put_time(row, measurement);
-      put_rates(row, result, measurement.time.median, record.ceilings);
+      put_rates(row, result, measurement.time.median, record);
       shares.put_share(row, i, entry, measurement);
       rows.push_back(std::move(row));
     }

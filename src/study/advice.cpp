@@ -119,15 +119,15 @@ std::string whole_sentence(const AdviceRecord& record) {
 
 std::string nothing_sentence(const AdviceRecord& record) {
   if (record.interrupted) return "**Not known yet**: it was interrupted before a remedy was seen to gain.";
-  std::size_t tried = 0;
-  for (const AdviceStep& step : record.steps) tried += step.remedies.size();
-  if (tried == 0) return "**No study applies to this work.**";
   const bool are_kernels =
       !record.layers.empty() && std::ranges::all_of(record.layers, [](const AdvisedLayer& layer) {
         const Operation* operation = operation_of(layer.subject);
         return operation != nullptr && std::holds_alternative<CudaKernel>(operation->parameters());
       });
   if (std::string note = simulation_note(record.device); are_kernels && !note.empty()) return note;
+  std::size_t tried = 0;
+  for (const AdviceStep& step : record.steps) tried += step.remedies.size();
+  if (tried == 0) return "**No study applies to this work.**";
   return fmt::format("**Nothing that was tried gains more than {}**: leave it as it is.",
                      percent_text(record.margin));
 }

@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "device/compiler/user_kernel.hpp"
 
 namespace jitterscope::study {
 namespace {
@@ -141,8 +142,7 @@ std::vector<std::string> wrong_results(const ComparisonRecord& record) {
 
 std::string simulation_note(const DeviceDescription& device) {
   if (!device.capabilities.is_simulated) return {};
-  return "**This GPU is simulated**: it moves a kernel's buffers once, however the kernel does it, so that no arm "
-         "differs from another here.";
+  return std::string("**This GPU is simulated**, and nothing can be said here. ") + kOnlyMoved;
 }
 
 std::string reference_hint(const ComparisonRecord& record) {

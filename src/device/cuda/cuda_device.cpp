@@ -19,7 +19,7 @@
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/nvml.hpp"
-#include "device/cuda/nvrtc.hpp"
+#include "device/compiler/nvrtc.hpp"
 #include "device/cuda/operations/fused_operations.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "device/cuda/other_processes.hpp"

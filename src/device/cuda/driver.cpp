@@ -70,7 +70,6 @@ Driver load() {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(find_in(driver.library, name));
     const std::string_view text = name;
     const bool may_lack = text == "cuFuncLoad" ||                                // see Kernels
-                          text == "cuFuncGetParamInfo" ||                        // see check_arguments
                           text == "cuFuncGetName" || text == "cuKernelGetName";  // see LaunchNames
     if (function == nullptr && !may_lack && missing.empty()) missing = name;
   };

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "device/can_run.hpp"
+#include "device/compiler/shared_kernels.hpp"
+#include "device/compiler/user_kernel.hpp"
 #include "device/cpu/chain_reference.hpp"
 #include "device/cpu/reference.hpp"
-#include "device/kernel_source.hpp"
 #include "device/shared_operand.hpp"
 #include "device/virtual/kernel_work.hpp"
 #include "device/virtual/launch_share.hpp"
@@ -29,6 +31,25 @@ std::size_t count_inputs(const std::vector<Operand>& operands) {
   return static_cast<std::size_t>(std::ranges::count(operands, OperandRole::input, &Operand::role));
 }
 
+// What the kernel computes nobody knows here, but that it is one, and takes these arguments. The reference is
+// only read: nothing runs it.
+std::string looked_at(const CudaKernel& kernel, int architecture) {
+  const CompileRequest request = compile_request(kernel, architecture);
+  const LibraryInfo compiler = nvrtc_library();
+  if (!compiler.problem.empty()) {
+    check_source(kernel, request);
+    return "its source read and not compiled, as there is no NVRTC";
+  }
+  check_arguments(kernel, request, compiled_kernel(request));
+  if (!kernel.reference.empty()) {
+    CudaKernel reference = kernel;
+    reference.kernel = std::exchange(reference.reference, {});
+    check_source(reference, request);
+  }
+  return fmt::format("compiled by NVRTC {} for {}.{}, and not run", compiler.version, architecture / 10,
+                     architecture % 10);
+}
+
 }  // namespace
 
 VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operation, const InputData& data)
@@ -43,8 +64,8 @@ VirtualOperation::VirtualOperation(Timeline& timeline, const Operation& operatio
   if (const auto* chain = std::get_if<Chain>(&operation_.parameters())) {
     for (const Operation& step : chain->steps) require_data_type(step, identity.name, identity.data_types);
   }
-  // What the kernel computes nobody knows here, but that it is there.
-  if (const auto* kernel = std::get_if<CudaKernel>(&operation_.parameters())) kernel_source(kernel->file);
+  if (const auto* kernel = std::get_if<CudaKernel>(&operation_.parameters()))
+    algorithm_ = looked_at(*kernel, identity.architecture);
   require_memory(operation_.text(), operand_memory(operation_), timeline_.memory_free(), identity.name);
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const auto shared = shared_buffer(i, data);

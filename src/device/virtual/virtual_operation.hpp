@@ -23,7 +23,7 @@ class VirtualOperation final : public PreparedOperation {
   const Operation& operation() const override { return operation_; }
   std::string provider() const override { return "virtual"; }
   std::string algorithm() const override {
-    return std::holds_alternative<Chain>(operation_.parameters()) ? "fused" : "";
+    return std::holds_alternative<Chain>(operation_.parameters()) ? "fused" : algorithm_;
   }
   bool runs_reference_loops() const override { return true; }
   void run(NativeQueue queue) override;
@@ -45,6 +45,7 @@ class VirtualOperation final : public PreparedOperation {
   Timeline& timeline_;
   Operation operation_;
   InputData data_;
+  std::string algorithm_;  ///< of a kernel of the user's: how far it was looked at
   std::vector<Operand> operands_;
   std::vector<physics::Buffer> buffers_;
   std::vector<bool> owns_;  ///< of each buffer

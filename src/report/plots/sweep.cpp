@@ -169,7 +169,7 @@ std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<Plotte
       const double work = has_flops ? result.flops : static_cast<double>(result.bytes.value());
       row["rate"] = work / to_seconds(time.median);
       rates.cells.push_back(rate_text(work / to_seconds(time.median), has_flops ? "FLOP/s" : "B/s"));
-      const std::optional<AchievedRate> rate = achieved_rate(result, time.median, record.ceilings);
+      const std::optional<AchievedRate> rate = achieved_rate(result, time.median, record);
       shares.cells.push_back(rate ? share_text(*rate) : "");
       row["share_shown"] = shares.cells.back();
       if (rate && rate->ceiling_share && !rate->is_above_ceiling()) {

@@ -171,7 +171,7 @@ TEST_F(CudaKernelTest, ArgumentsThatDoNotFitTheParametersAreRefused) {
   EXPECT_THAT([&] { kernel("grow,grid=1,block=1,x=inout:f32[1],n=i64:1"); },
               ThrowsMessage<UsageError>(AllOf(HasSubstr("parameter 2 takes 4 bytes, and n has 8"))));
   EXPECT_THAT([&] { kernel("grow,grid=1,block=1,n=1,x=inout:f32[1]"); },
-              ThrowsMessage<UsageError>(HasSubstr("a buffer, i64:…, u64:… or f64:…")));
+              ThrowsMessage<UsageError>(HasSubstr("parameter 1, float* x, is a pointer, and n is a number")));
 }
 
 TEST_F(CudaKernelTest, RegistersAndSpillsAreReported) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>  // setenv
 
-#include "device/cuda/nvrtc.hpp"
+#include "device/compiler/nvrtc.hpp"
 
 namespace jitterscope::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "device/cuda/function_table.hpp"
+#include "base/function_table.hpp"
 #include "device/cuda/library_names.hpp"
 #include "jitterscope/error.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "device/cuda/function_table.hpp"
+#include "base/function_table.hpp"
 #include "device/cuda/library_names.hpp"
 #include "device/cuda/operations/handle_cache.hpp"
 #include "device/cuda/operations/operations.hpp"

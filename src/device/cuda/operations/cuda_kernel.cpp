@@ -13,7 +13,7 @@
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/loaded_kernel.hpp"
 #include "device/cuda/operations/operations.hpp"
-#include "device/kernel_source.hpp"
+#include "device/compiler/user_kernel.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {
@@ -55,41 +55,12 @@ ArgumentBytes number_bytes(const KernelArgument& argument) {
   return {};
 }
 
-const char* how_to_give(std::size_t bytes) {
-  switch (bytes) {
-    case 1: return "write it as i8:… or u8:… (a bool is u8:0 or u8:1)";
-    case 2: return "write it as i16:…, u16:…, f16:… or bf16:…";
-    case 4: return "write it as an int (5), u32:… or a float (2.5)";
-    case 8: return "write it as a buffer, i64:…, u64:… or f64:…";
-    default: return "only parameters of 1, 2, 4 and 8 bytes can be given: change the kernel's";
-  }
-}
-
-CompileRequest request_of(const CudaKernel& kernel, int architecture) {
-  if (kernel.architecture > architecture) {
-    throw UsageError(fmt::format(
-        "{0}: architecture={1} is newer than this GPU ({2}.{3}), which runs its own code and older "
-        "one; take {4} or less",
-        kernel.kernel, kernel.architecture, architecture / 10, architecture % 10, architecture));
-  }
-  return {.source = kernel_source(kernel.file),
-          .file = kernel.file,
-          .kernel = kernel.kernel,
-          .architecture = architecture,
-          .older_architecture = kernel.architecture,
-          .registers = kernel.registers,
-          .fast_math = kernel.fast_math,
-          .optimize = kernel.optimize,
-          .bound_threads = kernel.min_blocks > 0 ? threads_in_block(kernel) : 0,
-          .min_blocks = kernel.min_blocks};
-}
-
 class KernelOperation : public CudaOperation {
  public:
   KernelOperation(const Context& shared, const Operation& operation, const InputData& data)
       : CudaOperation(shared, operation, data, kGuard),
         kernel_(std::get<CudaKernel>(operation.parameters())),
-        compiled_(compiled_kernel(request_of(kernel_, architecture_of(shared)))),
+        compiled_(compiled(kernel_, architecture_of(shared))),
         loaded_(compiled_, kernel_.kernel, kernel_.optimize) {
     const std::vector<std::size_t> places = operand_places(kernel_);
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -98,7 +69,6 @@ class KernelOperation : public CudaOperation {
                                                : number_bytes(argument));
     }
     for (ArgumentBytes& argument : arguments_) pointers_.push_back(argument.bytes);
-    check_arguments();
     check_launch();
   }
   ~KernelOperation() override { context().make_current(); }
@@ -124,7 +94,13 @@ class KernelOperation : public CudaOperation {
   [[noreturn]] void refuse(const std::string& problem) const {
     throw UsageError(fmt::format("{}: {}", kernel_.kernel, problem));
   }
-  void check_arguments() const;
+  // What does not fit its parameters would be read from beside it.
+  static const CompiledKernel& compiled(const CudaKernel& kernel, int architecture) {
+    const CompileRequest request = compile_request(kernel, architecture);
+    const CompiledKernel& done = compiled_kernel(request);
+    check_arguments(kernel, request, done);
+    return done;
+  }
   void check_launch();
 
   CudaKernel kernel_;
@@ -134,21 +110,6 @@ class KernelOperation : public CudaOperation {
   std::vector<void*> pointers_;  // to them
   std::string algorithm_;
 };
-
-// Drivers before 550 (CUDA 12.4) do not tell, and read what is not there.
-void KernelOperation::check_arguments() const {
-  if (driver().cuFuncGetParamInfo == nullptr) return;
-  std::size_t parameters = 0;
-  for (std::size_t offset = 0, size = 0;; ++parameters) {
-    if (driver().cuFuncGetParamInfo(loaded_.function(), parameters, &offset, &size) != CUDA_SUCCESS) break;
-    if (parameters >= arguments_.size() || size == arguments_[parameters].size) continue;
-    refuse(fmt::format("parameter {} takes {} bytes, and {} has {}; {}", parameters + 1, size,
-                       kernel_.arguments[parameters].name, arguments_[parameters].size, how_to_give(size)));
-  }
-  if (parameters == arguments_.size()) return;
-  refuse(fmt::format("it has {} parameters, and {} arguments are given; write one for each, in their order",
-                     parameters, arguments_.size()));
-}
 
 void KernelOperation::check_launch() {
   const std::int64_t threads = threads_in_block(kernel_);

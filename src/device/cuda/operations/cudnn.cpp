@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "device/cuda/function_table.hpp"
+#include "base/function_table.hpp"
 #include "device/cuda/library_names.hpp"
 #include "device/cuda/operations/handle_cache.hpp"
 #include "device/cuda/operations/operations.hpp"

@@ -1,28 +1,8 @@
 #include "device/cuda/operations/loaded_kernel.hpp"
 
-#include <cstdlib>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <utility>
-
-#include "base/kernel_folder.hpp"
 #include "device/cuda/driver.hpp"
-#include "device/cuda/shared_kernels.hpp"
 
 namespace jitterscope::cuda {
-
-const CompiledKernel& compiled_kernel(const CompileRequest& request) {
-  static std::mutex mutex;
-  static std::map<CompileRequest, CompiledKernel> known;
-  const std::lock_guard lock(mutex);
-  if (const auto found = known.find(request); found != known.end()) return found->second;
-  const char* folder = std::getenv(kKernelFolderVariable);
-  if (folder == nullptr) return known.emplace(request, compile_kernel(request)).first->second;
-  std::optional<CompiledKernel> kernel = find_kernel(folder, request);
-  if (!kernel) leave_kernel(folder, request, kernel.emplace(compile_kernel(request)));
-  return known.emplace(request, *std::move(kernel)).first->second;
-}
 
 int architecture_of(const Context& context) {
   return 10 * context.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +

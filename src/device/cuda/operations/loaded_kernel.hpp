@@ -4,13 +4,9 @@
 #include <string>
 
 #include "device/cuda/context.hpp"
-#include "device/cuda/nvrtc.hpp"
+#include "device/compiler/shared_kernels.hpp"
 
 namespace jitterscope::cuda {
-
-/// Compiled once in a process, and once in all processes of a command: compiling takes a third of a second,
-/// and fresh data prepares the same kernel thousands of times. Throws as compile_kernel.
-const CompiledKernel& compiled_kernel(const CompileRequest& request);
 
 /// 90 for compute capability 9.0.
 int architecture_of(const Context& context);

@@ -5,9 +5,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "device/cuda/nvrtc.hpp"
+#include "device/compiler/nvrtc.hpp"
 
-namespace jitterscope::cuda {
+namespace jitterscope {
+
+/// Compiled once in a process, and once in all processes of a command: compiling takes a third of a second,
+/// and fresh data prepares the same kernel thousands of times. Throws as compile_kernel.
+const CompiledKernel& compiled_kernel(const CompileRequest& request);
 
 /// A kernel of exactly this request that a process left in the folder; nothing where there is none, or it is
 /// damaged.
@@ -16,4 +20,4 @@ std::optional<CompiledKernel> find_kernel(const std::filesystem::path& folder, c
 void leave_kernel(const std::filesystem::path& folder, const CompileRequest& request,
                   const CompiledKernel& kernel);
 
-}  // namespace jitterscope::cuda
+}  // namespace jitterscope

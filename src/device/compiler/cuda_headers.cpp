@@ -1,11 +1,11 @@
-#include "device/cuda/cuda_headers.hpp"
+#include "device/compiler/cuda_headers.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "base/shared_library.hpp"
 
-namespace jitterscope::cuda {
+namespace jitterscope {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ std::vector<std::string> cuda_header_folders(const std::string& library) {
   return found;
 }
 
-}  // namespace jitterscope::cuda
+}  // namespace jitterscope

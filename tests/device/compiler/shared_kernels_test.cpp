@@ -1,5 +1,5 @@
 // Compiled kernels that one process leaves for another.
-#include "device/cuda/shared_kernels.hpp"
+#include "device/compiler/shared_kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/temporary_folder.hpp"
 
-namespace jitterscope::cuda {
+namespace jitterscope {
 namespace {
 
 CompileRequest request_of(const std::string& source, const std::string& kernel = "scale") {
@@ -22,7 +22,7 @@ TEST(SharedKernels, AreThoseOfTheSameRequestAlone) {
   const CompiledKernel kernel{std::string("\x7f"
                                           "ELF\0\nend",
                                           9),
-                              "_Z5scale", "8 bytes spill stores, 4 bytes spill loads"};
+                              "_Z5scale", "8 bytes spill stores, 4 bytes spill loads", {8, 4}};
   EXPECT_FALSE(find_kernel(folder.path(), request_of("a")));
   leave_kernel(folder.path(), request_of("a"), kernel);
   const auto found = find_kernel(folder.path(), request_of("a"));
@@ -30,6 +30,7 @@ TEST(SharedKernels, AreThoseOfTheSameRequestAlone) {
   EXPECT_EQ(found->image, kernel.image);
   EXPECT_EQ(found->symbol, kernel.symbol);
   EXPECT_EQ(found->spills, kernel.spills);
+  EXPECT_EQ(found->parameter_sizes, kernel.parameter_sizes);
   std::vector<CompileRequest> others(7, request_of("a"));
   others[0].registers = 32;
   others[1].fast_math = true;
@@ -66,4 +67,4 @@ TEST(SharedKernels, AFolderThatIsNotThereCostsNothingElse) {
 }
 
 }  // namespace
-}  // namespace jitterscope::cuda
+}  // namespace jitterscope

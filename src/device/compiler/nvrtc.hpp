@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "jitterscope/device.hpp"
 #include "operation/cuda_kernel.hpp"
 
-namespace jitterscope::cuda {
+namespace jitterscope {
 
 struct CompileRequest {
   std::string source;                   ///< the text
@@ -29,6 +30,7 @@ struct CompiledKernel {
   std::string symbol;  ///< the kernel's name in it
   /// "8 bytes spill stores, 8 bytes spill loads", which the compiler says of machine code; empty of PTX.
   std::string spills = {};
+  std::vector<std::size_t> parameter_sizes = {};  ///< in bytes, of each
 };
 
 /// Throws UsageError with the compiler's errors and their lines, or with the kernels that there are where
@@ -39,4 +41,4 @@ CompiledKernel compile_kernel(const CompileRequest& request);
 /// As found, for `doctor` and the result; never throws.
 LibraryInfo nvrtc_library();
 
-}  // namespace jitterscope::cuda
+}  // namespace jitterscope

@@ -1,4 +1,4 @@
-#include "device/kernel_source.hpp"
+#include "device/compiler/kernel_source.hpp"
 
 #include <fmt/format.h>
 

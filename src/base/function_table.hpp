@@ -11,7 +11,7 @@
 
 #include "base/shared_library.hpp"
 
-namespace jitterscope::cuda {
+namespace jitterscope {
 
 /// A struct of function pointers with the library that they come from; nothing where there is a problem.
 template <class Functions>
@@ -47,4 +47,4 @@ FunctionTable<Functions> open_functions(const std::vector<std::string>& names,
       functions.library.template find_function<std::remove_pointer_t<decltype(&::name)>>(#name); \
   if (functions.name == nullptr) return #name;
 
-}  // namespace jitterscope::cuda
+}  // namespace jitterscope

@@ -1,21 +1,23 @@
-#include "device/cuda/nvrtc.hpp"
+#include "device/compiler/nvrtc.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <sstream>
 #include <tuple>
 #include <vector>
 
+#include "base/function_table.hpp"
 #include "base/names.hpp"
-#include "device/cuda/cuda_headers.hpp"
-#include "device/cuda/function_table.hpp"
+#include "device/compiler/cuda_headers.hpp"
+#include "device/compiler/source_kernels.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 
-namespace jitterscope::cuda {
+namespace jitterscope {
 namespace {
 
 // The library's stable binary interface, declared here: its header is a package of its own, which those who
@@ -105,11 +107,28 @@ std::string bounded_source(const CompileRequest& request) {
       request.bound_threads, request.min_blocks, request.source);
 }
 
+// NVRTC has no headers of the host's C library, and files of kernels include these for their types, or for a
+// printf that it knows by itself. As cuda/std has the types.
+constexpr const char* kSizes = "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef decltype((char*)0 - (char*)0) ptrdiff_t;\n";
+constexpr const char* kIntegers =
+    "#pragma once\n"
+    "typedef signed char int8_t;\ntypedef unsigned char uint8_t;\n"
+    "typedef short int16_t;\ntypedef unsigned short uint16_t;\n"
+    "typedef int int32_t;\ntypedef unsigned int uint32_t;\n"
+    "typedef long long int64_t;\ntypedef unsigned long long uint64_t;\n"
+    "typedef int64_t intptr_t;\ntypedef uint64_t uintptr_t;\n";
+constexpr const char* kNothing = "#pragma once\n";
+constexpr std::array<const char*, 8> kHostHeaders = {"stddef.h", "cstddef", "stdint.h", "cstdint",
+                                                     "stdio.h",  "cstdio",  "stdlib.h", "cstdlib"};
+constexpr std::array<const char*, kHostHeaders.size()> kHostHeaderTexts = {
+    kSizes, kSizes, kIntegers, kIntegers, kNothing, kNothing, kSizes, kSizes};
+
 class Program {
  public:
   explicit Program(const CompileRequest& request) {
     const std::string source = bounded_source(request);
-    check_nvrtc(nvrtc().create(&handle_, source.c_str(), request.file.c_str(), 0, nullptr, nullptr),
+    check_nvrtc(nvrtc().create(&handle_, source.c_str(), request.file.c_str(), static_cast<int>(kHostHeaders.size()),
+                               kHostHeaderTexts.data(), kHostHeaders.data()),
                 "handing the source to NVRTC");
   }
   ~Program() { nvrtc().destroy(&handle_); }
@@ -123,10 +142,8 @@ class Program {
     return nvrtc().compile(handle_, static_cast<int>(pointers.size()), pointers.data());
   }
   std::string log() const { return text_of(nvrtc().log_size, nvrtc().log); }
-  std::string image() const {
-    std::string machine_code = text_of(nvrtc().cubin_size, nvrtc().cubin);
-    return machine_code.empty() ? text_of(nvrtc().ptx_size, nvrtc().ptx) : machine_code;
-  }
+  std::string machine_code() const { return text_of(nvrtc().cubin_size, nvrtc().cubin); }
+  std::string ptx() const { return text_of(nvrtc().ptx_size, nvrtc().ptx); }
   std::string symbol_of(const std::string& kernel) const {
     const char* name = nullptr;
     check_nvrtc(nvrtc().lowered_name(handle_, kernel.c_str(), &name), "asking NVRTC for the kernel's symbol");
@@ -182,7 +199,9 @@ std::vector<std::string> options_of(const CompileRequest& request) {
   std::vector<std::string> options = {request.older_architecture > 0
                                           ? older_architecture_option(request.older_architecture)
                                           : architecture_option(request.architecture),
-                                      "--ptxas-options=-v"};  // so that it says what is spilled
+                                      "--ptxas-options=-v",  // so that it says what is spilled
+                                      // A file may have a main beside its kernels.
+                                      "--device-as-default-execution-space"};
   const std::filesystem::path folder = std::filesystem::path(request.file).parent_path();
   options.push_back("--include-path=" + (folder.empty() ? std::string(".") : folder.string()));
   for (const std::string& headers : cuda_header_folders(nvrtc().library.path()))
@@ -192,24 +211,6 @@ std::vector<std::string> options_of(const CompileRequest& request) {
   if (request.optimize != kFullOptimization)
     options.push_back(fmt::format("--ptxas-options=-O{}", request.optimize));
   return options;
-}
-
-// The words before the parameters of each `__global__ void NAME(`.
-std::vector<std::string> kernels_in(const std::string& source) {
-  constexpr std::string_view kMark = "__global__", kBounds = "__launch_bounds__";
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-  std::vector<std::string> names;
-  for (std::size_t at = source.find(kMark); at != std::string::npos; at = source.find(kMark, at + 1)) {
-    std::size_t bracket = source.find('(', at);
-    const std::size_t bounds = source.find(kBounds, at);
-    if (bounds < bracket) bracket = source.find('(', source.find(')', bracket));
-    if (bracket == std::string::npos) break;
-    const std::size_t end = source.find_last_of(kLetters, bracket);
-    const std::size_t begin = source.find_last_not_of(kLetters, end) + 1;
-    const std::string name = source.substr(begin, end - begin + 1);
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
-  return names;
 }
 
 // Errors only, each with its place; what the compiler shows of the source below them is left out.
@@ -225,14 +226,8 @@ std::vector<std::string> kernels_in(const std::string& source) {
     of_the_name = of_the_name || line.starts_with(kOfTheName);
     if (!line.starts_with(kOfTheName)) errors.push_back(printable(line, kLongest));
   }
-  const std::vector<std::string> kernels = kernels_in(request.source);
-  if (errors.empty() && of_the_name) {
-    throw UsageError(
-        kernels.empty()
-            ? fmt::format("{} has no kernel: no function in it is __global__", request.file)
-            : fmt::format("{} has no kernel {}; it has {} (a template needs its arguments, as {}<float>)",
-                          request.file, request.kernel, joined(kernels), kernels.front()));
-  }
+  if (errors.empty() && of_the_name)
+    fail_unknown_kernel(request.file, request.kernel, kernels_in(request.source, request.file));
   if (errors.empty()) errors.push_back(printable(log, kLongest));
   const std::size_t more = errors.size() - std::min(errors.size(), kShown);
   errors.resize(errors.size() - more);
@@ -249,6 +244,28 @@ std::string spills_in(const std::string& log, const std::string& symbol) {
   if (frame == std::string::npos) return {};
   const std::size_t begin = frame + kFrame.size();
   return printable(log.substr(begin, log.find('\n', begin) - begin), 100);
+}
+
+// Of ".entry SYMBOL(", and in a line each ".param .u64 SYMBOL_param_0," or ".param .align 8 .b8 SYMBOL_param_1[16]".
+std::vector<std::size_t> parameter_sizes_in(const std::string& ptx, const std::string& symbol) {
+  std::vector<std::size_t> sizes;
+  const std::size_t entry = ptx.find(".entry " + symbol + '(');
+  if (entry == std::string::npos) throw FailedError("NVRTC's code does not show the parameters of " + symbol);
+  std::istringstream lines(ptx.substr(entry, ptx.find(')', entry) - entry));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(".param") == std::string::npos) continue;
+    std::size_t bits = 0, count = 1;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      const bool is_type = word.size() > 2 && std::string_view("bufs").find(word[1]) != std::string_view::npos &&
+                           word.find_first_not_of("0123456789", 2) == std::string::npos;
+      if (word.front() == '.' && is_type) bits = std::stoul(word.substr(2));
+      if (const std::size_t bracket = word.find('['); bracket != std::string::npos)
+        count = std::stoul(word.substr(bracket + 1));
+    }
+    sizes.push_back(bits / 8 * count);
+  }
+  return sizes;
 }
 
 }  // namespace
@@ -270,8 +287,10 @@ CompiledKernel compile_kernel(const CompileRequest& request) {
     throw FailedError(fmt::format("compiling {}: {} ({})", request.file, nvrtc().error_string(result),
                                   printable(program.log(), 300)));
   }
-  const std::string symbol = program.symbol_of(request.kernel);
-  return {program.image(), symbol, spills_in(program.log(), symbol)};
+  const std::string symbol = program.symbol_of(request.kernel), ptx = program.ptx();
+  std::string machine_code = program.machine_code();
+  return {machine_code.empty() ? ptx : std::move(machine_code), symbol, spills_in(program.log(), symbol),
+          parameter_sizes_in(ptx, symbol)};
 }
 
 LibraryInfo nvrtc_library() {
@@ -281,4 +300,4 @@ LibraryInfo nvrtc_library() {
   return info;
 }
 
-}  // namespace jitterscope::cuda
+}  // namespace jitterscope
