@@ -161,7 +161,8 @@ std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
       continue;
     }
     // What such a GPU would gain no other one need gain.
-    std::erase_if(context.operations, [&](const Operation& each) { return is_only_moved(each, record_.device); });
+    std::erase_if(context.operations,
+                  [&](const Operation& each) { return is_only_moved(each, record_.device); });
     if (context.operations.empty()) {
       leave_out("a simulated GPU does not look at what a kernel does (--device cuda)");
       continue;

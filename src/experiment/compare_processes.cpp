@@ -4,11 +4,11 @@
 
 #include "experiment/comparison.hpp"
 #include "experiment/ignored_engines.hpp"
-#include "experiment/unlike_work.hpp"
 #include "experiment/judgement.hpp"
 #include "experiment/kept_rounds.hpp"
 #include "experiment/process_totals.hpp"
 #include "experiment/processes.hpp"
+#include "experiment/unlike_work.hpp"
 #include "measure/estimate.hpp"
 #include "statistics/statistics.hpp"
 

@@ -67,7 +67,8 @@ TEST_F(Kernels, WithoutACompilerTheKernelIsLookedForInTheSource) {
   EXPECT_THAT(refusal("stddef.cu:app::inc" + kLaunch + "y=inout:f32[4096],n=u32:4096"),
               HasSubstr("write its arguments, as app::inc<float>"));
   for (const char* kernel : {"axpy,n=i64:4096,a=2.5,x=f32[4096],y=inout:f32[4096]",
-                             "scale<float,4>,y=out:f32[4096],x=f32[4096],n=4096", "app::inc<float>,y=inout:f32[4096],n=u32:4096"}) {
+                             "scale<float,4>,y=out:f32[4096],x=f32[4096],n=4096",
+                             "app::inc<float>,y=inout:f32[4096],n=u32:4096"}) {
     const Outcome outcome = run(std::string("stddef.cu:") + kernel + ",grid=16,block=256");
     ASSERT_THAT(outcome.exit_code, testing::AnyOf(0, 4)) << kernel << outcome.errors;
     EXPECT_THAT(json::parse(outcome.output).at("results")[0].at("algorithm").get<std::string>(),
@@ -75,7 +76,8 @@ TEST_F(Kernels, WithoutACompilerTheKernelIsLookedForInTheSource) {
   }
 }
 
-const std::string kSaxpy = "'cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]'" + kOnH200 + " --seed 3";
+const std::string kSaxpy =
+    "'cuda:@saxpy:saxpy,n=64Ki,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]'" + kOnH200 + " --seed 3";
 constexpr const char* kSaid = "arithmetic, its loops and how it reads are not looked at";
 
 TEST_F(Kernels, EachResultSaysThatTheArithmeticIsNotLookedAt) {
@@ -91,7 +93,9 @@ TEST_F(Kernels, EachResultSaysThatTheArithmeticIsNotLookedAt) {
   EXPECT_FALSE(record.at("summary")[0].contains("ceiling_share"));
   EXPECT_TRUE(record.at("summary")[0].contains("bytes_per_second"));
   EXPECT_THAT(run_tool("show " + path()).output, HasSubstr("only_moved"));
-  const Outcome compared = run_tool("compare " + kSaxpy + " --vary block=128,256 --processes 2 --cache warm --time-limit 0.1 --min-rounds 6");
+  const Outcome compared =
+      run_tool("compare " + kSaxpy +
+               " --vary block=128,256 --processes 2 --cache warm --time-limit 0.1 --min-rounds 6");
   EXPECT_THAT(test::on_one_line(compared.output), HasSubstr(kSaid)) << compared.errors;
   const Outcome explained = run_tool("explain " + kSaxpy + " --factors data --max-time 3");
   EXPECT_THAT(test::on_one_line(explained.output), HasSubstr(kSaid)) << explained.errors;
@@ -100,8 +104,8 @@ TEST_F(Kernels, EachResultSaysThatTheArithmeticIsNotLookedAt) {
 // Of what it would gain nothing is known either.
 TEST_F(Kernels, NothingIsAdvisedForThem) {
   use_no_compiler();
-  const Outcome outcome =
-      run_tool("advise " + kSaxpy + " --processes 2 --budget 10 --min-rounds 6 --time-limit 0.1 --json " + path());
+  const Outcome outcome = run_tool(
+      "advise " + kSaxpy + " --processes 2 --budget 10 --min-rounds 6 --time-limit 0.1 --json " + path());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   const json found = json::parse(text());
   EXPECT_EQ(found.at("recommendations").size(), 0);
@@ -112,7 +116,8 @@ TEST_F(Kernels, NothingIsAdvisedForThem) {
 TEST_F(Kernels, ACpuRefusesThem) {
   const Outcome outcome = run("mistake.cu:k" + kLaunch + "y=inout:f32[4096],n=4096", " --device cpu");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.errors, HasSubstr("k is a kernel for a GPU, and cpu has no loops for it; use --device cuda"));
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("k is a kernel for a GPU, and cpu has no loops for it; use --device cuda"));
 }
 
 }  // namespace

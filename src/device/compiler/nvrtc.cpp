@@ -109,7 +109,8 @@ std::string bounded_source(const CompileRequest& request) {
 
 // NVRTC has no headers of the host's C library, and files of kernels include these for their types, or for a
 // printf that it knows by itself. As cuda/std has the types.
-constexpr const char* kSizes = "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef decltype((char*)0 - (char*)0) ptrdiff_t;\n";
+constexpr const char* kSizes =
+    "#pragma once\ntypedef decltype(sizeof(0)) size_t;\ntypedef decltype((char*)0 - (char*)0) ptrdiff_t;\n";
 constexpr const char* kIntegers =
     "#pragma once\n"
     "typedef signed char int8_t;\ntypedef unsigned char uint8_t;\n"
@@ -127,9 +128,10 @@ class Program {
  public:
   explicit Program(const CompileRequest& request) {
     const std::string source = bounded_source(request);
-    check_nvrtc(nvrtc().create(&handle_, source.c_str(), request.file.c_str(), static_cast<int>(kHostHeaders.size()),
-                               kHostHeaderTexts.data(), kHostHeaders.data()),
-                "handing the source to NVRTC");
+    check_nvrtc(
+        nvrtc().create(&handle_, source.c_str(), request.file.c_str(), static_cast<int>(kHostHeaders.size()),
+                       kHostHeaderTexts.data(), kHostHeaders.data()),
+        "handing the source to NVRTC");
   }
   ~Program() { nvrtc().destroy(&handle_); }
   Program(const Program&) = delete;
@@ -246,7 +248,8 @@ std::string spills_in(const std::string& log, const std::string& symbol) {
   return printable(log.substr(begin, log.find('\n', begin) - begin), 100);
 }
 
-// Of ".entry SYMBOL(", and in a line each ".param .u64 SYMBOL_param_0," or ".param .align 8 .b8 SYMBOL_param_1[16]".
+// Of ".entry SYMBOL(", and in a line each ".param .u64 SYMBOL_param_0," or ".param .align 8 .b8
+// SYMBOL_param_1[16]".
 std::vector<std::size_t> parameter_sizes_in(const std::string& ptx, const std::string& symbol) {
   std::vector<std::size_t> sizes;
   const std::size_t entry = ptx.find(".entry " + symbol + '(');
@@ -257,7 +260,8 @@ std::vector<std::size_t> parameter_sizes_in(const std::string& ptx, const std::s
     std::size_t bits = 0, count = 1;
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-      const bool is_type = word.size() > 2 && std::string_view("bufs").find(word[1]) != std::string_view::npos &&
+      const bool is_type = word.size() > 2 &&
+                           std::string_view("bufs").find(word[1]) != std::string_view::npos &&
                            word.find_first_not_of("0123456789", 2) == std::string::npos;
       if (word.front() == '.' && is_type) bits = std::stoul(word.substr(2));
       if (const std::size_t bracket = word.find('['); bracket != std::string::npos)

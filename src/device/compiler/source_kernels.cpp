@@ -157,10 +157,10 @@ std::string text_of(const Tokens& tokens) {
 
 bool names_number(const std::string& token) {
   static constexpr std::array<std::string_view, 29> kNumbers = {
-      "bool",     "char",     "short",    "int",      "long",          "unsigned",   "signed",    "float",
-      "double",   "size_t",   "int8_t",   "int16_t",  "int32_t",       "int64_t",    "uint8_t",   "uint16_t",
-      "uint32_t", "uint64_t", "intptr_t", "uintptr_t", "ptrdiff_t",    "__half",     "half",      "nv_bfloat16",
-      "uint",     "ulong",    "ushort",   "uchar",    "__nv_bfloat16"};
+      "bool",     "char",     "short",    "int",       "long",         "unsigned", "signed",  "float",
+      "double",   "size_t",   "int8_t",   "int16_t",   "int32_t",      "int64_t",  "uint8_t", "uint16_t",
+      "uint32_t", "uint64_t", "intptr_t", "uintptr_t", "ptrdiff_t",    "__half",   "half",    "nv_bfloat16",
+      "uint",     "ulong",    "ushort",   "uchar",     "__nv_bfloat16"};
   return is_one_of(token, kNumbers);
 }
 
@@ -201,8 +201,8 @@ void add_parameters(const Tokens& tokens, SourceKernel& kernel) {
   };
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string& token = tokens[i];
-    kernel.has_pack = kernel.has_pack || (token == "." && i + 2 < tokens.size() && tokens[i + 1] == "." &&
-                                          tokens[i + 2] == ".");
+    kernel.has_pack = kernel.has_pack ||
+                      (token == "." && i + 2 < tokens.size() && tokens[i + 1] == "." && tokens[i + 2] == ".");
     if (token == "(" || token == "[" || token == "{" || token == "<") ++depth;
     if ((token == ")" || token == "]" || token == "}" || token == ">") && depth > 0) --depth;
     if (token == "," && depth == 0) {
@@ -262,14 +262,14 @@ class Reader {
 
   // The brackets before `{` or `;` that no other word follows; those of __launch_bounds__ come before a name.
   void read_kernel() {
-    static constexpr std::array<std::string_view, 4> kBehind = {"noexcept", "__attribute__", "__launch_bounds__",
-                                                                "__maxnreg__"};
+    static constexpr std::array<std::string_view, 4> kBehind = {"noexcept", "__attribute__",
+                                                                "__launch_bounds__", "__maxnreg__"};
     std::size_t i = next_ + 1;
     for (; i < tokens_.size() && tokens_[i] != "{" && tokens_[i] != ";" && tokens_[i] != "}"; ++i) {
       if (tokens_[i] != "(") continue;
       const std::size_t end = closing(tokens_, i);
-      const bool is_last = end + 1 >= tokens_.size() || !is_word(tokens_[end + 1]) ||
-                           is_one_of(tokens_[end + 1], kBehind);
+      const bool is_last =
+          end + 1 >= tokens_.size() || !is_word(tokens_[end + 1]) || is_one_of(tokens_[end + 1], kBehind);
       if (is_last) {
         add(i, end);
         next_ = std::min(end, tokens_.size() - 1);
@@ -292,7 +292,8 @@ class Reader {
     }
     if (name <= next_ + 1 || !is_word(tokens_[name - 1])) return;
     SourceKernel kernel{.name = tokens_[name - 1], .is_template = is_template_};
-    for (std::size_t i = name - 1; i >= next_ + 3 && tokens_[i - 1] == "::" && is_word(tokens_[i - 2]); i -= 2)
+    for (std::size_t i = name - 1; i >= next_ + 3 && tokens_[i - 1] == "::" && is_word(tokens_[i - 2]);
+         i -= 2)
       kernel.name = tokens_[i - 2] + "::" + kernel.name;
     std::string scope;
     for (const std::string& each : scopes_) scope += each;
@@ -384,8 +385,9 @@ void fail_unknown_kernel(const std::string& file, const std::string& kernel, con
     if (each.is_template && example.empty()) example = each.name;
   }
   if (names.empty()) throw UsageError(file + " has no kernel: no function in it is __global__");
-  const std::string hint =
-      example.empty() ? std::string() : fmt::format(" (a template needs its arguments, as {}<float>)", example);
+  const std::string hint = example.empty()
+                               ? std::string()
+                               : fmt::format(" (a template needs its arguments, as {}<float>)", example);
   throw UsageError(fmt::format("{} has no kernel {}; it has {}{}", file, kernel, joined(names), hint));
 }
 

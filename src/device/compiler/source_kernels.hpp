@@ -25,7 +25,7 @@ struct SourceKernel {
 
 struct SourceKernels {
   std::vector<SourceKernel> kernels;  ///< in their order; an overloaded name several times
-  bool is_complete = true;   ///< false where macros make kernels, or name files: what is not here may be there
+  bool is_complete = true;  ///< false where macros make kernels, or name files: what is not here may be there
   bool uses_namespaces = false;  ///< by `using namespace`, so that names may go without theirs
 };
 
@@ -36,6 +36,7 @@ SourceKernels kernels_in(const std::string& source, const std::string& file);
 std::vector<SourceKernel> find_kernels(const SourceKernels& all, std::string_view expression);
 
 /// Throws UsageError with the kernels that there are.
-[[noreturn]] void fail_unknown_kernel(const std::string& file, const std::string& kernel, const SourceKernels& all);
+[[noreturn]] void fail_unknown_kernel(const std::string& file, const std::string& kernel,
+                                      const SourceKernels& all);
 
 }  // namespace jitterscope

@@ -29,8 +29,9 @@ std::size_t size_of(const KernelArgument& argument) {
 }
 
 void refuse_count(const std::string& kernel, std::size_t parameters, std::size_t arguments) {
-  refuse(kernel, fmt::format("it has {} parameters, and {} arguments are given; write one for each, in their order",
-                             parameters, arguments));
+  refuse(kernel,
+         fmt::format("it has {} parameters, and {} arguments are given; write one for each, in their order",
+                     parameters, arguments));
 }
 
 bool takes(const KernelParameter& parameter, const KernelArgument& argument) {
@@ -43,17 +44,21 @@ void check_kinds(const std::string& name, const std::vector<SourceKernel>& named
   const auto has_as_many = [&](const SourceKernel& each) {
     return !each.has_pack && each.parameters.size() == kernel.arguments.size();
   };
-  if (std::ranges::count_if(named, has_as_many) != 1 || std::ranges::any_of(named, &SourceKernel::has_pack)) return;
+  if (std::ranges::count_if(named, has_as_many) != 1 || std::ranges::any_of(named, &SourceKernel::has_pack))
+    return;
   const SourceKernel& found = *std::ranges::find_if(named, has_as_many);
   for (std::size_t i = 0; i < found.parameters.size(); ++i) {
     const KernelParameter& parameter = found.parameters[i];
     const KernelArgument& argument = kernel.arguments[i];
     if (takes(parameter, argument)) continue;
-    refuse(name, is_buffer(argument)
-                     ? fmt::format("parameter {}, {}, is a number, and {} is a buffer; write {}=5, or with its type",
-                                   i + 1, parameter.text, argument.name, argument.name)
-                     : fmt::format("parameter {}, {}, is a pointer, and {} is a number; write a buffer, as {}=f32[1Mi]",
-                                   i + 1, parameter.text, argument.name, argument.name));
+    refuse(
+        name,
+        is_buffer(argument)
+            ? fmt::format("parameter {}, {}, is a number, and {} is a buffer; write {}=5, or with its type",
+                          i + 1, parameter.text, argument.name, argument.name)
+            : fmt::format(
+                  "parameter {}, {}, is a pointer, and {} is a number; write a buffer, as {}=f32[1Mi]", i + 1,
+                  parameter.text, argument.name, argument.name));
   }
 }
 
@@ -64,9 +69,10 @@ std::vector<SourceKernel> known_kernels(const std::string& name, const SourceKer
   const bool has_arguments = name.find('<') != std::string::npos;
   const auto is_as_written = [&](const SourceKernel& each) { return each.is_template == has_arguments; };
   if (named.empty() || std::ranges::any_of(named, is_as_written)) return named;
-  refuse(name, has_arguments ? fmt::format("{} has it without template arguments; leave them out", request.file)
-                             : fmt::format("it is a template in {}; write its arguments, as {}<float>", request.file,
-                                           name));
+  refuse(name,
+         has_arguments
+             ? fmt::format("{} has it without template arguments; leave them out", request.file)
+             : fmt::format("it is a template in {}; write its arguments, as {}<float>", request.file, name));
 }
 
 void check_text(const std::string& name, const SourceKernels& all, const CudaKernel& kernel,
@@ -85,9 +91,10 @@ void check_text(const std::string& name, const SourceKernels& all, const CudaKer
 CompileRequest compile_request(const CudaKernel& kernel, int architecture) {
   if (kernel.architecture > architecture) {
     refuse(kernel.kernel,
-           fmt::format("architecture={} is newer than this GPU ({}.{}), which runs its own code and older one; take "
-                       "{} or less",
-                       kernel.architecture, architecture / 10, architecture % 10, architecture));
+           fmt::format(
+               "architecture={} is newer than this GPU ({}.{}), which runs its own code and older one; take "
+               "{} or less",
+               kernel.architecture, architecture / 10, architecture % 10, architecture));
   }
   return {.source = kernel_source(kernel.file),
           .file = kernel.file,
@@ -101,7 +108,8 @@ CompileRequest compile_request(const CudaKernel& kernel, int architecture) {
           .min_blocks = kernel.min_blocks};
 }
 
-void check_arguments(const CudaKernel& kernel, const CompileRequest& request, const CompiledKernel& compiled) {
+void check_arguments(const CudaKernel& kernel, const CompileRequest& request,
+                     const CompiledKernel& compiled) {
   const std::vector<std::size_t>& sizes = compiled.parameter_sizes;
   check_kinds(kernel.kernel, find_kernels(kernels_in(request.source, request.file), kernel.kernel), kernel);
   for (std::size_t i = 0; i < std::min(sizes.size(), kernel.arguments.size()); ++i) {
@@ -110,12 +118,14 @@ void check_arguments(const CudaKernel& kernel, const CompileRequest& request, co
     refuse(kernel.kernel, fmt::format("parameter {} takes {} bytes, and {} has {}; {}", i + 1, sizes[i],
                                       argument.name, size_of(argument), how_to_give(sizes[i])));
   }
-  if (sizes.size() != kernel.arguments.size()) refuse_count(kernel.kernel, sizes.size(), kernel.arguments.size());
+  if (sizes.size() != kernel.arguments.size())
+    refuse_count(kernel.kernel, sizes.size(), kernel.arguments.size());
 }
 
 bool is_only_moved(const Operation& operation, const DeviceDescription& device) {
   if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
-    return std::ranges::any_of(chain->steps, [&](const Operation& step) { return is_only_moved(step, device); });
+    return std::ranges::any_of(chain->steps,
+                               [&](const Operation& step) { return is_only_moved(step, device); });
   }
   return device.capabilities.is_simulated && std::holds_alternative<CudaKernel>(operation.parameters());
 }

@@ -15,8 +15,8 @@ CompileRequest compile_request(const CudaKernel& kernel, int architecture);
 /// source shows that a buffer is given for a number or a number for a pointer.
 void check_arguments(const CudaKernel& kernel, const CompileRequest& request, const CompiledKernel& compiled);
 
-/// Throws UsageError where the text of the source shows that it has no such kernel, no reference of that name,
-/// or that they take other arguments: all that is known without a compiler.
+/// Throws UsageError where the text of the source shows that it has no such kernel, no reference of that
+/// name, or that they take other arguments: all that is known without a compiler.
 void check_source(const CudaKernel& kernel, const CompileRequest& request);
 
 /// A kernel of the user's, or a chain with one, on a simulated GPU: its time is that of moving its buffers.

@@ -79,9 +79,9 @@ TEST_F(NvrtcTest, ErrorsNameTheFileAndTheLine) {
 
 TEST_F(NvrtcTest, AnUnknownKernelIsAnsweredWithThoseThatThereAre) {
   EXPECT_THAT(compiling(request("plane")),
-              ThrowsMessage<UsageError>(
-                  HasSubstr("folder/mine.cu has no kernel plane; it has plain, ns::scale, overflow (a template "
-                            "needs its arguments, as ns::scale<float>)")));
+              ThrowsMessage<UsageError>(HasSubstr(
+                  "folder/mine.cu has no kernel plane; it has plain, ns::scale, overflow (a template "
+                  "needs its arguments, as ns::scale<float>)")));
   EXPECT_THAT(compiling(request("f", "struct None {};")),
               ThrowsMessage<UsageError>(HasSubstr("is __global__")));
 }
@@ -103,14 +103,14 @@ TEST_F(NvrtcTest, HeadersBesideTheFileAndThoseOfCudaAreFound) {
 
 // As of files that nvcc compiles, with the host's part in them.
 TEST_F(NvrtcTest, HeadersOfTheHostsLibraryAndItsFunctionsAreTaken) {
-  const CompiledKernel compiled = compile_kernel(
-      request("f<float>",
-              "#include <stddef.h>\n#include <stdint.h>\n#include <cstdint>\n#include <stdio.h>\n#include <cstdlib>\n"
-              "#include <cuda_fp16.h>\n#include <cuda/std/cstdint>\n"
-              "struct Pair { double a, b; };\n"
-              "template <class T> __global__ void f(T* y, size_t n, uint32_t a, T b, __half h, Pair p, int8_t c) {\n"
-              "  if (n > 0) { y[0] = b; printf(\"%d\", (int)a); }\n}\n"
-              "int main() { printf(\"host\"); return 0; }\n"));
+  const CompiledKernel compiled = compile_kernel(request(
+      "f<float>",
+      "#include <stddef.h>\n#include <stdint.h>\n#include <cstdint>\n#include <stdio.h>\n#include <cstdlib>\n"
+      "#include <cuda_fp16.h>\n#include <cuda/std/cstdint>\n"
+      "struct Pair { double a, b; };\n"
+      "template <class T> __global__ void f(T* y, size_t n, uint32_t a, T b, __half h, Pair p, int8_t c) {\n"
+      "  if (n > 0) { y[0] = b; printf(\"%d\", (int)a); }\n}\n"
+      "int main() { printf(\"host\"); return 0; }\n"));
   EXPECT_THAT(compiled.parameter_sizes, testing::ElementsAre(8, 8, 4, 4, 2, 16, 1));
   EXPECT_THAT(compile_kernel(request("f", "__global__ void f() {}")).parameter_sizes, testing::IsEmpty());
 }
@@ -118,7 +118,8 @@ TEST_F(NvrtcTest, HeadersOfTheHostsLibraryAndItsFunctionsAreTaken) {
 TEST_F(NvrtcTest, ArgumentsAreHeldAgainstTheKernelsParameters) {
   const auto checking = [](const std::string& launch) {
     return [launch] {
-      const auto kernel = std::get<CudaKernel>(Operation::parse("cuda:folder/mine.cu:" + launch).parameters());
+      const auto kernel =
+          std::get<CudaKernel>(Operation::parse("cuda:folder/mine.cu:" + launch).parameters());
       const CompileRequest asked = request(kernel.kernel.c_str());
       check_arguments(kernel, asked, compile_kernel(asked));
     };
@@ -126,7 +127,8 @@ TEST_F(NvrtcTest, ArgumentsAreHeldAgainstTheKernelsParameters) {
   checking("ns::scale<double, 3>,grid=1,block=1,x=inout:f64[8],a=f64:2.5")();
   EXPECT_THAT(checking("ns::scale<double, 3>,grid=1,block=1,x=inout:f64[8],a=2.5"),
               ThrowsMessage<UsageError>(HasSubstr("parameter 2 takes 8 bytes, and a has 4")));
-  EXPECT_THAT(checking("plain,grid=1,block=1"), ThrowsMessage<UsageError>(HasSubstr("1 parameters, and 0 arguments")));
+  EXPECT_THAT(checking("plain,grid=1,block=1"),
+              ThrowsMessage<UsageError>(HasSubstr("1 parameters, and 0 arguments")));
   EXPECT_THAT(checking("plain,grid=1,block=1,x=i64:5"),
               ThrowsMessage<UsageError>(HasSubstr("parameter 1, float* x, is a pointer, and x is a number")));
 }

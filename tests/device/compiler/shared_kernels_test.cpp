@@ -22,7 +22,9 @@ TEST(SharedKernels, AreThoseOfTheSameRequestAlone) {
   const CompiledKernel kernel{std::string("\x7f"
                                           "ELF\0\nend",
                                           9),
-                              "_Z5scale", "8 bytes spill stores, 4 bytes spill loads", {8, 4}};
+                              "_Z5scale",
+                              "8 bytes spill stores, 4 bytes spill loads",
+                              {8, 4}};
   EXPECT_FALSE(find_kernel(folder.path(), request_of("a")));
   leave_kernel(folder.path(), request_of("a"), kernel);
   const auto found = find_kernel(folder.path(), request_of("a"));

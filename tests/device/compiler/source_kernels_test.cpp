@@ -54,28 +54,39 @@ __global__ BOUNDS(64) void last(int a, int b) {}
 }
 
 TEST(SourceKernels, InCommentsTextsAndDirectivesAreNone) {
-  EXPECT_THAT(names_in("// __global__ void a() {}\n/* __global__ void b() {} */ const char* t = \"__global__ void c() {}\";\n"
-                       "const char* r = R\"x(__global__ void d() {} )\" )x\"; char q = '\"'; int n = 1'000;\n"
-                       "// a line that goes on \\\n__global__ void e(int \\\n n) {}\n"),
-              IsEmpty())
+  EXPECT_THAT(
+      names_in(
+          "// __global__ void a() {}\n/* __global__ void b() {} */ const char* t = \"__global__ void c() {}\";\n"
+          "const char* r = R\"x(__global__ void d() {} )\" )x\"; char q = '\"'; int n = 1'000;\n"
+          "// a line that goes on \\\n__global__ void e(int \\\n n) {}\n"),
+      IsEmpty())
       << "a comment of one line goes on behind a backslash";
-  const SourceKernels macros = kernels_in("#define KERNEL(name) __global__ void \\\n name() {}\nKERNEL(a)\n", "mine.cu");
+  const SourceKernels macros =
+      kernels_in("#define KERNEL(name) __global__ void \\\n name() {}\nKERNEL(a)\n", "mine.cu");
   EXPECT_THAT(macros.kernels, IsEmpty());
   EXPECT_FALSE(macros.is_complete);
-  EXPECT_TRUE(kernels_in("#define N 3\n#include <stddef.h>\n__global__ void a() {}\n", "mine.cu").is_complete);
+  EXPECT_TRUE(
+      kernels_in("#define N 3\n#include <stddef.h>\n__global__ void a() {}\n", "mine.cu").is_complete);
 }
 
 TEST(SourceKernels, ParametersArePointersNumbersOrUnknown) {
-  EXPECT_EQ(kinds_of("__global__ void f(const float* __restrict__ x, float *const *y, int z[], unsigned long n, size_t, "
-                     "const __half h) {}"),
-            "***000;");
-  EXPECT_EQ(kinds_of("template <class T> __global__ void f(T* x, T a, const Pair<int, float*> p, float (&r)[3], void (*g)(int)) {}"),
-            "*????;");
+  EXPECT_EQ(
+      kinds_of(
+          "__global__ void f(const float* __restrict__ x, float *const *y, int z[], unsigned long n, size_t, "
+          "const __half h) {}"),
+      "***000;");
+  EXPECT_EQ(
+      kinds_of(
+          "template <class T> __global__ void f(T* x, T a, const Pair<int, float*> p, float (&r)[3], void (*g)(int)) {}"),
+      "*????;");
   EXPECT_EQ(kinds_of("__global__ void f(void);"), ";");
   EXPECT_EQ(kinds_of("__global__ void f(int n = sizeof(float*)) {}"), "0;");
-  EXPECT_EQ(kinds_of("__global__ void f(int* x);\n__global__ void f(int* y) {}\n__global__ void f(int* x, int n) {}"),
-            "*;*0;");
-  EXPECT_TRUE(find_kernels(kernels_in("template <class... T> __global__ void f(int n, T... all) {}", "f.cu"), "f<int>")
+  EXPECT_EQ(
+      kinds_of(
+          "__global__ void f(int* x);\n__global__ void f(int* y) {}\n__global__ void f(int* x, int n) {}"),
+      "*;*0;");
+  EXPECT_TRUE(find_kernels(kernels_in("template <class... T> __global__ void f(int n, T... all) {}", "f.cu"),
+                           "f<int>")
                   .at(0)
                   .has_pack);
 }
@@ -92,8 +103,8 @@ TEST(SourceKernels, HeadersBesideTheFileAreReadOnce) {
   const TemporaryFolder folder;
   std::ofstream(std::filesystem::path(folder.path()) / "ops.cuh")
       << "#include \"ops.cuh\"\n#include \"none.cuh\"\n__global__ void inside(int n) {}\n";
-  const SourceKernels all =
-      kernels_in("#include \"ops.cuh\"\n__global__ void f() {}\n", (std::filesystem::path(folder.path()) / "mine.cu").string());
+  const SourceKernels all = kernels_in("#include \"ops.cuh\"\n__global__ void f() {}\n",
+                                       (std::filesystem::path(folder.path()) / "mine.cu").string());
   ASSERT_EQ(all.kernels.size(), 2u);
   EXPECT_EQ(all.kernels[0].name, "inside");
   EXPECT_TRUE(all.is_complete);
@@ -101,9 +112,12 @@ TEST(SourceKernels, HeadersBesideTheFileAreReadOnce) {
 
 TEST(SourceKernels, OfWhatTheProgramCarriesAreAllFound) {
   EXPECT_EQ(kinds_of(kernel_source("@saxpy"), "saxpy"), "00**;");
-  for (const auto& [file, kernel] : std::vector<std::pair<const char*, const char*>>{
-           {"@saxpy", "saxpy_reference"}, {"@bodies", "bodies<float>"}, {"@access", "coalesced<float>"},
-           {"@tiling", "tiled<16>"}, {"@waves", "waves"}}) {
+  for (const auto& [file, kernel] :
+       std::vector<std::pair<const char*, const char*>>{{"@saxpy", "saxpy_reference"},
+                                                        {"@bodies", "bodies<float>"},
+                                                        {"@access", "coalesced<float>"},
+                                                        {"@tiling", "tiled<16>"},
+                                                        {"@waves", "waves"}}) {
     EXPECT_THAT(find_kernels(kernels_in(kernel_source(file), file), kernel), Not(IsEmpty())) << kernel;
   }
 }
@@ -113,14 +127,16 @@ class CheckSourceTest : public testing::Test {
   // Of a source, as a device does that has no compiler.
   static auto checking(const std::string& source, const std::string& launch) {
     return [=] {
-      const auto kernel =
-          std::get<CudaKernel>(Operation::parse("cuda:mine.cu:" + launch + ",grid=64,block=256").parameters());
-      check_source(kernel, {.source = source, .file = "mine.cu", .kernel = kernel.kernel, .architecture = 90});
+      const auto kernel = std::get<CudaKernel>(
+          Operation::parse("cuda:mine.cu:" + launch + ",grid=64,block=256").parameters());
+      check_source(kernel,
+                   {.source = source, .file = "mine.cu", .kernel = kernel.kernel, .architecture = 90});
     };
   }
 };
 
-constexpr const char* kTwo = "__global__ void k(float* y, int n) {}\ntemplate <class T> __global__ void scale(T* y, T a) {}\n";
+constexpr const char* kTwo =
+    "__global__ void k(float* y, int n) {}\ntemplate <class T> __global__ void scale(T* y, T a) {}\n";
 
 TEST_F(CheckSourceTest, WhatTheSourceHasIsTaken) {
   checking(kTwo, "k,y=inout:f32[4096],n=4096")();
@@ -137,7 +153,8 @@ TEST_F(CheckSourceTest, AKernelThatIsNotThereIsAnsweredWithThoseThatAre) {
               ThrowsMessage<UsageError>(HasSubstr("mine.cu has no kernel: no function in it is __global__")));
   EXPECT_THAT(checking(kTwo, "scale,y=inout:f32[4096],n=4096"),
               ThrowsMessage<UsageError>(HasSubstr("write its arguments, as scale<float>")));
-  EXPECT_THAT(checking(kTwo, "k<float>,y=inout:f32[4096],n=4096"), ThrowsMessage<UsageError>(HasSubstr("leave them out")));
+  EXPECT_THAT(checking(kTwo, "k<float>,y=inout:f32[4096],n=4096"),
+              ThrowsMessage<UsageError>(HasSubstr("leave them out")));
 }
 
 TEST_F(CheckSourceTest, ArgumentsThatDoNotFitAreRefused) {

@@ -8,12 +8,12 @@
 #include <cstring>
 
 #include "base/quantity_text.hpp"
+#include "device/compiler/user_kernel.hpp"
 #include "device/cpu/number_formats.hpp"
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/operations/loaded_kernel.hpp"
 #include "device/cuda/operations/operations.hpp"
-#include "device/compiler/user_kernel.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "device/cuda/context.hpp"
 #include "device/compiler/shared_kernels.hpp"
+#include "device/cuda/context.hpp"
 
 namespace jitterscope::cuda {
 
