@@ -89,7 +89,8 @@ class SharesOfTotal {
   void put_share(Json& row, std::size_t number, const RunEntry& entry, const Measurement& measurement) const {
     for (const auto& [conditions, shares] : shares_) {
       if (find_measurement(entry.result, conditions) != &measurement || !shares[number]) continue;
-      put(row, "all_calls_seconds", static_cast<double>(entry.count) * measurement.time.median);
+      put(row, "all_calls_seconds",
+          six_digits(in_seconds(static_cast<double>(entry.count) * measurement.time.median)));
       put(row, "share", six_digits(*shares[number]));
       return;
     }
