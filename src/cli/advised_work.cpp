@@ -13,8 +13,8 @@
 #include "cli/interruption.hpp"
 #include "cli/measured_layers.hpp"
 #include "cli/provider_choice.hpp"
-#include "device/compiler/user_kernel.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/achieved_rate.hpp"
 #include "measure/verify.hpp"
 #include "output/progress.hpp"
 

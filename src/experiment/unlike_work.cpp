@@ -6,7 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
-#include "device/compiler/user_kernel.hpp"
+#include "measure/achieved_rate.hpp"
 
 namespace jitterscope {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/compiler/user_kernel.hpp"
 #include "explain/conditioning.hpp"
 #include "explain/engine_shares.hpp"
 #include "explain/experiments.hpp"
@@ -14,6 +13,7 @@
 #include "explain/processes.hpp"
 #include "explain/tried_factors.hpp"
 #include "explain/verdicts.hpp"
+#include "measure/achieved_rate.hpp"
 
 namespace jitterscope::explain {
 namespace {

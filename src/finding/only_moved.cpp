@@ -1,7 +1,7 @@
 // A kernel on a simulated GPU: nobody looks at what it computes.
-#include "device/compiler/user_kernel.hpp"
 #include "finding/detectors.hpp"
 #include "finding/evidence.hpp"
+#include "measure/achieved_rate.hpp"
 
 namespace jitterscope {
 

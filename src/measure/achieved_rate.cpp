@@ -1,6 +1,6 @@
 #include "measure/achieved_rate.hpp"
 
-#include "device/compiler/user_kernel.hpp"
+#include <algorithm>
 
 namespace jitterscope {
 namespace {
@@ -34,6 +34,14 @@ std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time
   const bool is_known = operation == nullptr || !is_only_moved(*operation, record.device);
   if (ceiling && is_known) rate.ceiling_share = rate.per_second / *ceiling;
   return rate;
+}
+
+bool is_only_moved(const Operation& operation, const DeviceDescription& device) {
+  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
+    return std::ranges::any_of(chain->steps,
+                               [&](const Operation& step) { return is_only_moved(step, device); });
+  }
+  return device.capabilities.is_simulated && std::holds_alternative<CudaKernel>(operation.parameters());
 }
 
 }  // namespace jitterscope

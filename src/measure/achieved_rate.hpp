@@ -23,4 +23,11 @@ struct AchievedRate {
 /// operation without either, such as a callable.
 std::optional<AchievedRate> achieved_rate(const Result& result, Nanoseconds time, const RunRecord& record);
 
+/// A kernel of the user's, or a chain with one, on a simulated GPU: its time is that of moving its buffers.
+bool is_only_moved(const Operation& operation, const DeviceDescription& device);
+/// What to say of each time of such a one.
+inline constexpr const char* kOnlyMoved =
+    "A simulated GPU moves a kernel's buffers once, whatever it does with them: its arithmetic, its loops and how "
+    "it reads are not looked at, so this is no forecast of its time.";
+
 }  // namespace jitterscope

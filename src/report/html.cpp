@@ -140,7 +140,7 @@ std::string vega_library() {
   if (text.empty()) {
     throw MissingError(
         "the library that draws reports, vega.js, is not beside this program: the archive and the wheel have it; in a source "
-        "tree run scripts/setup python and scripts/build release (or name its folder by $JITTERSCOPE_REPORT)");
+        "tree run scripts/setup plots and scripts/build release (or name its folder by $JITTERSCOPE_REPORT)");
   }
   return text;
 }

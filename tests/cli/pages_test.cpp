@@ -34,7 +34,7 @@ TEST_F(PageFiles, WhereNoneCanBeWrittenNothingIsMeasured) {
   }
 }
 
-// Where neither the Python that is named nor one on PATH can draw: that of scripts/setup python, beside this
+// Where neither the Python that is named nor one on PATH can draw: that of scripts/setup plots, beside this
 // build.
 TEST_F(PageFiles, APictureIsDrawnByThePythonBesideTheBuild) {
   ASSERT_EQ(run_tool("run add:count=1Ki" + test::kQuick + " --json " + path()).exit_code, 0);
@@ -50,7 +50,7 @@ TEST_F(PageFiles, APictureIsDrawnByThePythonBesideTheBuild) {
   EXPECT_EQ(std::filesystem::exists(path("r.svg")), has_tools);
   if (!has_tools) {
     EXPECT_THAT(outcome.errors,
-                HasSubstr("no Python has it (/nowhere/python, python3, python): run scripts/setup python"));
+                HasSubstr("no Python has it (/nowhere/python, python3, python): run scripts/setup plots"));
   }
 }
 

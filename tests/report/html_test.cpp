@@ -124,8 +124,7 @@ TEST(Picture, WithoutWhatDrawsItSaysWhatToInstall) {
     python_that_draws({"no-such-python", "false"});
     FAIL() << "there is none";
   } catch (const MissingError& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("no Python has it (no-such-python, false): run scripts/setup python"));
+    EXPECT_THAT(error.what(), HasSubstr("no Python has it (no-such-python, false): run scripts/setup plots"));
     EXPECT_THAT(error.what(), HasSubstr("no-such-python -m pip install vl-convert-python"));
   }
 }

@@ -123,14 +123,6 @@ void check_arguments(const CudaKernel& kernel, const CompileRequest& request,
     refuse_count(kernel.kernel, sizes.size(), kernel.arguments.size());
 }
 
-bool is_only_moved(const Operation& operation, const DeviceDescription& device) {
-  if (const auto* chain = std::get_if<Chain>(&operation.parameters())) {
-    return std::ranges::any_of(chain->steps,
-                               [&](const Operation& step) { return is_only_moved(step, device); });
-  }
-  return device.capabilities.is_simulated && std::holds_alternative<CudaKernel>(operation.parameters());
-}
-
 void check_source(const CudaKernel& kernel, const CompileRequest& request) {
   const SourceKernels all = kernels_in(request.source, request.file);
   check_text(kernel.kernel, all, kernel, request);

@@ -19,11 +19,4 @@ void check_arguments(const CudaKernel& kernel, const CompileRequest& request, co
 /// name, or that they take other arguments: all that is known without a compiler.
 void check_source(const CudaKernel& kernel, const CompileRequest& request);
 
-/// A kernel of the user's, or a chain with one, on a simulated GPU: its time is that of moving its buffers.
-bool is_only_moved(const Operation& operation, const DeviceDescription& device);
-/// What to say of each time of such a one.
-inline constexpr const char* kOnlyMoved =
-    "A simulated GPU moves a kernel's buffers once, whatever it does with them: its arithmetic, its loops and how "
-    "it reads are not looked at, so this is no forecast of its time.";
-
 }  // namespace jitterscope
