@@ -292,8 +292,8 @@ CompiledKernel compile_kernel(const CompileRequest& request) {
                                   printable(program.log(), 300)));
   }
   const std::string symbol = program.symbol_of(request.kernel), ptx = program.ptx();
-  std::string machine_code = program.machine_code();
-  return {machine_code.empty() ? ptx : std::move(machine_code), symbol, spills_in(program.log(), symbol),
+  const std::string machine_code = program.machine_code();
+  return {machine_code.empty() ? ptx : machine_code, symbol, spills_in(program.log(), symbol),
           parameter_sizes_in(ptx, symbol)};
 }
 
