@@ -20,9 +20,9 @@ double nanoseconds_of(Bytes bytes, double bandwidth) {
 
 }  // namespace
 
-Nanoseconds shared_time(const Load& load, Hertz clock, double overlap) {
+Nanoseconds shared_time(const Load& load, Hertz clock) {
   const double compute = load.compute.value() / clock.value() * 1e9;
-  return Nanoseconds(power_mean(compute, load.memory.value(), overlap));
+  return Nanoseconds(power_mean(compute, load.memory.value(), load.overlap));
 }
 
 Nanoseconds memory_latency(const Memory& memory, const Traffic& traffic) {

@@ -12,11 +12,12 @@ struct Load {
   Nanoseconds fixed, memory;
   Bytes traffic;  ///< of DRAM
   double activity = 0;
+  double overlap = 1;  ///< the exponent of shared_time
   bool operator==(const Load&) const = default;
 };
 
 /// (compute^p + memory^p)^(1/p): what follows the clock and memory, without load.fixed.
-Nanoseconds shared_time(const Load& load, Hertz clock, double overlap);
+Nanoseconds shared_time(const Load& load, Hertz clock);
 
 /// Once per kernel, however much it moves.
 Nanoseconds memory_latency(const Memory& memory, const Traffic& traffic);

@@ -27,6 +27,8 @@ struct KernelWork {
   Cycles compute;     ///< at full rate on all processors, memory aside
   Nanoseconds fixed;  ///< follows neither the clock nor memory (spin, launch of blocks)
   std::vector<Access> accesses;
+  Nanoseconds stalls;    ///< follows the share of the reads that miss the cache
+  double overlap = 0;    ///< of compute and memory; 0: the preset's
   double activity = 0;   ///< dynamic power while it computes, 1 is the preset's full rate; data included
   double placement = 1;  ///< factor drawn when the operands were allocated
   bool helper = false;   ///< gate, stamp, eviction: exact, no noise

@@ -160,10 +160,16 @@ Load Machine::State::load_of(const KernelWork& work, const Traffic& traffic) con
   load.compute = work.compute;
   load.fixed = work.fixed;
   load.activity = work.activity / work.stretch;
+  load.overlap = work.overlap > 0 ? work.overlap : parameters.compute.overlap;
   if (work.accesses.empty()) return load;
   const Celsius refresh = parameters.memory.refresh_temperature;
   const bool hot =
       parameters.has(Mechanism::thermal) && refresh > Celsius(0) && temperature_.value() > refresh;
+  double read = 0;
+  for (const Access& access : work.accesses)
+    read += access.writes ? 0.0 : static_cast<double>(access.bytes.value());
+  if (read > 0)
+    load.fixed += work.stalls * std::min(1.0, static_cast<double>(traffic.read_misses.value()) / read);
   load.memory = memory_time(parameters.memory, traffic, hot);
   const Bytes traffic_of_dram = traffic.read_misses + traffic.write_backs;
   load.traffic = Bytes(std::llround(static_cast<double>(traffic_of_dram.value()) / work.stretch));

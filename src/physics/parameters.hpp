@@ -100,15 +100,41 @@ struct Memory {
   Celsius refresh_temperature;
 };
 
-/// FLOPs that all processors together do in one cycle, and the shares of it that kinds of operation reach.
+/// FLOPs that all processors together do in one cycle, and what all products share.
 struct Compute {
   double f64 = 0, f32 = 0, tf32 = 0, f16 = 0, bf16 = 0;
-  double conv2d_efficiency = 0.8, matmul_efficiency = 0.9;
-  double tile_flops = 0;     ///< one processor's smallest piece of a product: small shapes leave some idle
-  double overlap = 4.0;      ///< p of (compute^p + memory^p)^(1/p)
-  Nanoseconds kernel_floor;  ///< an empty kernel on few blocks
-  Nanoseconds block_cost;    ///< what each block beyond one per processor adds
-  double conv2d_activity = 1, matmul_activity = 1, memory_activity = 0.3;  ///< dynamic power at full rate
+  /// Of the rate that a plain product of the type reaches.
+  double conv2d_efficiency = 0.9, attention_efficiency = 0.3;
+  Nanoseconds attention_beside;     ///< of each launch: what is not the product
+  Nanoseconds conversion;           ///< of each operand of a convolution into the other layout
+  double conversion_bandwidth = 0;  ///< bytes/s of that, read and written; zero: no limit
+  double product_overlap = 2.3;     ///< as `overlap`, of products, which load ahead
+  double tiles_at_once = 3;         ///< of 64 x 128 elements on a processor
+  double store = 0;                 ///< bytes/s at which a processor writes a result; zero: at once
+  /// bytes/s at which it loads rows that begin at any byte, for each byte that all begin at a multiple of.
+  double unaligned_feed = 0;
+  double row_feed = 70e9;  ///< bytes/s of a processor that multiplies one row of f32 with a matrix
+  Nanoseconds
+      own_sum_step;      ///< between two elements of a sum that a thread adds up by itself; zero: none does
+  double overlap = 4.0;  ///< p of (compute^p + memory^p)^(1/p)
+  Nanoseconds kernel_floor;    ///< an empty kernel on few blocks
+  Nanoseconds block_cost;      ///< what each block beyond one per processor adds
+  double conv2d_activity = 1;  ///< dynamic power at full rate, by that of a plain product of the type
+  double memory_activity = 0.3;
+};
+
+/// Products of matrices in one data type.
+struct Product {
+  double efficiency = 0.9;      ///< share of the FLOPs that large tiles reach
+  double activity = 1;          ///< dynamic power at that rate
+  Nanoseconds start;            ///< beyond an empty kernel's, once
+  Nanoseconds tile;             ///< of each tile, or of several that run at once: before and behind its sums
+  Nanoseconds step;             ///< of each element of a sum, however small the tile is
+  double feed = 0;              ///< bytes/s that a processor loads of the factors; zero: no limit
+  Nanoseconds split, piece;     ///< to add up pieces of a sum: once, and for each
+  double pieces_bandwidth = 0;  ///< bytes/s of that; zero: no limit
+  Nanoseconds bias;             ///< to add one
+  Nanoseconds stall;            ///< of each element of a sum that misses the cache
 };
 
 /// Dynamic power of other data, relative to normally distributed.
@@ -180,6 +206,7 @@ struct Parameters {
   Thermal thermal;
   Memory memory;
   Compute compute;
+  Product product_f64, product_f32, product_tf32, product_f16;  ///< the last of bf16 as well
   DataPower data;
   LaunchCosts launch;
   OneTimeWork one_time;

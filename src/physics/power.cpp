@@ -6,7 +6,6 @@ namespace jitterscope::physics {
 
 PowerModel::PowerModel(const Parameters& parameters, const ClockTable& clocks)
     : power_(parameters.power),
-      overlap_(parameters.compute.overlap),
       clocks_(clocks),
       limited_(parameters.has(Mechanism::peak_power) && parameters.power.peak_limit > Watts(0)) {}
 
@@ -17,7 +16,7 @@ Watts PowerModel::idle(Celsius temperature) const {
 OperatingPoint PowerModel::at(const Load& load, int index) const {
   OperatingPoint point;
   point.index = index;
-  point.shared = shared_time(load, clocks_.frequency(index), overlap_);
+  point.shared = shared_time(load, clocks_.frequency(index));
   point.power = power_.dynamic * (load.activity * clocks_.power_share(index));
   const double time = to_seconds(load.fixed + point.shared);
   if (load.traffic.value() > 0 && time > 0) {

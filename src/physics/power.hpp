@@ -27,7 +27,6 @@ class PowerModel {
   int below_peak(const Load& load, int highest, Watts idle_power) const;
 
   Power power_;
-  double overlap_;
   const ClockTable& clocks_;
   bool limited_;
   // The same kernel usually runs many times in a row: its point is kept.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 namespace jitterscope::physics {
 namespace {
@@ -20,6 +23,7 @@ constexpr Range kShare{0, 1, "a share between 0 and 1"};
 constexpr Range kProperShare{0, 0.99, "a share between 0 and 0.99"};
 constexpr Range kTenth{0, 0.1, "a share between 0 and 0.1"};
 constexpr Range kEfficiency{0.001, 1, "a share between 0.001 and 1"};
+constexpr Range kExponent{1, 100, "an exponent from 1 (one after the other) to 100"};
 constexpr Range kClock{1, 1e5, "a clock in MHz from 1 to 100000"};
 constexpr Range kCelsius{-50, 200, "a temperature in °C from -50 to 200"};
 constexpr Range kSeconds{0.01, 1e6, "a time of at least 0.01 s"};
@@ -33,8 +37,8 @@ constexpr double kMega = 1e6, kGiga = 1e9;
 const toml::node* const kRight = nullptr;
 
 template <class Member>
-Key number(const char* path, Member& member, const Range& range, double unit = 1.0) {
-  return {path, std::string(range.words), [&member, range, unit](const toml::node& node) {
+Key number(std::string path, Member& member, const Range& range, double unit = 1.0) {
+  return {std::move(path), std::string(range.words), [&member, range, unit](const toml::node& node) {
             const double value = node.is_number() ? node.value<double>().value_or(NAN) : NAN;
             if (!(value >= range.lowest && value <= range.highest)) return &node;
             if constexpr (std::is_same_v<Member, Bytes>) {
@@ -90,10 +94,27 @@ Key types(const char* path, std::vector<DataType>& member) {
           }};
 }
 
+void add_product_keys(std::vector<Key>& keys, const std::string& table, Product& product) {
+  const auto add = [&](const char* name, auto& member, const Range& range, double unit = 1.0) {
+    keys.push_back(number(table + '.' + name, member, range, unit));
+  };
+  add("efficiency", product.efficiency, kEfficiency);
+  add("activity", product.activity, kNotNegative);
+  add("start_us", product.start, kNotNegative, kMicro);
+  add("tile_us", product.tile, kNotNegative, kMicro);
+  add("step_ns", product.step, kNotNegative);
+  add("feed_gb_per_s", product.feed, kNotNegative, kGiga);
+  add("split_us", product.split, kNotNegative, kMicro);
+  add("piece_ns", product.piece, kNotNegative);
+  add("pieces_gb_per_s", product.pieces_bandwidth, kNotNegative, kGiga);
+  add("bias_us", product.bias, kNotNegative, kMicro);
+  add("stall_ns", product.stall, kNotNegative);
+}
+
 }  // namespace
 
 std::vector<Key> preset_keys(Parameters& p) {
-  return {
+  std::vector<Key> keys = {
       text("identity.name", p.identity.name),
       whole("identity.processors", p.identity.processors, 1, 4096),
       number("identity.memory_gb", p.identity.memory, {0.1, 10000, "a number of gigabytes from 0.1"}, kGiga),
@@ -149,15 +170,27 @@ std::vector<Key> preset_keys(Parameters& p) {
       number("compute.f16_flops_per_cycle", p.compute.f16, kNotNegative),
       number("compute.bf16_flops_per_cycle", p.compute.bf16, kNotNegative),
       number("compute.conv2d_efficiency", p.compute.conv2d_efficiency, kEfficiency),
-      number("compute.matmul_efficiency", p.compute.matmul_efficiency, kEfficiency),
-      number("compute.tile_mflops", p.compute.tile_flops, kPositive, kMega),
-      number("compute.overlap", p.compute.overlap,
-             {1, 100, "an exponent from 1 (one after the other) to 100"}),
+      number("compute.attention_efficiency", p.compute.attention_efficiency, kEfficiency),
+      number("compute.conversion_us", p.compute.conversion, kNotNegative, kMicro),
+      number("compute.conversion_gb_per_s", p.compute.conversion_bandwidth, kNotNegative, kGiga),
+      number("compute.attention_beside_us", p.compute.attention_beside, kNotNegative, kMicro),
+      number("compute.product_overlap", p.compute.product_overlap, kExponent),
+      number("compute.tiles_at_once", p.compute.tiles_at_once, kPositive),
+      number("compute.store_gb_per_s", p.compute.store, kNotNegative, kGiga),
+      number("compute.unaligned_feed_gb_per_s", p.compute.unaligned_feed, kNotNegative, kGiga),
+      number("compute.row_feed_gb_per_s", p.compute.row_feed, kPositive, kGiga),
+      number("compute.own_sum_step_ns", p.compute.own_sum_step, kNotNegative),
+      number("compute.overlap", p.compute.overlap, kExponent),
       number("compute.kernel_floor_us", p.compute.kernel_floor, kNotNegative, kMicro),
       number("compute.block_cost_ns", p.compute.block_cost, kNotNegative),
       number("compute.conv2d_activity", p.compute.conv2d_activity, kNotNegative),
-      number("compute.matmul_activity", p.compute.matmul_activity, kNotNegative),
       number("compute.memory_activity", p.compute.memory_activity, kNotNegative),
+  };
+  add_product_keys(keys, "product_f64", p.product_f64);
+  add_product_keys(keys, "product_f32", p.product_f32);
+  add_product_keys(keys, "product_tf32", p.product_tf32);
+  add_product_keys(keys, "product_f16", p.product_f16);
+  std::vector<Key> others = {
       number("data.uniform", p.data.uniform, kNotNegative),
       number("data.zeros", p.data.zeros, kNotNegative),
       number("data.ones", p.data.ones, kNotNegative),
@@ -208,6 +241,8 @@ std::vector<Key> preset_keys(Parameters& p) {
       flag("sensors.clock", p.sensors.clock),
       flag("sensors.may_lock_clocks", p.sensors.may_lock_clocks),
   };
+  std::ranges::move(others, std::back_inserter(keys));
+  return keys;
 }
 
 }  // namespace jitterscope::physics

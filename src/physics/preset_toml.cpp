@@ -11,7 +11,7 @@ namespace {
 
 /// [word], the only kind of table that a preset has.
 bool is_table_header(std::string_view code) {
-  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   const auto close = std::find_if_not(code.begin() + 1, code.end(), is_word);
   return close != code.end() && close != code.begin() + 1 && *close == ']' &&
          std::all_of(close + 1, code.end(), [](char c) { return c == ' ' || c == '\t'; });

@@ -72,7 +72,7 @@ TEST(AdviseCommand, TakesOneAfterTheOtherAndWritesLaunchingLast) {
 
 TEST(AdviseCommand, WhereNothingHelpsItSaysSo) {
   const Outcome outcome =
-      run_tool("advise conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 --allow layout" + kAdviceOnVirtualGpu);
+      run_tool("advise conv2d:n=8,c=64,hw=56,k=64,rs=3,pad=1 --allow layout" + kAdviceOnVirtualGpu);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_THAT(on_one_line(outcome.output),
               AllOf(HasSubstr("leave it as it is"), HasSubstr("layout nhwc"), HasSubstr("no gain is shown"),

@@ -43,7 +43,7 @@ class StudyAnswer {
 };
 
 TEST(ChainStudiesCommand, StreamsHelpSmallProducts) {
-  const StudyAnswer answer("streams matmul:m=128,n=256,k=128,dtype=f16");
+  const StudyAnswer answer("streams matmul:m=128,n=256,k=1024,dtype=f16");
   EXPECT_THAT(answer.first(), AllOf(StartsWith("**4 streams is "), HasSubstr(" times as fast as 1 stream")));
   EXPECT_NEAR(answer.ratio("2 streams"), 0.5, 0.1);
   EXPECT_GT(answer.ratio("16 streams"), answer.ratio("4 streams")) << "more to join";

@@ -1,9 +1,9 @@
 #include "device/virtual/kernel_work.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
+#include "device/virtual/product_tiles.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/traffic.hpp"
 
@@ -16,19 +16,6 @@ using physics::Parameters;
 // A block that spins keeps one warp of each processor busy with a clock read: nearly idle.
 constexpr double kSpinActivity = 0.05;
 
-double flops_per_cycle(const physics::Compute& compute, DataType dtype) {
-  switch (dtype) {
-    case DataType::f64: return compute.f64;
-    case DataType::i32:
-    case DataType::i64:
-    case DataType::f32: return compute.f32;
-    case DataType::tf32: return compute.tf32;
-    case DataType::f16: return compute.f16;
-    case DataType::bf16: return compute.bf16;
-  }
-  return compute.f32;
-}
-
 double power_of(const physics::DataPower& power, DataKind data) {
   switch (data) {
     case DataKind::normal: return 1.0;
@@ -40,35 +27,15 @@ double power_of(const physics::DataPower& power, DataKind data) {
   return 1.0;
 }
 
-// How many times longer a product takes because its pieces do not fill the last wave of processors.
-double quantisation(const Parameters& parameters, double flops) {
-  const double waves = flops / (parameters.compute.tile_flops * parameters.identity.processors);
-  return waves > 0.0 ? std::ceil(waves) / waves : 1.0;
-}
-
-Cycles product_cycles(const Parameters& parameters, const Operation& operation, double efficiency) {
-  const double flops = operation.flops();
-  const double rate = flops_per_cycle(parameters.compute, operation.dtype()) * efficiency;
-  return Cycles(flops / rate * quantisation(parameters, flops));
-}
-
 class Shaper {
  public:
   Shaper(const Parameters& parameters, const Operation& operation, KernelWork& work)
       : parameters_(parameters), operation_(operation), work_(work) {}
 
-  void operator()(const Conv2d&) {
-    product(parameters_.compute.conv2d_efficiency, parameters_.compute.conv2d_activity);
-  }
-  void operator()(const Matmul&) {
-    product(parameters_.compute.matmul_efficiency, parameters_.compute.matmul_activity);
-  }
-  void operator()(const Linear&) {
-    product(parameters_.compute.matmul_efficiency, parameters_.compute.matmul_activity);
-  }
-  void operator()(const Attention&) {
-    product(parameters_.compute.matmul_efficiency, parameters_.compute.matmul_activity);
-  }
+  void operator()(const Conv2d&) { product(parameters_.compute.conv2d_activity); }
+  void operator()(const Matmul&) { product(1.0); }
+  void operator()(const Linear&) { product(1.0); }
+  void operator()(const Attention&) { product(1.0); }
   // The rest computes less for each byte than memory takes to bring it.
   template <class Shape>
   void operator()(const Shape&) {
@@ -114,21 +81,20 @@ class Shaper {
   }
 
  private:
-  void product(double efficiency, double activity) {
-    work_.compute = product_cycles(parameters_, operation_, efficiency);
-    // Processors that a small product leaves without a piece draw no power for it.
-    work_.activity = activity / quantisation(parameters_, operation_.flops());
+  void product(double activity) {
+    const ProductWork own = product_work(parameters_, *product_shape(parameters_, operation_));
+    work_.fixed += own.fixed;
+    work_.compute = own.cycles;
+    work_.stalls += own.stalls;
+    work_.overlap = parameters_.compute.product_overlap;
+    // Processors that wait for a tile, or have none, draw no power for it.
+    work_.activity = activity * product_of(parameters_, operation_.dtype()).activity * own.busy;
   }
 
   const Parameters& parameters_;
   const Operation& operation_;
   KernelWork& work_;
 };
-
-bool multiplies_matrices(const Operation::Parameters& parameters) {
-  return std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
-         std::holds_alternative<Linear>(parameters) || std::holds_alternative<Attention>(parameters);
-}
 
 }  // namespace
 
@@ -140,7 +106,7 @@ Cycles tensor_cycles(const Parameters& parameters, const Operation& operation) {
   }
   const DataType dtype = operation.dtype();
   const bool has_units = dtype == DataType::tf32 || dtype == DataType::f16 || dtype == DataType::bf16;
-  if (!has_units || !multiplies_matrices(operation.parameters())) return Cycles(0);
+  if (!has_units || !product_shape(parameters, operation)) return Cycles(0);
   return Cycles(operation.flops() / flops_per_cycle(parameters.compute, dtype));
 }
 

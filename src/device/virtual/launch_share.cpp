@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/virtual/product_tiles.hpp"
+
 namespace jitterscope::virtual_gpu {
 namespace {
 
@@ -10,18 +12,6 @@ namespace {
 constexpr double kThreadsOfProcessor = 2048;
 // As our kernels: a thread moves 16 bytes (device/cuda/kernels.cu).
 constexpr double kThreadsOfBlock = 256, kBytesOfThread = 16;
-// A usual tile of a product's result: 128 x 128 elements.
-constexpr double kTileElements = 128 * 128;
-
-double result_elements(const Operation& operation) {
-  double elements = 0;
-  for (const Operand& operand : operation.operands()) {
-    if (operand.role == OperandRole::output)
-      elements = std::max(elements, static_cast<double>(operand.count));
-  }
-  return elements;
-}
-
 class Filler {
  public:
   Filler(const physics::Parameters& parameters, const Operation& operation)
@@ -55,11 +45,8 @@ class Filler {
  private:
   double processors() const { return parameters_.identity.processors; }
   double filled_by(double threads) const { return threads / (kThreadsOfProcessor * processors()); }
-  // By pieces as kernel_work has them, or by tiles of the result where those are more.
   double product() const {
-    const double tile_flops = parameters_.compute.tile_flops;
-    const double pieces = tile_flops > 0.0 ? operation_.flops() / tile_flops : processors();
-    return std::max(pieces, result_elements(operation_) / kTileElements) / processors();
+    return product_work(parameters_, *product_shape(parameters_, operation_)).processors / processors();
   }
 
   const physics::Parameters& parameters_;

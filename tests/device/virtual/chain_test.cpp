@@ -16,7 +16,7 @@ constexpr const char* kSmallProducts = "chain:[matmul:m=128,n=128,k=128,dtype=f1
 // Its kernels take long beside a gap.
 physics::Parameters streamed_gpu() {
   physics::Parameters gpu = plain_gpu();
-  gpu.compute.tile_flops = 1e7;
+  gpu.product_f16.step = gpu.product_f32.step = Nanoseconds(80);
   gpu.memory.l2_bandwidth = 0.1e12;
   return gpu;
 }

@@ -33,7 +33,8 @@ physics::Parameters plain_gpu() {
   gpu.compute.tf32 = 40'000;
   gpu.compute.f16 = gpu.compute.bf16 = 100'000;
   gpu.compute.conv2d_efficiency = 0.5;
-  gpu.compute.tile_flops = 1e6;
+  for (physics::Product* product : {&gpu.product_f64, &gpu.product_f32, &gpu.product_tf32, &gpu.product_f16})
+    product->split = microseconds(1000);  // tiles alone
   gpu.compute.kernel_floor = microseconds(1);
   gpu.compute.block_cost = Nanoseconds(2);
   gpu.launch.host_median = microseconds(3);

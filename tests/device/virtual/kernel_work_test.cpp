@@ -11,29 +11,69 @@ physics::KernelWork work_of(std::string_view text, DataKind data = DataKind::nor
   return kernel_work(plain_gpu(), Operation::parse(text), {10, 11, 12, 13, 14, 15, 16, 17, 18}, data);
 }
 
-// 2 · 1000³ FLOPs in pieces of 10⁶ on 100 processors: 20 full waves; 100,000 per cycle at 90 %.
+// In tiles of 64 x 64 or less, as many as fill 100 processors whole; 100,000 FLOPs per cycle at 90 %.
 TEST(VirtualKernelWork, OfAProductFollowsItsFlops) {
-  const physics::KernelWork work = work_of("matmul:m=1000,n=1000,k=1000,dtype=bf16");
-  EXPECT_NEAR(work.compute.value(), 2e9 / 1e5 / 0.9, 1);
+  const physics::KernelWork work = work_of("matmul:m=640,n=1600,k=1024,dtype=bf16");
+  EXPECT_NEAR(work.compute.value(), 2.0 * 640 * 1600 * 1024 / 1e5 / 0.9, 1);
   EXPECT_EQ(work.fixed, microseconds(1));
-  EXPECT_EQ(work.activity, 1.0);
+  EXPECT_NEAR(work.activity, 1.0, 1e-9);
   ASSERT_EQ(work.accesses.size(), 3u);
   EXPECT_EQ(work.accesses[1].buffer, 11u);
-  EXPECT_EQ(work.accesses[1].bytes, Bytes(2'000'000));
+  EXPECT_EQ(work.accesses[1].bytes, Bytes(2 * 1600 * 1024));
   EXPECT_FALSE(work.accesses[1].writes);
   EXPECT_TRUE(work.accesses[2].writes);
 }
 
 TEST(VirtualKernelWork, OfASmallProductLeavesProcessorsIdle) {
-  const physics::KernelWork work = work_of("linear:n=100,in=100,out=100,dtype=f16,bias=0");
-  EXPECT_NEAR(work.compute.value(), 1e8 / 1e5 / 0.9, 1) << "2 pieces take as long as 100";
+  const physics::KernelWork work = work_of("linear:n=64,in=128,out=64,dtype=f16,bias=0");
+  EXPECT_NEAR(work.compute.value(), 2.0 * 64 * 8 * 128 / 1e3 / 0.9, 1)
+      << "8 tiles of 64 x 8 take as long as one";
+  EXPECT_NEAR(work.activity, 8.0 / 100.0, 1e-9);
+}
+
+TEST(VirtualKernelWork, OfAProductHasWhatItsTypeTakes) {
+  physics::Parameters gpu = plain_gpu();
+  const auto compute_of = [&](const char* text) {
+    return kernel_work(gpu, Operation::parse(text), {1, 2, 3, 4}, DataKind::normal).compute.value();
+  };
+  const char* small = "matmul:m=64,n=64,k=1024,dtype=f16";
+  const double alone = compute_of(small);
+  gpu.product_f16.tile = microseconds(2);
+  gpu.product_f16.step = Nanoseconds(3);
+  EXPECT_NEAR(compute_of(small), 2000 + 3 * 1024, 1) << "at 1 GHz; a step is longer than its FLOPs";
+  EXPECT_GT(2000 + 3 * 1024, alone);
+  gpu.product_f16.split = microseconds(1);
+  gpu.product_f16.piece = Nanoseconds(0);
+  EXPECT_LT(compute_of(small), 2000 + 3 * 1024) << "in pieces of the sum";
+  gpu = plain_gpu();
+  gpu.product_f16.feed = 10e9;
+  gpu.compute.unaligned_feed = 1e9;
+  EXPECT_NEAR(compute_of("matmul:m=64,n=8,k=1024,dtype=f16"), 72 * 2 / 10.0 * 1024, 1);
+  EXPECT_NEAR(compute_of("matmul:m=64,n=8,k=1025,dtype=f16"), 72 * 2 / 2.0 * 1040, 1)
+      << "rows begin at 2 bytes";
+  gpu.product_f16.bias = microseconds(1);
+  const Operation linear = Operation::parse("linear:n=64,in=64,out=64,dtype=f16");
+  EXPECT_EQ(kernel_work(gpu, linear, {1, 2, 3, 4}, DataKind::normal).fixed, microseconds(2));
+}
+
+TEST(VirtualKernelWork, OfAConvolutionInChannelsFirstIsBroughtIntoTheOther) {
+  physics::Parameters gpu = plain_gpu();
+  gpu.compute.conversion = microseconds(1);
+  gpu.compute.conversion_bandwidth = 1e12;
+  const auto fixed_of = [&](const char* text) {
+    return kernel_work(gpu, Operation::parse(text), {1, 2, 3}, DataKind::normal).fixed;
+  };
+  EXPECT_EQ(fixed_of("conv2d:n=2,c=64,hw=8,k=64,rs=1,dtype=f16,layout=nhwc"), microseconds(1));
+  const double bytes = 2.0 * (2 * 64 * 64 * 2 + 64 * 64);
+  EXPECT_NEAR(fixed_of("conv2d:n=2,c=64,hw=8,k=64,rs=1,dtype=f16").value(), 4000 + 2 * bytes / 1000, 1e-6);
+  EXPECT_EQ(fixed_of("conv2d:n=2,c=64,hw=8,k=64,rs=1,dtype=f32"), microseconds(1)) << "no units for matrices";
 }
 
 TEST(VirtualKernelWork, OfAConvolutionIsAlikeInAllDirections) {
   for (const char* direction : {"fprop", "dgrad", "wgrad"}) {
     const physics::KernelWork work =
-        work_of(std::string("conv2d:n=100,c=10,hw=10,k=100,rs=1,dtype=f32,direction=") + direction);
-    EXPECT_NEAR(work.compute.value(), 1e8 / 1e4 / 0.5 * (100 * 1e6) / (2e7), 1e5) << direction;
+        work_of(std::string("conv2d:n=64,c=640,hw=5,k=640,rs=1,dtype=f32,direction=") + direction);
+    EXPECT_NEAR(work.compute.value(), 2.0 * 1600 * 640 * 640 / 1e4 / 0.9 / 0.5, 0.6e5) << direction;
     EXPECT_EQ(work.accesses.size(), 3u);
   }
 }
@@ -48,7 +88,7 @@ TEST(VirtualKernelWork, OfElementwiseWorkIsMemoryOnly) {
 }
 
 TEST(VirtualKernelWork, OfAFusedChainIsThatOfItsStepsWithoutWhatTheyHandOn) {
-  const std::string product = "matmul:m=1000,n=1000,k=1000,dtype=bf16";
+  const std::string product = "matmul:m=1000,n=1000,k=1024,dtype=bf16";
   const physics::KernelWork alone = work_of(product);
   const physics::KernelWork fused = work_of("chain:[" + product + "][relu:count=1000000,dtype=bf16],fused=1");
   EXPECT_EQ(fused.compute, alone.compute);
@@ -72,8 +112,8 @@ TEST(VirtualKernelWork, OfAUsersKernelIsItsBuffersOnceAndInoutsTwice) {
 
 TEST(VirtualKernelWork, OfAttentionFollowsItsFlops) {
   const physics::KernelWork work =
-      work_of("attention:batch=10,heads=5,queries=100,dim=50,dtype=bf16,pass=backward");
-  EXPECT_NEAR(work.compute.value(), 10.0 * 50 * 100 * 100 * 50 / 1e5 / 0.9 * (100 * 1e6) / 2.5e8 * 3, 1);
+      work_of("attention:batch=10,heads=10,queries=128,dim=64,dtype=bf16,pass=backward");
+  EXPECT_NEAR(work.compute.value(), 10.0 * 100 * 128 * 128 * 64 / 1e5 / 0.9 / 0.3, 1);
   EXPECT_EQ(work.accesses.size(), 9u);
   EXPECT_TRUE(work.accesses[6].writes);
   EXPECT_FALSE(work.accesses[5].writes);
