@@ -4,8 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "import/formats.hpp"
-#include "import/read_file.hpp"
+#include "import/import.hpp"
 
 namespace {
 

@@ -33,6 +33,7 @@ function(jitterscope_group_by_folder target)
     cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE path)
     cmake_path(GET path PARENT_PATH folder)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+    string(REGEX REPLACE "^src/commands/.*" "src/commands" folder ${folder})  # few files each
     string(MAKE_C_IDENTIFIER ${folder} folder)
     get_property(count GLOBAL PROPERTY ${target}_${folder}_sources)
     math(EXPR group "0${count} / 8")

@@ -22,4 +22,10 @@ std::string joined(std::span<const std::string> words, std::string_view separato
 /// Puts a sentence behind the others, unless it is among them.
 void add_once(std::vector<std::string>& sentences, std::string_view sentence);
 
+// Names of kernels from different tracing tools, so that they can be compared.
+
+/// Demangled where the tool left it mangled (kineto does with the longest names), without spaces; memsets and
+/// copies by one word each.
+std::string kernel_identity(std::string_view name);
+
 }  // namespace jitterscope

@@ -1,16 +1,23 @@
 #include "base/subprocess.hpp"
 
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <optional>
 
-#include "base/child_process.hpp"
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/files.hpp"
+#include "base/quantity_text.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {
@@ -92,6 +99,140 @@ SubprocessOutcome run_subprocess(const std::vector<std::string>& arguments, cons
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (!limits.answers_interruption && limits.interrupted && limits.interrupted()) throw InterruptedError();
   return outcome;
+}
+
+}  // namespace jitterscope
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX wants the program to declare it
+
+namespace jitterscope {
+void Descriptor::reset(int number) {
+  close();
+  number_ = number;
+}
+
+void Descriptor::close() {
+  if (number_ >= 0) ::close(number_);
+  number_ = -1;
+}
+
+ChildProcess::Pipe::Pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw FailedError(std::string("no pipe to another process could be made: ") + std::strerror(errno));
+  }
+  read.reset(ends[0]);
+  write.reset(ends[1]);
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): closed here once the child has it
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments, Descriptor input) {
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (input.number() >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, input.number(), STDIN_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
+  posix_spawn_file_actions_adddup2(&actions, output_.write.number(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors_.write.number(), STDERR_FILENO);
+  const int problem = ::posix_spawn(&pid_, pointers[0], &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (problem != 0) {
+    pid_ = -1;
+    throw FailedError("'" + arguments[0] + "' could not be started: " + std::strerror(problem));
+  }
+  output_.write.close();
+  errors_.write.close();
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ <= 0) return;
+  signal(SIGKILL);
+  wait();
+}
+
+void ChildProcess::signal(int number) const { ::kill(pid_, number); }
+
+bool ChildProcess::read(std::string& output, std::string& errors, int milliseconds) {
+  if (output_.read.number() < 0 && errors_.read.number() < 0) return false;
+  std::array<pollfd, 2> streams = {{{output_.read.number(), POLLIN, 0}, {errors_.read.number(), POLLIN, 0}}};
+  if (::poll(streams.data(), streams.size(), milliseconds) <= 0) return true;  // nothing, or a signal
+  if (streams[0].revents != 0 && !read_part(output_.read.number(), output)) output_.read.close();
+  if (streams[1].revents != 0 && !read_part(errors_.read.number(), errors)) errors_.read.close();
+  return output_.read.number() >= 0 || errors_.read.number() >= 0;
+}
+
+int ChildProcess::wait() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return status;
+}
+
+namespace {
+
+// Short: who asks is in the middle of a measurement.
+constexpr int kAnswerPollMilliseconds = 20;
+
+std::array<Descriptor, 2> connected() {
+  std::array<int, 2> ends{};
+  // Not a pipe: to write to one whose reader has ended is a signal, and here only an error.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw FailedError(std::string("no way to another process could be made: ") + std::strerror(errno));
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+}  // namespace
+
+AnsweringProcess::AnsweringProcess(const std::vector<std::string>& arguments)
+    : AnsweringProcess(arguments, connected()) {}
+
+AnsweringProcess::AnsweringProcess(const std::vector<std::string>& arguments, std::array<Descriptor, 2> ends)
+    : input_(std::move(ends[0])), child_(arguments, std::move(ends[1])) {}
+
+AnsweringProcess::~AnsweringProcess() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kGrace(2);
+  input_.close();
+  const Clock::time_point end = Clock::now() + kGrace;
+  while (Clock::now() < end && child_.read(output_, errors_, kAnswerPollMilliseconds)) {
+  }
+}
+
+void AnsweringProcess::write(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::send(input_.number(), text.data(), text.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return;  // it has ended, which reading shows with its last words
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+std::string AnsweringProcess::ask(std::string_view line, Nanoseconds time_limit,
+                                  const std::function<bool()>& interrupted) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(to_seconds(time_limit));
+  write(std::string(line) + '\n');
+  while (true) {
+    if (const std::size_t length = output_.find('\n'); length != std::string::npos) {
+      std::string answer = output_.substr(0, length);
+      output_.erase(0, length + 1);
+      return answer;
+    }
+    if (interrupted && interrupted()) throw InterruptedError();
+    if (Clock::now() > end) {
+      throw FailedError(fmt::format("another process has not answered for {}", duration_text(time_limit)));
+    }
+    if (child_.read(output_, errors_, kAnswerPollMilliseconds)) continue;
+    const std::string words = last_line(errors_);
+    throw FailedError("another process has ended" + (words.empty() ? "" : ": " + words));
+  }
 }
 
 }  // namespace jitterscope

@@ -1,23 +1,61 @@
-// The functions of jitterscope/c.h.
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <new>
+#include <string>
+#include <string_view>
 
-#include "c_api/advise.hpp"
-#include "c_api/calls.hpp"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "c_api/open_session.hpp"
+#include "commands/advise/record.hpp"
+#include "commands/records.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/version.hpp"
-#include "output/record_text.hpp"
-#include "record/describe_device.hpp"
+#include "record/describe_measurement.hpp"
+#include "record/describe_advice.hpp"
 #include "record/envelope.hpp"
-#include "record/record.hpp"
-#include "report/plots.hpp"
+#include "study/advice.hpp"
+
+// A step of advice about callables, of which the caller makes the remedies and this library says what they
+// gave.
 
 namespace jitterscope::c_api {
+
+/// The record of `advise`, from what was measured. Throws UsageError where measured and asked do not fit.
+std::string advise(const std::string& measured, const std::string& request);
+
+// What every C function does around its work: no exception leaves it, and the thread remembers what went
+// wrong.
+
+/// Does the work; the status is that of what it throws.
+int guarded(const std::function<void()>& work) noexcept;
+
+/// Throws UsageError that names the argument where the pointer is null.
+template <class T>
+T& require(T* pointer, std::string_view name);
+
+/// For the caller, who frees it.
+char* copied(std::string_view text);
+
+const char* last_error() noexcept;
+
+[[noreturn]] void refuse_null(std::string_view name);
+
+template <class T>
+T& require(T* pointer, std::string_view name) {
+  if (pointer == nullptr) refuse_null(name);
+  return *pointer;
+}
+
+// The functions of jitterscope/c.h.
+
 namespace {
 
 using Reason = std::array<char, JITTERSCOPE_REASON_SIZE>;
@@ -240,3 +278,175 @@ int jitterscope_show(const char* record, const char* page, char** text) {
         jitterscope::record_text(jitterscope::read_record(record, "record"), c_api::read_page(page)));
   });
 }
+
+namespace jitterscope::c_api {
+namespace {
+
+struct AskedRemedy {
+  study::Recommendation words;
+  double work = 1.0;
+  std::optional<double> error, memory;
+  std::optional<std::string> goes_before;  ///< the study whose lines are written behind its own: graph
+  bool is_wrong = false;                   ///< its result has other numbers or another shape
+};
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, AskedRemedy>& remedy) {
+  jitterscope::describe(fields, remedy.words);
+  fields("work", remedy.work);
+  fields("relative_error", remedy.error);
+  fields("memory_ratio", remedy.memory);
+  fields("goes_before", remedy.goes_before);
+  fields("is_wrong", remedy.is_wrong);
+}
+
+struct AskedStep {
+  study::AdviceRecord advice;
+  std::vector<AskedRemedy> remedies;
+  std::string stage = "step";  ///< or together: of the first as it was and the second with all
+};
+
+AskedStep read_step(const std::string& text) {
+  AskedStep asked;
+  const Json document = parse_document(text, "request");
+  const Place place{nullptr, "request"};
+  Reader fields(document, place);
+  if (const auto before = document.find("advice"); before != document.end()) {
+    asked.advice = read_envelope<study::AdviceRecord>(*before, "request.advice");
+  }
+  study::AdviceRecord& advice = asked.advice;
+  fields("title", advice.title);
+  fields("goal", advice.goal);
+  fields("margin", advice.margin);
+  fields("tolerance", advice.tolerance);
+  fields("untried", advice.untried);
+  fields("notes", advice.notes);
+  fields("remedies", asked.remedies);
+  fields("stage", asked.stage);
+  fields.check(asked.stage == "step" || asked.stage == "together", "stage", "step or together");
+  fields.check(!asked.remedies.empty(), "remedies", "one at least");
+  return asked;
+}
+
+// What the results of an alternative are off by, where a comparison of operations has its verification.
+void set_errors(const std::vector<AskedRemedy>& remedies, ComparisonRecord& record) {
+  for (Comparison& comparison : record.comparisons) {
+    const AskedRemedy& remedy = remedies.at(comparison.alternative - 1);
+    if (!remedy.error && !remedy.is_wrong) continue;
+    comparison.second.verification = Verification{
+        .relative_error = remedy.error.value_or(std::numeric_limits<double>::max()),
+        .tolerance = std::numeric_limits<double>::max(),
+        .passed = !remedy.is_wrong,
+    };
+  }
+}
+
+ComparisonRecord comparison_of(const RunRecord& run, const AskedStep& asked) {
+  if (run.entries.size() != asked.remedies.size() + 1) {
+    throw UsageError(fmt::format("request.remedies: {} of {} that were measured beside the work as it is",
+                                 asked.remedies.size(), run.entries.size()));
+  }
+  ComparisonRecord record;
+  record.margin = asked.advice.margin;
+  record.processes_asked = 1;
+  record.alternatives = {asked.stage == "step" ? "before" : "as it is"};
+  std::vector<double> works = {1.0};
+  for (const AskedRemedy& remedy : asked.remedies) {
+    record.alternatives.push_back(study::remedy_name(remedy.words.study, remedy.words.arm));
+    works.push_back(remedy.work);
+  }
+  record.works = recorded_works(std::move(works));
+  const ComparisonItems items{.items = {RunEntry{}}, .alternatives = run.entries.size(), .have_total = false};
+  compare_processes(items, {&run, 1}, record);
+  set_errors(asked.remedies, record);
+  return record;
+}
+
+void add_step(const AskedStep& asked, ComparisonRecord comparison, study::AdviceRecord& advice) {
+  std::vector<study::Candidate> candidates;
+  for (const AskedRemedy& remedy : asked.remedies) {
+    candidates.push_back({remedy.words.study, remedy.words.arm, remedy.memory});
+  }
+  const study::TriedRemedy* taken = study::add_step(advice, std::move(comparison), candidates);
+  if (taken == nullptr) return;
+  const AskedRemedy& remedy = asked.remedies.at(study::alternative_of(advice.steps.back(), *taken) - 1);
+  auto place = advice.recommendations.end();
+  if (remedy.goes_before) {
+    place = std::ranges::find(advice.recommendations, *remedy.goes_before, &study::Recommendation::study);
+  }
+  advice.recommendations.insert(place, remedy.words);
+}
+
+}  // namespace
+
+std::string advise(const std::string& measured, const std::string& request) {
+  AskedStep asked = read_step(request);
+  const RunRecord run = read_run_record(measured, "measured");
+  ComparisonRecord comparison = comparison_of(run, asked);
+  study::AdviceRecord& advice = asked.advice;
+  advice.environment = run.environment;
+  advice.device = run.device;
+  if (advice.layers.empty() && !run.entries.front().result.measurements.empty()) {
+    const Result& first = run.entries.front().result;
+    study::AdvisedLayer& layer = advice.layers.emplace_back();
+    layer.subject = first.subject;
+    layer.time = first.measurements.front().time;
+    layer.share = 1.0;
+    layer.is_tried = true;
+    layer.findings = first.findings;
+  }
+  if (asked.stage == "together") {
+    advice.together = std::move(comparison);
+  } else {
+    add_step(asked, std::move(comparison), advice);
+  }
+  advice.interrupted = run.interrupted;
+  advice.conclusions = study::conclusions_of(advice);
+  return write_record(advice);
+}
+
+namespace {
+
+thread_local std::string error_of_thread = "{}";
+
+int remember(ExitCode code, const std::string& message) {
+  using Text = nlohmann::ordered_json;
+  const Text error = {{"exit_code", static_cast<int>(code)}, {"message", message}};
+  error_of_thread = error.dump(-1, ' ', false, Text::error_handler_t::replace);
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int guarded(const std::function<void()>& work) noexcept {
+  try {
+    try {
+      work();
+      return 0;
+    } catch (const Error& error) {
+      return remember(error.exit_code(), error.what());
+    } catch (const std::bad_alloc&) {
+      return remember(ExitCode::failed, "out of memory");
+    } catch (const std::exception& error) {
+      return remember(ExitCode::failed, error.what());
+    }
+  } catch (...) {  // no memory even for the message
+    return static_cast<int>(ExitCode::failed);
+  }
+}
+
+void refuse_null(std::string_view name) {
+  throw UsageError(fmt::format("{}: a null pointer was given", name));
+}
+
+char* copied(std::string_view text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+const char* last_error() noexcept { return error_of_thread.c_str(); }
+
+}  // namespace jitterscope::c_api

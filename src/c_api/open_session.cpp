@@ -5,15 +5,14 @@
 
 #include <algorithm>
 
-#include "experiment/seen_processes.hpp"
+#include "commands/records.hpp"
+#include "experiment/run_plan.hpp"
 #include "explain/conclusions.hpp"
 #include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/ceilings.hpp"
-#include "measure/environment.hpp"
+#include "measure/machine.hpp"
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"
-#include "record/record.hpp"
 #include "worker/neighbour_process.hpp"
 
 namespace jitterscope::c_api {

@@ -11,8 +11,8 @@
 
 #include "explain/explain.hpp"
 #include "jitterscope/c.h"
-#include "measure/cache_proof.hpp"
 #include "measure/callable.hpp"
+#include "measure/run_record.hpp"
 
 namespace jitterscope::c_api {
 

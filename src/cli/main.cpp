@@ -1,4 +1,4 @@
-#include "cli/commands.hpp"
+#include "cli/invocation.hpp"
 
 #include <fmt/format.h>
 
@@ -12,16 +12,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command_line_errors.hpp"
+#include "cli/command_line.hpp"
 #include "cli/completion.hpp"
-#include "cli/counter_names.hpp"
-#include "cli/file_endings.hpp"
-#include "cli/interruption.hpp"
 #include "cli/settings.hpp"
 #include "device/cuda/clock_lock.hpp"
 #include "jitterscope/version.hpp"
-#include "output/display_text.hpp"
-#include "output/standard_output.hpp"
+#include "output/output_file.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope::cli {
 namespace {

@@ -1,10 +1,12 @@
 #include "cli/measure_flags.hpp"
 
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "base/names.hpp"
-#include "base/number_text.hpp"
-#include "cli/interruption.hpp"
+#include "base/quantity_text.hpp"
+#include "cli/invocation.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cli {
@@ -155,6 +157,17 @@ MeasureOptions MeasureFlags::options() const {
   options.seed = seed;
   options.interrupted = is_interrupted;
   return options;
+}
+
+double read_percentage(const std::string& flag, std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  double percent = 0.0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const bool is_number = problem == std::errc() && end == text.data() + text.size();
+  if (!is_number || !(percent > 0.0) || percent >= 100.0) {
+    throw UsageError(fmt::format("{}: '{}' is no percentage between 0 and 100, as 1% or 0.5", flag, text));
+  }
+  return percent / 100.0;
 }
 
 }  // namespace jitterscope::cli

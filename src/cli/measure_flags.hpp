@@ -1,13 +1,13 @@
 // The flags by which every measuring command says under which conditions, how precisely and how long.
 #pragma once
 
-#include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
@@ -68,5 +68,11 @@ struct MeasureFlags {
   /// Throws UsageError with the nearest known word.
   MeasureOptions options() const;
 };
+
+// Percentages as flags have them: --margin, how far apart counts as the same, and --tolerance.
+
+/// "1%" or "1" is 0.01. Throws UsageError for what is no percentage between 0 and 100.
+double read_percentage(const std::string& flag, std::string text);
+inline double read_margin(std::string text) { return read_percentage("--margin", std::move(text)); }
 
 }  // namespace jitterscope::cli

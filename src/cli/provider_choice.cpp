@@ -7,8 +7,7 @@
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/aten_text.hpp"
-#include "operation/layer_aten.hpp"
-#include "operation/pytorch_rules.hpp"
+#include "operation/pytorch.hpp"
 #include "operation/words.hpp"
 
 namespace jitterscope::cli {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/work_list.hpp"
+#include "cli/targets.hpp"
 
 namespace jitterscope::cli {
 

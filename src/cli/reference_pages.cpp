@@ -1,14 +1,14 @@
 #include "cli/reference_pages.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <iterator>
 #include <string>
 #include <utility>
 
-#include "device/virtual/presets.hpp"
+#include <fmt/format.h>
+
+#include "device/virtual/open_virtual_device.hpp"
 #include "jitterscope/error.hpp"
 #include "jitterscope/operation.hpp"
 #include "model/named_models.hpp"
@@ -241,6 +241,142 @@ Document manual_document(const CommandDescription& tool) {
           Paragraph{"Options follow a colon, as in `resnet50:batch=64,dtype=f16`:"}, network_option_table(),
           Heading{2, "Exit status"}, exit_code_table(), Heading{2, "Environment"}, environment_table()});
   return page;
+}
+
+namespace {
+
+// What Markdown would read as a mark; between backticks only the bar of a table is one.
+std::string markdown_text(const std::string& text, bool in_table) {
+  std::string result;
+  bool is_code = false;
+  for (const char c : text) {
+    if (c == '`') is_code = !is_code;
+    const bool is_mark = c == '*' || c == '<' || c == '\\';
+    if ((is_mark && !is_code) || (c == '|' && in_table)) result += '\\';
+    result += c == '\n' ? ' ' : c;
+  }
+  return result;
+}
+
+struct MarkdownWriter {
+  std::string text;
+
+  void operator()(const Heading& heading) {
+    text += std::string(static_cast<std::size_t>(heading.level), '#') + " " +
+            markdown_text(heading.text, false) + "\n";
+  }
+  void operator()(const Paragraph& paragraph) { text += markdown_text(paragraph.text, false) + "\n"; }
+  void operator()(const CodeBlock& block) {
+    text += block.is_form ? "```text\n" : "```\n";
+    for (const std::string& line : block.lines) text += line + "\n";
+    text += "```\n";
+  }
+  void operator()(const ReferenceTable& table) {
+    row(table.headings, false);
+    for (std::size_t i = 0; i < table.headings.size(); ++i) text += "|---";
+    text += "|\n";
+    for (const std::vector<std::string>& cells : table.rows) row(cells, true);
+  }
+  void row(const std::vector<std::string>& cells, bool first_is_code) {
+    text += "|";
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const bool is_code = first_is_code && i == 0;
+      text += " " + markdown_text(is_code ? "`" + cells[i] + "`" : cells[i], true) + " |";
+    }
+    text += "\n";
+  }
+};
+
+}  // namespace
+
+std::string markdown(const Document& document) {
+  MarkdownWriter writer{"# " + document.title + "\n"};
+  for (const Block& block : document.blocks) {
+    writer.text += "\n";
+    std::visit(writer, block);
+  }
+  return writer.text;
+}
+
+namespace {
+
+// A minus that one types is \-, a quote or point that begins a line would be a request.
+std::string roff_text(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '\\': result += "\\e"; break;
+      case '-': result += "\\-"; break;
+      case '\'': result += "\\(aq"; break;
+      case '`': result += "\\(ga"; break;
+      case '^': result += "\\(ha"; break;
+      case '~': result += "\\(ti"; break;
+      default: result += c;
+    }
+  }
+  return result.starts_with('.') ? "\\&" + result : result;
+}
+
+// Text with words between backticks, which are set in bold.
+std::string inline_text(const std::string& text) {
+  std::string result;
+  bool is_code = false;
+  for (std::size_t begin = 0; begin <= text.size(); is_code = !is_code) {
+    const std::size_t end = std::min(text.find('`', begin), text.size());
+    const std::string part = roff_text(text.substr(begin, end - begin));
+    result += is_code ? "\\fB" + part + "\\fR" : part;
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::string upper_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+struct RoffWriter {
+  std::string text;
+  bool follows_heading = false;  ///< where .PP would do nothing, and is warned of
+
+  void operator()(const Heading& heading) {
+    follows_heading = true;
+    text += heading.level == 2 ? ".SH " + upper_case(roff_text(heading.text)) + "\n"
+                               : ".SS " + roff_text(heading.text) + "\n";
+  }
+  void operator()(const Paragraph& paragraph) {
+    begin_paragraph();
+    text += inline_text(paragraph.text) + "\n";
+  }
+  void operator()(const CodeBlock& block) {
+    begin_paragraph();
+    text += ".RS 4\n.EX\n";
+    for (const std::string& line : block.lines) text += roff_text(line) + "\n";
+    text += ".EE\n.RE\n";
+  }
+  void operator()(const ReferenceTable& table) {
+    follows_heading = false;
+    for (const std::vector<std::string>& cells : table.rows) {
+      text += ".TP\n\\fB" + roff_text(cells.front()) + "\\fR\n" + inline_text(cells.at(1));
+      for (std::size_t i = 2; i < cells.size(); ++i) {
+        if (!cells[i].empty()) text += fmt::format("; {}: {}", table.headings[i], inline_text(cells[i]));
+      }
+      text += "\n";
+    }
+  }
+  void begin_paragraph() {
+    if (!follows_heading) text += ".PP\n";
+    follows_heading = false;
+  }
+};
+
+}  // namespace
+
+std::string manual_page(const Document& document, const std::string& version) {
+  RoffWriter writer{fmt::format(".TH {} 1 \"\" \"jitterscope {}\" \"User commands\"\n.nh\n.ad l\n",
+                                upper_case(document.title), roff_text(version))};
+  for (const Block& block : document.blocks) std::visit(writer, block);
+  return writer.text;
 }
 
 }  // namespace jitterscope::cli

@@ -1,12 +1,16 @@
 #include "cli/run_flags.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "cli/counter_names.hpp"
+#include <fmt/format.h>
+
+#include "cli/command_line.hpp"
+#include "commands/records.hpp"
+#include "commands/run/files.hpp"
+#include "commands/run/table.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/check_options.hpp"
+#include "measure/schedule.hpp"
+#include "output/output_file.hpp"
 
 namespace jitterscope::cli {
 namespace {
@@ -88,6 +92,26 @@ MeasureOptions options_for(const RunFlags& flags, const WorkList& work) {
     options.caches = {CacheState::warm, CacheState::cold, CacheState::dirty, CacheState::produced};
   }
   return options;
+}
+
+RunFiles::RunFiles(const std::string& json, const RunFlags& flags)
+    : takes_standard_output_(is_stdout(json) || is_stdout(flags.csv) || is_stdout(flags.csv_launches)),
+      report_(flags.report) {
+  if (!json.empty()) json_.emplace(json);
+  if (!flags.csv.empty()) csv_.emplace(flags.csv);
+  if (!flags.csv_launches.empty()) csv_launches_.emplace(flags.csv_launches);
+}
+
+std::optional<std::string> RunFiles::json_file() const {
+  return json_ && !json_->is_stream() ? std::optional(json_->target()) : std::nullopt;
+}
+
+void RunFiles::write(const RunRecord& record, const Page& page) {
+  if (!takes_standard_output_) print_result(run_table(record, page));
+  if (json_) json_->commit(write_record(record));
+  if (csv_) csv_->commit(run_summary_csv(record));
+  if (csv_launches_) csv_launches_->commit(launches_csv(record));
+  report_.write(record);
 }
 
 }  // namespace jitterscope::cli

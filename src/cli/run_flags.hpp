@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/history_flags.hpp"
 #include "cli/measure_flags.hpp"
-#include "cli/page_flags.hpp"
-#include "cli/report_files.hpp"
-#include "cli/work_list.hpp"
+#include "cli/output_flags.hpp"
+#include "cli/targets.hpp"
+#include "measure/run_record.hpp"
+#include "output/output_file.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope::cli {
 
@@ -40,5 +41,24 @@ void check_combinations(const RunFlags& flags);
 
 /// How the work is to be measured. Throws UsageError for a flag's value that is none.
 MeasureOptions options_for(const RunFlags& flags, const WorkList& work);
+
+// Where a run's record goes: a table for people, and the files that were named.
+
+class RunFiles {
+ public:
+  /// `json`: that of the flags, or the file that is continued. Throws where one cannot be written, before
+  /// anything is measured.
+  RunFiles(const std::string& json, const RunFlags& flags);
+
+  /// Nothing where there is none, or where it is standard output.
+  std::optional<std::string> json_file() const;
+  /// The table too, unless one of the files is standard output.
+  void write(const RunRecord& record, const Page& page);
+
+ private:
+  bool takes_standard_output_;
+  std::optional<OutputFile> json_, csv_, csv_launches_;
+  ReportFiles report_;
+};
 
 }  // namespace jitterscope::cli

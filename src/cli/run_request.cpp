@@ -1,6 +1,24 @@
 #include "cli/run_request.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/host.hpp"
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "cli/invocation.hpp"
+#include "commands/run/table.hpp"
+#include "experiment/processes.hpp"
+#include "measure/measure_operation.hpp"
+#include "measure/schedule.hpp"
+#include "measure/steadiness.hpp"
+#include "output/progress.hpp"
+#include "output/text.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope::cli {
 
@@ -20,6 +38,192 @@ Plan plan_of(const RunRequest& request) {
   plan.is_incomplete = model.is_incomplete;
   plan.precision_was_asked = request.precision_was_asked;
   return plan;
+}
+
+namespace {
+
+// Seen on an H200: plan building, allocation and first calls take 0.05 to 0.5 s; a sustained measurement of a
+// steady operation ends after 1.5 to 3 s.
+constexpr Nanoseconds kLeastPreparation = milliseconds(50), kMostPreparation = milliseconds(500);
+constexpr Nanoseconds kLeastSustained = seconds(1.5);
+// Calibration, the proof that eviction evicts, ceilings: the least on an H200, the most on a CPU.
+constexpr Nanoseconds kLeastBefore = seconds(0.3), kMostBefore = seconds(4);
+// Simulated seconds in one second of a CPU core: 25 of sustained loads, up to 280 of bursts.
+constexpr double kSimulatedPerSecond = 25.0;
+constexpr Nanoseconds kRound = milliseconds(5);
+// 15 launches, and starting and reading a tracer: an allowance, not measured.
+constexpr Nanoseconds kMostTracing = milliseconds(500);
+// Enabling the profiler, and up to ten passes of a few launches: an allowance, not measured.
+constexpr Nanoseconds kMostCounting = seconds(1);
+
+template <class Enum>
+std::string words(const std::vector<Enum>& values) {
+  std::vector<std::string> names;
+  for (const Enum value : values) names.emplace_back(to_string(value));
+  return joined(names);
+}
+
+void operator+=(TimeRange& time, const TimeRange& more) {
+  time.least += more.least;
+  time.most += more.most;
+}
+
+TimeRange times(const TimeRange& time, std::int64_t count) {
+  return {time.least * static_cast<double>(count), time.most * static_cast<double>(count)};
+}
+
+TimeRange loop_time(const MeasureOptions& options) {
+  TimeRange time;
+  for (const std::int64_t count : options.iterations) {
+    time += {kLeastPreparation + kIterationRest,
+             kMostPreparation + kIterationRest + kLoopLaunch * static_cast<double>(count)};
+  }
+  return time;
+}
+
+TimeRange round_time(const MeasureOptions& options, std::size_t operations) {
+  TimeRange time;
+  const auto caches = static_cast<double>(options.caches.size());
+  for (const Load load : options.loads) {
+    if (load == Load::burst) {
+      const auto sharing = static_cast<double>(std::min(measured_at_once(options), operations));
+      const Nanoseconds visit = mean_idle(options) / sharing + kRound * caches;
+      time += {visit * static_cast<double>(options.minimum_rounds), options.time_limit};
+    } else {
+      time += {kLeastSustained * caches, options.sustained_time_limit * caches};
+    }
+  }
+  return time;
+}
+
+// measure_sequence ends after three times the limit where the rounds asked for are not there by then.
+TimeRange sequence_time(const RunRequest& request) {
+  const MeasureOptions& options = request.options;
+  TimeRange time = times({kLeastPreparation, kMostPreparation}, std::ssize(request.work.model.calls));
+  time +=
+      {mean_idle(options) * static_cast<double>(options.minimum_rounds), options.sustained_time_limit * 3.0};
+  return time;
+}
+
+std::string extras(const RunRequest& request) {
+  std::string text;
+  if (!request.options.iterations.empty()) {
+    text += fmt::format(" First loops of {} launches (each taken as {} at most).",
+                        fmt::join(request.options.iterations, ", "), duration_text(kLoopLaunch));
+  }
+  if (request.options.fresh_data) text += " Each launch on fresh operands.";
+  if (request.options.kernels) text += " Then the kernels of one launch.";
+  if (request.options.counters) text += " Then its hardware counters in each cache state.";
+  if (request.in_sequence)
+    text += fmt::format(" At last all {} calls in sequence.", request.work.model.calls.size());
+  if (request.processes > 1) text += fmt::format(" In each of {} fresh processes.", request.processes);
+  return text;
+}
+
+}  // namespace
+
+TimeRange expected_time(const RunRequest& request) {
+  TimeRange each{kLeastPreparation, kMostPreparation};
+  each += loop_time(request.options);
+  each += round_time(request.options, request.work.model.layers.size());
+  if (request.options.kernels) each += {Nanoseconds(0), kMostTracing};
+  if (request.options.counters) {
+    each += {Nanoseconds(0), kMostCounting * static_cast<double>(request.options.caches.size())};
+  }
+  if (request.options.load_probe) each += {Nanoseconds(0), kLoadProbeTime};
+  TimeRange all = times(each, std::ssize(request.work.model.layers));
+  all += {kLeastBefore, kMostBefore};
+  if (request.in_sequence) all += sequence_time(request);
+  return times(all, request.processes);
+}
+
+namespace {
+
+std::string duration_sentence(const TimeRange& time, const DeviceDescription& device) {
+  const std::string range = fmt::format("{} to {}", duration_text(time.least), duration_text(time.most));
+  if (!device.capabilities.is_simulated) return fmt::format("This takes {}.", range);
+  return fmt::format("This is {} of simulated time, and takes at most about {}.", range,
+                     duration_text(std::max(seconds(1), time.most / kSimulatedPerSecond)));
+}
+
+}  // namespace
+
+std::string plan_text(const RunRequest& request, const DeviceDescription& device, std::size_t width) {
+  const WorkList& work = request.work;
+  const MeasureOptions& options = request.options;
+  std::string text = wrapped(fmt::format("{} on {} ({}), each in: cache {}; load {}; queue {}; data {}.",
+                                         counted(std::ssize(work.model.layers), "operation"), device.id,
+                                         device.name, words(options.caches), words(options.loads),
+                                         to_string(options.queue), to_string(options.data)),
+                             width);
+  text += wrapped(fmt::format("Instrument: {}. Until ±{} %, at least {} rounds.{} {}",
+                              options.instrument ? to_string(*options.instrument)
+                                                 : "graph for short launches, else events",
+                              options.precision * 100, options.minimum_rounds, extras(request),
+                              duration_sentence(expected_time(request), device)),
+                  width);
+  text += '\n';
+  for (const Layer& layer : work.model.layers) {
+    text += layer.operation.text();
+    if (!layer.names.empty()) text += fmt::format("  ({}× {})", layer.names.size(), layer.names.front());
+    text += '\n';
+  }
+  // What PyTorch runs beside a network's layers is the same each time; what a file holds nobody knows before.
+  const std::string untimed = work.model.format.empty()
+                                  ? std::string()
+                                  : untimed_text(work.model.untimed, work.model.recorded_gpu_time, width);
+  if (!untimed.empty()) text += '\n' + untimed;
+  for (const std::string& note : work.model.notes) text += "\n" + wrapped(note, width);
+  return text;
+}
+
+namespace {
+
+// What the processes found of what this one knows the names of.
+void take(const Plan& plan, std::vector<RunRecord> processes, RunRecord& record) {
+  RunRecord found = combine_processes(std::move(processes));
+  record.calibration = found.calibration;
+  record.ceilings = std::move(found.ceilings);
+  record.findings = std::move(found.findings);
+  record.interrupted = found.interrupted;
+  record.notes.insert(record.notes.end(), found.notes.begin(), found.notes.end());
+  for (std::size_t i = 0; i < found.entries.size(); ++i) {
+    RunEntry entry = plan.entries[i];
+    entry.result = std::move(found.entries[i].result);
+    record.entries.push_back(std::move(entry));
+  }
+}
+
+}  // namespace
+
+void note_processes(std::size_t count, const std::vector<std::string>& lost, RunRecord& record) {
+  if (count > 1) {
+    record.notes.push_back(fmt::format(
+        "Each time is the mean over {} fresh processes, and its interval holds what the next ones read.",
+        count));
+  }
+  for (const std::string& reason : lost) record.notes.push_back("Lost: " + reason + '.');
+}
+
+void measure_in_processes(const Plan& plan, std::int64_t processes, const Invocation& invocation,
+                          RunRecord& record) {
+  ProgressLine line(stderr, host_time_now);
+  const auto count = static_cast<std::size_t>(processes);
+  ProcessRecords found =
+      run_in_fresh_processes(record.device.id, plan,
+                             {.executable = invocation.executable,
+                              .count = processes,
+                              .interrupted = is_interrupted,
+                              .progress = [&](const std::string& stage, std::size_t process) {
+                                line.show(stage, {process, count});
+                              }});
+  line.clear();
+  const std::size_t done = found.records.size();
+  if (done > 0) take(plan, std::move(found.records), record);
+  if (done == 1 && processes > 1)
+    record.notes.emplace_back("One process gave a record: the times are its own.");
+  note_processes(done, found.lost, record);
+  record.interrupted = record.interrupted || found.interrupted;
 }
 
 }  // namespace jitterscope::cli

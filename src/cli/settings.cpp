@@ -10,10 +10,10 @@
 #include <memory>
 #include <optional>
 
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 #include "base/names.hpp"
 #include "base/toml.hpp"
-#include "cli/command_line_errors.hpp"
+#include "cli/command_line.hpp"
 #include "operation/words.hpp"
 
 namespace jitterscope::cli {

@@ -5,7 +5,7 @@
 //   cache = ["warm", "cold"]
 #pragma once
 
-#include "cli/commands.hpp"
+#include "cli/invocation.hpp"
 
 namespace jitterscope::cli {
 

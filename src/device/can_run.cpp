@@ -8,12 +8,12 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
-#include "device/allocation/pattern.hpp"
-#include "device/compiler/kernel_source.hpp"
+#include "device/allocation/allocators.hpp"
+#include "device/compiler/user_kernel.hpp"
 #include "device/cpu/operations/carried_loops.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/chain.hpp"
-#include "operation/traffic.hpp"
+#include "operation/operation.hpp"
 #include "operation/words.hpp"
 
 namespace jitterscope {

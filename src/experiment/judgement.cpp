@@ -2,10 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
 #include <vector>
 
-#include "experiment/kept_rounds.hpp"
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "experiment/processes.hpp"
+#include "finding/evidence.hpp"
+#include "finding/finding.hpp"
+#include "measure/rates_and_totals.hpp"
+#include "operation/operation.hpp"
 
 namespace jitterscope {
 namespace {
@@ -120,6 +129,188 @@ void judge(TotalComparison& total, const Effect& effect, const ComparisonRecord&
   total.p_value = effect.p_value;
   if (left_out_of(record, 0) || left_out_of(record, total.alternative)) return;
   set_verdict(total, effect, record.margin, resolution_of(record, total), effect.excludes_zero(), judging);
+}
+
+namespace {
+
+constexpr std::size_t kMostOfRecord = 4000, kMostOfSide = 400;
+constexpr std::size_t kLeastOfSide = 20;  // fewer show no shape
+
+// As what follows from other numbers stands in a record: more would only make it longer.
+Nanoseconds with_six_digits(Nanoseconds time) {
+  return Nanoseconds(std::strtod(fmt::format("{:.6g}", time.value()).c_str(), nullptr));
+}
+
+void keep_some(std::vector<Nanoseconds>& times, std::size_t most) {
+  if (times.size() <= most) return;
+  std::ranges::sort(times);
+  std::vector<Nanoseconds> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(times[i * (times.size() - 1) / (most - 1)]);
+  times = std::move(some);
+}
+
+}  // namespace
+
+std::vector<Nanoseconds> settled_times(const Measurement& measurement) {
+  std::vector<Nanoseconds> times;
+  for (const Round& round : settled_rounds(measurement)) times.push_back(with_six_digits(round.time()));
+  return times;
+}
+
+std::vector<Nanoseconds> settled_launches(const Measurement& measurement) {
+  std::vector<Nanoseconds> times;
+  for (const Round& round : settled_rounds(measurement)) {
+    std::ranges::copy_if(round.launches, std::back_inserter(times),
+                         [](Nanoseconds time) { return time > Nanoseconds(0); });
+  }
+  keep_some(times, kMostOfSide);
+  std::ranges::transform(times, times.begin(), with_six_digits);
+  return times;
+}
+
+void keep_some_rounds(std::span<Comparison> comparisons) {
+  if (comparisons.empty()) return;
+  const std::size_t most = std::min(kMostOfSide, kMostOfRecord / (2 * comparisons.size()));
+  for (Comparison& comparison : comparisons) {
+    for (ComparedSide* side : {&comparison.first, &comparison.second}) {
+      if (most < kLeastOfSide || !comparison.layers.empty()) {
+        side->rounds.clear();
+        side->launches.clear();
+      } else {
+        keep_some(side->rounds, most);
+        keep_some(side->launches, most);
+      }
+    }
+  }
+}
+
+namespace {
+
+constexpr std::size_t kNamedPairs = 3;
+
+}  // namespace
+
+std::string unlike_work(const Operation& first, const Operation& second) {
+  std::vector<std::string> parts;
+  if (first.flops() != second.flops()) {
+    parts.push_back(
+        fmt::format("{} and {}", rate_text(first.flops(), "FLOP"), rate_text(second.flops(), "FLOP")));
+  }
+  if (first.bytes() != second.bytes()) {
+    parts.push_back(fmt::format("{} and {} to move", bytes_text(first.bytes()), bytes_text(second.bytes())));
+  }
+  return joined(parts);
+}
+
+std::string unlike_work_sentence(const std::string& first_label, const Operation& first,
+                                 const std::string& second_label, const Operation& second) {
+  const std::string difference = unlike_work(first, second);
+  if (difference.empty()) return {};
+  return fmt::format("{} and {} are unlike work: {}.", first_label, second_label, difference);
+}
+
+void UnlikeWork::add(const std::string& name, const Operation& first, const Operation& second,
+                     std::int64_t count) {
+  all_ += count;
+  const std::string difference = unlike_work(first, second);
+  if (difference.empty()) return;
+  unlike_ += count;
+  if (examples_.size() < kNamedPairs) examples_.push_back(fmt::format("{}: {}", name, difference));
+}
+
+std::string UnlikeWork::sentence(const std::string& first_label, const std::string& second_label) const {
+  if (unlike_ == 0) return {};
+  return fmt::format("{} of {} layers are unlike work in {} and {}, as {}.", unlike_, all_, first_label,
+                     second_label, joined(examples_, "; "));
+}
+
+void note_unlike_layers(ComparisonRecord& record) {
+  UnlikeWork unlike;
+  std::vector<const Comparison*> known;
+  for (const Comparison& each : record.comparisons) {
+    const Operation *first = operation_of(each.first.subject), *second = operation_of(each.second.subject);
+    // Each pair once, though it has a comparison in each kind of conditions.
+    const bool is_known = std::ranges::any_of(known, [&](const Comparison* other) {
+      return other->layers == each.layers && other->first.subject == each.first.subject;
+    });
+    if (first == nullptr || second == nullptr || is_known) continue;
+    known.push_back(&each);
+    if (each.layers.empty()) {
+      const std::string note = unlike_work_sentence(to_string(*first), *first, to_string(*second), *second);
+      if (!note.empty()) record.notes.push_back(note);
+      continue;
+    }
+    unlike.add(each.layers.front(), *first, *second, each.count);
+  }
+  const std::string sentence = unlike.sentence(record.alternatives[0], record.alternatives[1]);
+  if (!sentence.empty()) record.notes.push_back(sentence);
+}
+
+void note_only_moved(ComparisonRecord& record) {
+  const auto is_moved = [&](const ComparedSide& side) {
+    const Operation* operation = operation_of(side.subject);
+    return operation != nullptr && is_only_moved(*operation, record.device);
+  };
+  const bool any = std::ranges::any_of(record.comparisons, [&](const Comparison& each) {
+    return is_moved(each.first) || is_moved(each.second);
+  });
+  if (any) record.notes.emplace_back(kOnlyMoved);
+}
+
+namespace {
+
+// Empty where what was asked for ran.
+std::string ignored_by(const Result& result) {
+  const auto found = std::ranges::find(result.findings, kEngineIgnoredFinding, &Finding::id);
+  return found == result.findings.end() ? std::string() : found->sentence;
+}
+
+std::string ignored_by_either(const Result& first, const Result& second) {
+  std::string sentence = ignored_by(first);
+  return sentence.empty() ? ignored_by(second) : sentence;
+}
+
+std::string engine_asked(const Result& result) {
+  const Operation* operation = operation_of(result.subject);
+  return operation == nullptr ? std::string() : engine_of(*operation);
+}
+
+}  // namespace
+
+std::string ignored_engine(const Result& first, const Result& second) {
+  return engine_asked(first) == engine_asked(second) ? std::string() : ignored_by_either(first, second);
+}
+
+void note_ignored_engines(std::span<const RunRecord> processes, std::size_t alternatives,
+                          ComparisonRecord& record) {
+  if (processes.empty()) return;
+  const std::vector<RunEntry>& entries = processes.front().entries;
+  std::string first;
+  int count = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Result &base = entries[i - i % alternatives].result, &other = entries[i].result;
+    if (i % alternatives == 0 || engine_asked(base) != engine_asked(other)) continue;
+    const std::string sentence = ignored_by_either(base, other);
+    if (!sentence.empty() && count++ == 0) first = sentence;
+  }
+  if (count == 0) return;
+  if (count > 1) first += fmt::format(" So in {} more comparison{}.", count - 1, count == 2 ? "" : "s");
+  record.notes.push_back(first);
+}
+
+void LayerNames::add(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  firsts_.push_back(names.front());
+  others_.insert(others_.end(), names.begin() + 1, names.end());
+}
+
+std::string LayerNames::some() const {
+  constexpr std::size_t kShown = 6;
+  std::vector<std::string> names = firsts_;
+  names.insert(names.end(), others_.begin(), others_.end());
+  names.resize(std::min(names.size(), kShown));
+  const std::size_t more = size() - names.size();
+  return more == 0 ? joined(names) : fmt::format("{} and {} more", joined(names), more);
 }
 
 }  // namespace jitterscope

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "finding/detectors.hpp"
+#include "finding/finding.hpp"
 #include "measure/estimate.hpp"
 #include "statistics/statistics.hpp"
 

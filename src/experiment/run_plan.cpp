@@ -1,16 +1,15 @@
 #include "experiment/run_plan.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
-#include "experiment/seen_processes.hpp"
-#include "measure/ceilings.hpp"
+#include <fmt/format.h>
+
 #include "measure/engine_choice.hpp"
 #include "measure/launch_details.hpp"
+#include "measure/machine.hpp"
 #include "measure/measure_operation.hpp"
-#include "measure/run_results.hpp"
+#include "measure/run_record.hpp"
 #include "measure/sequence.hpp"
 
 namespace jitterscope {

@@ -1,15 +1,43 @@
-// Carries a plan out in this process, and keeps what there is when something goes wrong.
+// What is to be timed, on which device, and what is asked beside the times.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "experiment/plan.hpp"
 #include "finding/finding.hpp"
+#include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
+#include "measure/measure_operation.hpp"
 #include "measure/session.hpp"
+#include "operation/model.hpp"
 
 namespace jitterscope {
+
+/// One process carries it out from its first trial to its last.
+struct Plan {
+  /// Trials of a group are visited beside each other, their rounds paired. A group of one has a trial that is
+  /// compared with nothing.
+  std::vector<std::vector<Trial>> groups;
+  /// Of each trial, group after group: what is known of it before it is timed. Empty where that is nothing.
+  std::vector<RunEntry> entries = {};
+  bool verify = false;
+  bool ceilings = true;        ///< measure the device's best rates first
+  bool trace_kernels = false;  ///< of one launch of each trial, behind all times, which a tracer slows
+  std::optional<Model> in_sequence = {};  ///< its calls are timed in their order, after all else
+  std::string recorded_cudnn = {};        ///< of the record that is replayed; empty where there is none
+  bool is_incomplete = false;             ///< a part of what was to be timed could not be read
+  bool precision_was_asked = false;       ///< by the user: then missing it has an exit code of its own
+};
+
+std::size_t trials_in(const Plan& plan);
+/// Limits, seed, idles and listeners of the whole plan: those of the first trial. Throws UsageError where the
+/// plan has none.
+const MeasureOptions& shared_options(const Plan& plan);
+
+// Carries a plan out in this process, and keeps what there is when something goes wrong.
 
 /// Called before each stage with what is being done and which trial it is (0: before the first).
 using StageListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
@@ -25,5 +53,24 @@ ExitCode run_plan(Session& session, const Plan& plan, RunRecord& record, const S
 
 /// What a record of the plan deserves, where why an operation failed is not known beyond its sentence.
 ExitCode exit_code_of(const Plan& plan, const RunRecord& record);
+
+// Other processes on the device while it is measured: one that comes within a run must not go unnamed.
+
+/// All that were seen at one look or another; nothing where the device never told.
+class SeenProcesses {
+ public:
+  void look(Device& device) {
+    const std::optional<std::vector<std::string>> now = device.other_processes();
+    if (!now) return;
+    if (!all_) all_.emplace();
+    for (const std::string& name : *now) {
+      if (std::ranges::find(*all_, name) == all_->end()) all_->push_back(name);
+    }
+  }
+  const std::optional<std::vector<std::string>>& all() const { return all_; }
+
+ private:
+  std::optional<std::vector<std::string>> all_;
+};
 
 }  // namespace jitterscope

@@ -1,18 +1,32 @@
 #include "explain/account.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
 #include "experiment/processes.hpp"
-#include "explain/account_ratios.hpp"
+#include "finding/evidence.hpp"
+#include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
-#include "operation/engine.hpp"
+#include "operation/operation.hpp"
+
+// Ratios of times with their intervals, put together as accounts need them.
 
 namespace jitterscope::explain {
+
+RatioEstimate ratio_with(double logarithm, double half);
+/// Of the interval's logarithm; the longer one of the two, where the value is not in the middle.
+double half_of(const RatioEstimate& ratio);
+/// Half of a time's interval over its median; as wide as the time itself where too few rounds give none.
+double relative_half(const TimeEstimate& time);
+/// Of two times that were measured apart.
+RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second);
+/// What no part accounts for, given the time and the parts.
+RatioEstimate rest_of(const Account& account);
+
 namespace {
 
 constexpr double kNormal95 = 1.959964;
@@ -319,6 +333,209 @@ std::vector<Account> account_for(const RunRecord& first, const RunRecord& second
   }
   if (accounts.empty()) throw UsageError("the two records have no operation in common that both timed");
   return accounts;
+}
+
+// A layer alone, in its network, and in PyTorch: what lies between the three times.
+
+namespace {
+
+// PyTorch's times are CUPTI's, and ours agree with them within so much (docs/evidence/benchmarks.md).
+constexpr Nanoseconds kInstruments = microseconds(0.1);
+
+// The mean over all its calls, of one run: how far another run would differ is not known from it.
+TimeEstimate recorded_time_of(const Layer& layer) {
+  const Nanoseconds time = *layer.recorded_time / static_cast<double>(layer.count());
+  return {time, time, time, layer.count()};
+}
+
+struct TracedSides {
+  const RunRecord& record;
+  const Model& trace;
+  const RunEntry& entry;
+  const Layer& layer;
+  const Measurement& alone;
+  const LayerInSequence* in_sequence;  // null where the record has none
+};
+
+std::string joined_names(const std::vector<LaunchKernel>& kernels) {
+  std::vector<std::string> names;
+  for (const LaunchKernel& kernel : kernels) names.push_back(kernel.name);
+  return joined(names);
+}
+
+void add_if_different(Account& account, std::string name, std::string ours, std::string theirs) {
+  if (ours.empty() || theirs.empty() || ours == theirs) return;
+  account.parts.push_back({.name = std::move(name),
+                           .first = std::move(ours),
+                           .second = std::move(theirs),
+                           .source = "record and trace do not tell what it does"});
+}
+
+std::string cudnn_of(const RunRecord& record) {
+  const auto& libraries = record.device.libraries;
+  const auto found = std::ranges::find(libraries, "cudnn", &LibraryInfo::name);
+  return found == libraries.end() ? std::string() : found->version;
+}
+
+// A stand-in is not what PyTorch ran, whether or not the record names its kernels.
+void add_kernels(Account& account, const Result& result, const Layer& layer) {
+  std::string ours = joined_names(result.kernels);
+  if (ours.empty() && result.stand_in) ours = result.algorithm + ", a stand-in";
+  add_if_different(account, "kernels", std::move(ours), joined(layer.recorded_kernels));
+}
+
+void add_place_in_network(Account& account, const TracedSides& sides) {
+  AccountedPart part{.name = "network", .first = "alone", .second = "where it runs"};
+  if (sides.in_sequence != nullptr) {
+    part.ratio = time_ratio(account.first, sides.in_sequence->in_place);
+    part.source = "the record timed it in sequence too";
+    if (!sides.in_sequence->reason.empty()) part.source += ": " + sides.in_sequence->reason;
+  } else {
+    part.source = "the record has the layer alone";
+    part.experiment =
+        "jitterscope run TRACE --in-sequence --json FILE, and explain FILE with the trace again";
+  }
+  account.parts.push_back(std::move(part));
+}
+
+// Known to so much, with no better value than none.
+void add_uncertainty(Account& account, std::string name, Nanoseconds uncertainty, std::string source) {
+  const double half = uncertainty / account.first.median;
+  account.parts.push_back(
+      {.name = std::move(name), .ratio = ratio_with(0.0, half), .source = std::move(source)});
+}
+
+Account traced_account(const TracedSides& sides) {
+  Account account{.layers = sides.layer.names,
+                  .count = sides.layer.count(),
+                  .first_subject = sides.layer.operation.text(),
+                  .second_subject = sides.layer.operation.text(),
+                  .first_conditions = sides.alone.conditions,
+                  .second_conditions = sides.alone.conditions,
+                  .first = sides.alone.repeatability,
+                  .second = recorded_time_of(sides.layer)};
+  account.time =
+      ratio_with(std::log(account.second.median / account.first.median), relative_half(account.first));
+  add_if_different(account, "device", sides.record.device.name, sides.trace.recorded_device);
+  add_if_different(account, "cudnn", cudnn_of(sides.record), sides.trace.recorded_cudnn);
+  add_kernels(account, sides.entry.result, sides.layer);
+  add_place_in_network(account, sides);
+  add_uncertainty(account, "method", sides.alone.uncertainty.instrument + kInstruments,
+                  "our instrument's constant, and how far it and CUPTI agree");
+  add_uncertainty(account, "process", sides.alone.uncertainty.processes,
+                  "how far processes differ on such a device");
+  account.rest = rest_of(account);
+  return account;
+}
+
+const Layer* layer_of(const Model& trace, const Result& result) {
+  const Operation* operation = operation_of(result.subject);
+  if (operation == nullptr) return nullptr;
+  const auto found = std::ranges::find(trace.layers, *operation, &Layer::operation);
+  return found == trace.layers.end() || !found->recorded_time ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<Account> account_for(const RunRecord& record, const Model& trace) {
+  if (std::ranges::none_of(trace.layers,
+                           [](const Layer& layer) { return layer.recorded_time.has_value(); })) {
+    throw UsageError(trace.name +
+                     " holds no times of a GPU: record it with torch.profiler and "
+                     "ProfilerActivity.CUDA");
+  }
+  const std::vector<LayerInSequence> placed = layers_in_sequence(record);
+  std::vector<Account> accounts;
+  for (std::size_t i = 0; i < record.entries.size(); ++i) {
+    const RunEntry& entry = record.entries[i];
+    const Layer* layer = layer_of(trace, entry.result);
+    if (layer == nullptr || entry.result.measurements.empty()) continue;
+    const auto place = std::ranges::find(placed, i, &LayerInSequence::result);
+    accounts.push_back(traced_account({record, trace, entry, *layer, entry.result.measurements.front(),
+                                       place == placed.end() ? nullptr : &*place}));
+  }
+  if (!accounts.empty()) return accounts;
+  throw UsageError(
+      "record and trace have no operation in common that both timed: measure the trace's layers with "
+      "`jitterscope run TRACE --json FILE`");
+}
+
+double relative_half(const TimeEstimate& time) {
+  return std::isfinite(time.precision()) ? (time.high - time.low) / time.median / 2.0 : 1.0;
+}
+
+RatioEstimate ratio_with(double logarithm, double half) {
+  return {std::exp(logarithm), std::exp(logarithm - half), std::exp(logarithm + half)};
+}
+
+double half_of(const RatioEstimate& ratio) {
+  return std::max(std::log(ratio.high / ratio.ratio), std::log(ratio.ratio / ratio.low));
+}
+
+RatioEstimate time_ratio(const TimeEstimate& first, const TimeEstimate& second) {
+  return ratio_with(std::log(second.median / first.median),
+                    std::hypot(relative_half(first), relative_half(second)));
+}
+
+RatioEstimate rest_of(const Account& account) {
+  double rest = std::log(account.time.ratio), half = half_of(account.time);
+  for (const AccountedPart& part : account.parts) {
+    if (!part.ratio) continue;
+    rest -= std::log(part.ratio->ratio);
+    half = std::hypot(half, half_of(*part.ratio));
+  }
+  return ratio_with(rest, half);
+}
+
+namespace {
+
+std::string change_words(const RatioEstimate& ratio) { return change_text(ratio.ratio - 1.0); }
+
+std::string range_words(const RatioEstimate& ratio) {
+  return fmt::format("{} to {}", change_text(ratio.low - 1.0), change_text(ratio.high - 1.0));
+}
+
+std::string account_sentence(const Account& account) {
+  std::string text =
+      fmt::format("{}, {}: {} in time ({})", name_of(account), conditions_text(account.first_conditions),
+                  change_words(account.time), range_words(account.time));
+  std::vector<std::string> known, unknown;
+  for (const AccountedPart& part : account.parts) {
+    if (!part.ratio) {
+      unknown.push_back(part.name);
+    } else if (part.ratio->ratio != 1.0) {
+      known.push_back(fmt::format("{} accounts for {} ({})", part.name, change_words(*part.ratio),
+                                  range_words(*part.ratio)));
+    }
+  }
+  if (!known.empty()) text += "; " + joined(known, "; ");
+  if (account.is_explained()) {
+    text += fmt::format("; the rest, {}, is within what is not known ({})", change_words(account.rest),
+                        range_words(account.rest));
+  } else {
+    text += fmt::format("; {} ({}) stays", change_words(account.rest), range_words(account.rest));
+    text += unknown.empty() ? " unexplained" : ", and may come from " + joined(unknown, " or ");
+  }
+  return text + '.';
+}
+
+}  // namespace
+
+std::vector<std::string> conclusions_of(const std::vector<Account>& accounts) {
+  const std::vector<const Account*> sorted = largest_change_first(accounts);
+  constexpr std::size_t kSaid = 3;
+  std::vector<std::string> sentences, experiments;
+  for (std::size_t i = 0; i < std::min(kSaid, sorted.size()); ++i) {
+    sentences.push_back(account_sentence(*sorted[i]));
+    for (const AccountedPart& part : sorted[i]->parts) {
+      if (part.experiment.empty()) continue;
+      std::string sentence = fmt::format("What {} does: {}", part.name, part.experiment);
+      if (std::ranges::find(experiments, sentence) == experiments.end())
+        experiments.push_back(std::move(sentence));
+    }
+  }
+  sentences.insert(sentences.end(), experiments.begin(), experiments.end());
+  return sentences;
 }
 
 }  // namespace jitterscope::explain

@@ -7,10 +7,8 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
-#include "explain/counted_launches.hpp"
-#include "explain/held_clock.hpp"
-#include "explain/low_duty.hpp"
-#include "explain/other_processes.hpp"
+#include "explain/how_causes_act.hpp"
+#include "explain/processes.hpp"
 #include "measure/estimate.hpp"
 
 namespace jitterscope::explain {

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "explain/conditioning.hpp"
-#include "explain/engine_shares.hpp"
 #include "explain/experiments.hpp"
-#include "explain/fastest_loop.hpp"
 #include "explain/how_causes_act.hpp"
 #include "explain/observe.hpp"
-#include "explain/other_processes.hpp"
 #include "explain/processes.hpp"
-#include "explain/tried_factors.hpp"
+#include "explain/subject.hpp"
 #include "explain/verdicts.hpp"
-#include "measure/achieved_rate.hpp"
+#include "measure/rates_and_totals.hpp"
 
 namespace jitterscope::explain {
 namespace {

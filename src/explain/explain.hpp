@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "explain/explanation.hpp"
-#include "explain/neighbour.hpp"
 #include "explain/processes.hpp"
 #include "explain/subject.hpp"
+#include "explain/treatment.hpp"
 #include "measure/session.hpp"
 
 namespace jitterscope::explain {

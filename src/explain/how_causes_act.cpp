@@ -1,11 +1,15 @@
 #include "explain/how_causes_act.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
-#include "explain/counted_launches.hpp"
-#include "explain/held_clock.hpp"
-#include "explain/low_duty.hpp"
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "explain/verdicts.hpp"
 
 namespace jitterscope::explain {
 namespace {
@@ -66,6 +70,220 @@ std::string count_causes(const JudgedFactors& judged) {
     }
   }
   return {};
+}
+
+namespace {
+
+// In one stretch, without rests: the counters follow by some ten milliseconds.
+constexpr int kLoops = 3;
+// The driver's counters move in steps of some milliseconds.
+constexpr double kHeld = 0.02;
+
+bool holds(double share) { return share > kHeld; }
+
+}  // namespace
+
+std::optional<HeldClock> find_held_clock(TreatedLoop& bench, const Treatment& treatment, double clock_ratio) {
+  const bool is_plain = clock_ratio > 1.0;
+  const Treatment slower = is_plain ? Treatment() : treatment;
+  Device& device = bench.session().device();
+  bench.run(slower);  // what the loops before have left ends with it
+  const SensorReading before = device.read_sensors();
+  const Nanoseconds began = device.host_time();
+  for (int i = 0; i < kLoops; ++i) bench.run(slower);
+  const SensorReading after = device.read_sensors();
+  const Nanoseconds span = device.host_time() - began;
+  if (!before.throttled_power || !after.throttled_power || span <= Nanoseconds(0)) return std::nullopt;
+  const auto share = [&](const std::optional<Nanoseconds>& first, const std::optional<Nanoseconds>& last) {
+    return first && last ? std::clamp((*last - *first) / span, 0.0, 1.0) : 0.0;
+  };
+  return HeldClock{is_plain, share(before.throttled_power, after.throttled_power),
+                   share(before.throttled_thermal, after.throttled_thermal)};
+}
+
+std::string held_words(const HeldClock& held) {
+  const std::string_view when = held.is_plain ? "in the plain loop " : "",
+                         time = held.is_plain ? "the time" : "that time";
+  if (holds(held.by_power) && holds(held.by_heat)) {
+    return fmt::format("{}the power cap held the clock for {} of {}, and heat for {}", when,
+                       percent_text(held.by_power), time, percent_text(held.by_heat));
+  }
+  if (holds(held.by_power)) {
+    return fmt::format("{}the power cap held the clock for {} of {}, and heat did not", when,
+                       percent_text(held.by_power), time);
+  }
+  if (holds(held.by_heat)) {
+    return fmt::format("{}heat held the clock for {} of {}, and the power cap did not", when,
+                       percent_text(held.by_heat), time);
+  }
+  return {};
+}
+
+bool tells_power_from_heat(const HeldClock& held) { return holds(held.by_power) != holds(held.by_heat); }
+
+namespace {
+
+constexpr std::int64_t kLaunches = 5;
+
+Treatment with_rests(const TreatedLoop& bench, Treatment treatment) {
+  const Nanoseconds work = bench.launch_time() * static_cast<double>(kLaunches);
+  treatment.launches = kLaunches;
+  treatment.idle = std::max(treatment.idle, work * (1.0 / kLowDuty - 1.0));
+  return treatment;
+}
+
+}  // namespace
+
+Nanoseconds low_duty_time(const TreatedLoop& bench) {
+  return bench.duration(with_rests(bench, Treatment())) * (2.0 * static_cast<double>(kFewestBlocks));
+}
+
+std::optional<RestedEffect> effect_at_low_duty(TreatedLoop& bench, const Treatment& treatment,
+                                               Nanoseconds time_limit, Random& random,
+                                               const ExperimentListeners& listeners) {
+  const Treatment plain = with_rests(bench, Treatment()), treated = with_rests(bench, treatment);
+  Device& device = bench.session().device();
+  const Nanoseconds start = device.host_time();
+  std::vector<double> log_times, log_clocks;
+  bench.run(plain);  // the heat of what was before goes with its rest
+  while (std::ssize(log_times) < kFewestBlocks || device.host_time() - start < time_limit) {
+    if (listeners.stop()) break;
+    listeners.progress("with long rests", (device.host_time() - start) / time_limit);
+    const bool is_treated_first = random.uniform() < 0.5;
+    const LoopReading first = bench.run(is_treated_first ? treated : plain);
+    const LoopReading second = bench.run(is_treated_first ? plain : treated);
+    const LoopReading &without = is_treated_first ? second : first, &with = is_treated_first ? first : second;
+    if (without.time <= Nanoseconds(0) || with.time <= Nanoseconds(0)) continue;
+    log_times.push_back(std::log(with.time / without.time));
+    if (with.clock && without.clock) log_clocks.push_back(std::log(*with.clock / *without.clock));
+  }
+  const std::optional<RatioEstimate> time = ratio_of_blocks(log_times);
+  if (!time) return std::nullopt;
+  return RestedEffect{*time, ratio_of_blocks(log_clocks)};
+}
+
+std::string low_duty_words(const RatioEstimate& effect, const RestedEffect& rested) {
+  constexpr double kMostOfIt = 2.0 / 3.0;  // of the effect
+  const RatioEstimate& time = rested.time;
+  const double whole = std::log(effect.ratio), left = std::log(time.ratio);
+  const bool is_gone = (time.low <= 1.0 && time.high >= 1.0) ||
+                       std::abs(left) < std::max(kMaterial, (1.0 - kMostOfIt) * std::abs(whole));
+  const bool is_whole = left * whole > 0.0 && std::abs(left) > kMostOfIt * std::abs(whole);
+  // A clock that moves against the time, by most of it, even then.
+  const bool by_clock = rested.clock && -std::log(rested.clock->ratio) / left > kMostOfIt;
+  return fmt::format("at a duty of {} it is {} ({} to {}){}", percent_text(kLowDuty),
+                     change_text(time.ratio - 1.0), change_text(time.low - 1.0), change_text(time.high - 1.0),
+                     is_gone     ? ": power makes it, and not the arithmetic"
+                     : !is_whole ? ": power makes a part of it"
+                     : by_clock  ? ", and the clock still moves: a limit of power that acts at once makes it"
+                                 : ": it is not power that makes it");
+}
+
+namespace {
+
+// Of two launches alike, some KiB differ (H200).
+constexpr double kBytesThatCount = 256.0 * 1024.0;
+constexpr double kPercentThatCounts = 2.0;  // of hundred
+
+std::string_view verb_of(CounterQuantity quantity) {
+  switch (quantity) {
+    case CounterQuantity::dram_bytes_read: return "reads {} {} from DRAM";
+    case CounterQuantity::dram_bytes_written: return "writes {} {} to DRAM";
+    default: return {};
+  }
+}
+
+std::string words_of(const CountedChange& change) {
+  const double by = change.treated - change.plain;
+  if (const std::string_view verb = verb_of(change.quantity); !verb.empty()) {
+    if (std::abs(by) < kBytesThatCount) return {};
+    const Bytes bytes(std::llround(std::abs(by)));
+    return fmt::format(fmt::runtime(verb), bytes_text(bytes), by > 0.0 ? "more" : "less") +
+           fmt::format(" (plain: {})", bytes_text(Bytes(std::llround(change.plain))));
+  }
+  if (change.quantity != CounterQuantity::tensor_active || std::abs(by) < kPercentThatCounts) return {};
+  return fmt::format("its units that multiply matrices work {:.0f} % of the time (plain: {:.0f} %)",
+                     change.treated, change.plain);
+}
+
+}  // namespace
+
+LaunchCounting::LaunchCounting(TreatedLoop& bench)
+    : bench_(bench), reader_(bench.session().device().count({})) {
+  plain_ = bench_.count(*reader_, Treatment());
+}
+
+std::vector<CountedChange> LaunchCounting::compare(const Treatment& treatment) {
+  const CounterReading treated = bench_.count(*reader_, treatment);
+  std::vector<CountedChange> changes;
+  for (std::size_t i = 0; i < std::min(plain_.values.size(), treated.values.size()); ++i) {
+    const CounterValue &before = plain_.values[i], &with = treated.values[i];
+    if (!before.value || !with.value) continue;
+    changes.push_back({before.name, before.quantity, before.unit, *before.value, *with.value});
+  }
+  return changes;
+}
+
+std::string counter_words(const std::vector<CountedChange>& changes) {
+  std::vector<std::string> words;
+  for (const CountedChange& change : changes) words.push_back(words_of(change));
+  std::erase(words, std::string());
+  return joined(words);
+}
+
+namespace {
+
+// The dose of a cause that is shown to make the loop faster, most of all; null for none.
+const DoseEffect* fastest_dose(const FactorResult& result) {
+  if (result.verdict != FactorVerdict::cause) return nullptr;
+  const auto fastest =
+      std::ranges::min_element(result.doses, {}, [](const DoseEffect& dose) { return dose.time.ratio; });
+  const bool is_faster = fastest != result.doses.end() && fastest->time.high < 1.0;
+  return is_faster ? &*fastest : nullptr;
+}
+
+}  // namespace
+
+std::optional<TimeEstimate> plain_level(const PairedEffects& paired) {
+  const std::optional<RatioEstimate> level = ratio_of_blocks(paired.log_plain);
+  if (!level) return std::nullopt;
+  return TimeEstimate{Nanoseconds(level->ratio), Nanoseconds(level->low), Nanoseconds(level->high),
+                      std::ssize(paired.log_plain)};
+}
+
+std::optional<FastestLoop> find_fastest_loop(TreatedLoop& bench, const FactorList& factors,
+                                             const std::vector<FactorResult>& results, Nanoseconds time,
+                                             Random& random, const ExperimentListeners& listeners) {
+  FastestLoop found;
+  std::vector<const Dose*> doses;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const DoseEffect* fastest = fastest_dose(results[i]);
+    if (fastest == nullptr) continue;
+    const auto dose = std::ranges::find(factors[i]->doses, fastest->dose, &Dose::text);
+    doses.push_back(&*dose);
+    found.parts.push_back({factors[i]->id, fastest->dose});
+    found.time = fastest->time;
+    found.blocks = fastest->blocks;
+  }
+  if (doses.size() < 2) return doses.empty() ? std::nullopt : std::optional(found);
+  const Factor together{.doses = {{"all at once", [&](Treatment& treatment) {
+                                     for (const Dose* dose : doses) dose->apply(treatment);
+                                   }}}};
+  const ExperimentListeners own{listeners.stop, [&](const std::string&, double share) {
+                                  listeners.progress("what makes it faster, all at once", share);
+                                }};
+  PairedEffects paired;
+  try {
+    paired = confirm(bench, {&together}, time, random, own);
+  } catch (const GateTimeoutError&) {  // each alone left the gate in time
+    return std::nullopt;
+  }
+  if (paired.doses.empty()) return std::nullopt;
+  const std::optional<RatioEstimate> ratio = ratio_of_blocks(paired.doses.front().log_times);
+  if (!ratio) return std::nullopt;
+  found.time = *ratio;
+  found.blocks = paired.blocks;
+  return found;
 }
 
 }  // namespace jitterscope::explain

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "measure/estimate.hpp"
-#include "statistics/shapley.hpp"
+#include "statistics/factor_effects.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::explain {

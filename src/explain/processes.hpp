@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "explain/explanation.hpp"
+#include "jitterscope/device.hpp"
 #include "measure/run_record.hpp"
 
 namespace jitterscope::explain {
@@ -26,5 +28,24 @@ RandomFactor vary_process(const std::vector<ProcessTime>& times);
 
 /// One time of each GPU, from a process of its own there.
 RandomFactor vary_gpu(const std::vector<ProcessTime>& times);
+
+// Who else uses the device while a study runs: nothing here can switch that, so it is named.
+
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(Device& device) : device_(device) {}
+
+  /// Asks the device, but once a second at most: it takes longer than a round.
+  void look();
+  const OtherProcesses& found() const { return found_; }
+
+ private:
+  Device& device_;
+  std::optional<Nanoseconds> last_look_;
+  OtherProcesses found_;
+};
+
+/// A sentence about them; empty where there was none.
+std::string sentence_of(const OtherProcesses& others, const Observation& observation);
 
 }  // namespace jitterscope::explain

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "explain/shared_core.hpp"
+#include "explain/treatment.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/first_call.hpp"
-#include "measure/gate_guard.hpp"
+#include "measure/launch_details.hpp"
+#include "measure/round_timer.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::explain {

@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "explain/companion_load.hpp"
 #include "explain/explanation.hpp"
-#include "explain/neighbour.hpp"
 #include "explain/subject.hpp"
 #include "explain/treatment.hpp"
 #include "measure/round_runner.hpp"

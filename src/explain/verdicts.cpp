@@ -7,7 +7,7 @@
 
 #include "experiment/judgement.hpp"
 #include "statistics/effect.hpp"
-#include "statistics/trimmed_mean.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope::explain {
 namespace {

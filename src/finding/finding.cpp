@@ -1,8 +1,14 @@
 #include "finding/finding.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
-#include "finding/detectors.hpp"
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -35,6 +41,129 @@ std::vector<Finding> machine_findings(const FindingContext& context) {
   std::vector<Finding> all;
   for (const MachineDetector detector : kMachineDetectors) append(all, detector(context));
   return all;
+}
+
+namespace {
+
+// CUPTI and the instruments of single operations agree within 0.1 us (docs/evidence/benchmarks.md), and two
+// processes within 0.3 %: what is less is no difference.
+constexpr Nanoseconds kInstruments = microseconds(0.1);
+constexpr double kProcesses = 0.003;
+
+// How much of a time follows the SM clock: by the fit over rounds where there is one, else all of what
+// computes and nothing of what moves memory. 10 FLOP per byte part the two on every GPU made lately.
+double clock_share(const Result& result, const Measurement& alone) {
+  constexpr double kBalance = 10.0;
+  if (alone.at_reference_clock) return alone.at_reference_clock->clock_share;
+  return result.flops > kBalance * static_cast<double>(result.bytes.value()) ? 1.0 : 0.0;
+}
+
+/// The time alone as it would be at another clock.
+Nanoseconds at_clock(const Result& result, const Measurement& alone, const std::optional<Hertz>& clock) {
+  if (!clock || !alone.clock) return alone.time.median;
+  const double share = clock_share(result, alone);
+  return alone.time.median * (1.0 - share + share * (alone.clock->median / *clock));
+}
+
+Nanoseconds distance(Nanoseconds a, Nanoseconds b) { return Nanoseconds(std::abs((a - b).value())); }
+
+// Infinite where there is no interval: then no distance is a difference.
+Nanoseconds half_width(const TimeEstimate& time) { return time.median * time.precision(); }
+
+bool is_nothing(const TimeEstimate& in_place, const TimeEstimate& alone, Nanoseconds expected) {
+  const Nanoseconds known_within = half_width(in_place) + half_width(alone);
+  return distance(in_place.median, expected) <= kInstruments + expected * kProcesses + known_within;
+}
+
+struct Nearest {
+  const Measurement* alone = nullptr;
+  Nanoseconds expected;
+};
+
+// The clock is one of the whole pass: a layer may have run at another. So it is an explanation only where
+// there is something to explain and less of it is left.
+Nanoseconds expected_time(const Result& result, const Measurement& alone, const TimeEstimate& in_place,
+                          const std::optional<Hertz>& clock) {
+  const Nanoseconds unchanged = alone.time.median;
+  if (is_nothing(in_place, alone.time, unchanged)) return unchanged;
+  const Nanoseconds scaled = at_clock(result, alone, clock);
+  return distance(scaled, in_place.median) < distance(unchanged, in_place.median) ? scaled : unchanged;
+}
+
+Nearest nearest_condition(const Result& result, const TimeEstimate& in_place,
+                          const std::optional<Hertz>& clock) {
+  Nearest nearest;
+  for (const Measurement& measurement : result.measurements) {
+    if (measurement.time.rounds == 0) continue;
+    const Nanoseconds expected = expected_time(result, measurement, in_place, clock);
+    if (nearest.alone == nullptr ||
+        distance(expected, in_place.median) < distance(nearest.expected, in_place.median)) {
+      nearest = {&measurement, expected};
+    }
+  }
+  return nearest;
+}
+
+std::string clock_clause(const Nearest& nearest, const std::optional<Hertz>& clock) {
+  const double change = nearest.expected / nearest.alone->time.median - 1.0;
+  if (!clock || std::abs(change) < kProcesses) return {};
+  return fmt::format("the network's clock {} against {} alone: {}", clock_text(*clock),
+                     clock_text(nearest.alone->clock->median), change_text(change));
+}
+
+std::string reason_for(const LayerInSequence& layer, const Nearest& nearest,
+                       const std::optional<Hertz>& clock) {
+  std::vector<std::string> clauses = {fmt::format("as {}", to_string(nearest.alone->conditions.cache)),
+                                      clock_clause(nearest, clock)};
+  if (!is_nothing(layer.in_place, nearest.alone->time, nearest.expected)) {
+    const double rest = layer.in_place.median / nearest.expected - 1.0;
+    clauses.push_back(fmt::format("not explained: {}", change_text(rest)));
+  }
+  std::erase(clauses, std::string());
+  return joined(clauses, "; ");
+}
+
+// Of a layer's calls in the network; each has its own time there.
+TimeEstimate typical(const std::vector<TimeEstimate>& calls) {
+  const auto median_of = [&](Nanoseconds TimeEstimate::*bound) {
+    std::vector<double> values;
+    for (const TimeEstimate& call : calls) values.push_back((call.*bound).value());
+    return Nanoseconds(statistics::median(values));
+  };
+  const auto fewest = std::ranges::min_element(calls, {}, &TimeEstimate::rounds);
+  return {median_of(&TimeEstimate::median), median_of(&TimeEstimate::low), median_of(&TimeEstimate::high),
+          fewest->rounds};
+}
+
+}  // namespace
+
+std::vector<LayerInSequence> layers_in_sequence(const RunRecord& record) {
+  std::vector<LayerInSequence> layers;
+  if (!record.sequence) return layers;
+  for (std::size_t index = 0; index < record.entries.size(); ++index) {
+    std::vector<TimeEstimate> calls;
+    for (const SequenceCall& call : record.sequence->calls) {
+      if (call.layer == index && call.time.rounds > 0) calls.push_back(call.time);
+    }
+    if (calls.empty()) continue;
+    const auto [fastest, slowest] = std::ranges::minmax(calls, {}, &TimeEstimate::median);
+    LayerInSequence layer{.result = index,
+                          .calls = std::ssize(calls),
+                          .in_place = typical(calls),
+                          .fastest = fastest.median,
+                          .slowest = slowest.median,
+                          .nearest = {},
+                          .reason = ""};
+    const Nearest nearest =
+        nearest_condition(record.entries[index].result, layer.in_place, record.sequence->clock);
+    if (nearest.alone != nullptr) {
+      layer.nearest = nearest.alone->conditions;
+      layer.difference = layer.in_place.median / nearest.alone->time.median - 1.0;
+      layer.reason = reason_for(layer, nearest, record.sequence->clock);
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
 }
 
 }  // namespace jitterscope

@@ -10,12 +10,12 @@
 #include <cstring>
 #include <optional>
 
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 #include "base/names.hpp"
+#include "commands/records.hpp"
 #include "jitterscope/error.hpp"
-#include "output/display_text.hpp"
 #include "output/output_file.hpp"
-#include "record/record.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,11 +1,118 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "import/cudnn_frontend_reader.hpp"
-#include "import/library_logs.hpp"
-#include "import/log_model.hpp"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "import/import.hpp"
+#include "import/library_log.hpp"
+#include "import/model_builder.hpp"
 #include "jitterscope/error.hpp"
+#include "jitterscope/units.hpp"
+
+// What a cudnn-frontend log says about its graphs, plans and executions.
+
+namespace jitterscope::library_log {
+
+struct FrontendPlan {
+  std::string tag;
+  Bytes workspace;
+  bool tensor_cores = false;
+  std::optional<Nanoseconds> time = {};
+};
+
+/// Something in a graph that is no convolution.
+struct OtherNode {
+  std::string name, reason;
+};
+
+struct FrontendGraph {
+  std::int64_t line = 0;
+  std::string tag;  ///< "ConvFwd_": all its plans' tags start so
+  std::vector<LoggedConvolution> convolutions;
+  std::vector<OtherNode> others;
+  std::vector<FrontendPlan> plans = {};  ///< in the order in which they were built; no tag twice
+  bool autotunes = false;                ///< builds all plans before it executes one
+  bool autotuned = false;                ///< its plans are timed, and the fastest is the one that runs
+  bool executed = false;
+
+  /// A graph of several nodes has plans that jitterscope's operations cannot run.
+  bool is_one_convolution() const { return convolutions.size() == 1 && others.empty(); }
+  /// The plan that PyTorch runs now: the fastest, the first of equals, or else the one built last. Null where
+  /// none was built.
+  const FrontendPlan* chosen_plan() const;
+  FrontendPlan* find_plan(std::string_view tag);
+};
+
+struct FrontendExecution {
+  std::size_t graph = 0;  ///< of all graphs
+  std::string tag;        ///< of the plan; empty where the log lacks it
+  std::int64_t line = 0;
+};
+
+struct FrontendDump {
+  FrontendGraph graph;
+  std::string cudnn_version;  ///< 9.8.0; may be empty
+};
+/// A graph as cudnn-frontend's fe::graph writes itself, in JSON. Nothing where it is damaged.
+std::optional<FrontendDump> read_graph_json(std::string_view text, std::int64_t line);
+
+// Reads a cudnn-frontend log line by line.
+
+struct FrontendRecord {
+  std::vector<FrontendGraph> graphs;
+  std::vector<FrontendExecution> executions;  ///< in the log's order
+  std::int64_t unnamed_executions = 0;        ///< of plans cached before, which the log does not name
+  std::string cudnn_version;
+};
+
+/// Takes the line and what is wrong there, of each record that is damaged.
+using ReportDamage = std::function<void(std::int64_t, std::string_view)>;
+
+class FrontendReader {
+ public:
+  explicit FrontendReader(ReportDamage report_damage) : report_damage_(std::move(report_damage)) {}
+  void read(const Line& line);
+  FrontendRecord finish() &&;
+
+ private:
+  /// A tensor descriptor is written over several lines.
+  struct Tensor {
+    std::int64_t line = 0;
+    std::optional<std::int64_t> id;
+    LoggedTensor tensor;
+  };
+
+  void read_labelled(std::string_view text, const Line& line);
+  void read_tensor_field(std::string_view text);
+  void end_tensor();
+  void read_convolution(std::string_view text, const Line& line);
+  void begin_graph(std::string_view tag, const Line& line);
+  void read_plan(std::string_view text, const Line& line);
+  void read_time(std::string_view text, const Line& line);
+  void read_variant_pack(const Line& line);
+  void read_named_execution(std::string_view text, const Line& line);
+  void read_json(std::string_view text, const Line& line);
+  FrontendGraph* graph_of(std::string_view plan_tag);
+  std::optional<LoggedConvolution> described_convolution(Direction direction) const;
+
+  ReportDamage report_damage_;
+  FrontendRecord record_;
+  std::optional<Tensor> open_tensor_;
+  std::optional<Tensor> x_, y_, w_;               // since the last graph
+  std::optional<LoggedConvolution> convolution_;  // its numbers, since the last graph
+  std::optional<FrontendGraph> dumped_;           // as JSON, since the last graph
+  std::size_t current_ = 0;                       // index of the last graph, where there is one
+  bool names_executions_ = false;                 // the pack that follows belongs to a plan that was named
+};
+
+}  // namespace jitterscope::library_log
 
 namespace jitterscope {
 namespace {
@@ -105,3 +212,382 @@ Model import_cudnn_frontend_log(std::string_view text, std::string_view file_nam
 }
 
 }  // namespace jitterscope
+
+namespace jitterscope::library_log {
+namespace {
+
+// PyTorch names its tensors by letters: x, y, w.
+constexpr std::int64_t kIdOfX = 'x', kIdOfY = 'y', kIdOfW = 'w';
+
+std::optional<Direction> direction_of_tag(std::string_view graph_tag) {
+  for (const Direction direction : {Direction::fprop, Direction::dgrad, Direction::wgrad}) {
+    if (graph_tag == fmt::format("{}_", plan_prefix(direction))) return direction;
+  }
+  return std::nullopt;
+}
+
+// ["FLOAT"]
+std::string quoted_word(std::string_view text) {
+  const std::optional<std::string_view> word = after(text, "[\"");
+  return word ? quotable(until(*word, "\"")) : std::string();
+}
+
+}  // namespace
+
+void FrontendReader::read(const Line& line) {
+  std::string_view text = line.text;
+  if (consume(text, "[cudnn_frontend]")) {
+    end_tensor();
+    read_labelled(trimmed(text), line);
+    return;
+  }
+  text = trimmed(text);
+  if (text.starts_with('{')) {
+    end_tensor();
+    read_json(text, line);
+  } else if (consume(text, "Tag:")) {
+    end_tensor();
+    begin_graph(trimmed(text), line);
+  } else if (open_tensor_) {
+    read_tensor_field(text);
+  }
+}
+
+void FrontendReader::read_labelled(std::string_view text, const Line& line) {
+  if (text.starts_with("CUDNN_BACKEND_TENSOR_DESCRIPTOR")) {
+    open_tensor_ = Tensor{.line = line.number, .id = {}, .tensor = {}};
+  } else if (text.starts_with("CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR")) {
+    read_convolution(text, line);
+  } else if (consume(text, "CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR")) {
+    read_plan(text, line);
+  } else if (text.starts_with("CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR")) {
+    read_variant_pack(line);
+  } else if (text.starts_with("Filtered plans count")) {
+    if (!record_.graphs.empty()) record_.graphs[current_].autotunes = true;
+  } else if (text.starts_with("Auto-tuning returns")) {
+    if (!record_.graphs.empty()) record_.graphs[current_].autotuned = true;
+  } else if (consume(text, "Plan ")) {
+    read_time(text, line);
+  } else if (consume(text, "INFO: Executing ")) {
+    read_named_execution(text, line);
+  } else if (text.starts_with("INFO: Executed ")) {
+    names_executions_ = false;
+  } else if (text.starts_with('{')) {
+    read_json(text, line);
+  }
+}
+
+void FrontendReader::read_tensor_field(std::string_view text) {
+  if (consume(text, "Datatype:")) {
+    open_tensor_->tensor.type = quoted_word(text);
+  } else if (consume(text, "Id:")) {
+    open_tensor_->id = whole_number(text);
+  } else if (consume(text, "Dim ")) {
+    open_tensor_->tensor.dimensions = number_list(text).value_or(std::vector<std::int64_t>());
+  } else if (consume(text, "Str ")) {
+    open_tensor_->tensor.strides = number_list(text).value_or(std::vector<std::int64_t>());
+  }
+}
+
+void FrontendReader::end_tensor() {
+  if (!open_tensor_) return;
+  const Tensor tensor = *std::exchange(open_tensor_, std::nullopt);
+  const LoggedTensor& shape = tensor.tensor;
+  if (!tensor.id || shape.type.empty() || shape.dimensions.empty() ||
+      shape.dimensions.size() != shape.strides.size()) {
+    report_damage_(tensor.line, "is a tensor without its id, type, dimensions or strides");
+    return;
+  }
+  if (*tensor.id == kIdOfX) x_ = tensor;
+  if (*tensor.id == kIdOfY) y_ = tensor;
+  if (*tensor.id == kIdOfW) w_ = tensor;
+}
+
+void FrontendReader::read_convolution(std::string_view text, const Line& line) {
+  const auto list = [&](std::string_view name) {
+    const std::optional<std::string_view> found = after(text, name);
+    return found ? number_list(*found) : std::nullopt;
+  };
+  const auto pad_before = list("PadLower"), pad_after = list("PadUpper"), dilation = list("Dilation"),
+             stride = list(" Stride");
+  const std::optional<std::string_view> mode = after(text, "Mode:");
+  if (!pad_before || !pad_after || !dilation || !stride || !mode) {
+    report_damage_(line.number, "is a convolution without its mode, padding, dilation or stride");
+    return;
+  }
+  convolution_ = LoggedConvolution{.pad_before = *pad_before,
+                                   .pad_after = *pad_after,
+                                   .stride = *stride,
+                                   .dilation = *dilation,
+                                   .mode = quoted_word(*mode)};
+}
+
+std::optional<LoggedConvolution> FrontendReader::described_convolution(Direction direction) const {
+  if (!x_ || !y_ || !w_ || !convolution_) return std::nullopt;
+  LoggedConvolution result = *convolution_;
+  result.direction = direction;
+  result.x = x_->tensor;
+  result.y = y_->tensor;
+  result.w = w_->tensor;
+  return result;
+}
+
+void FrontendReader::begin_graph(std::string_view tag, const Line& line) {
+  FrontendGraph graph{.line = line.number, .tag = {}, .convolutions = {}, .others = {}};
+  const std::optional<Direction> direction = direction_of_tag(tag);
+  if (dumped_) {
+    graph = *std::exchange(dumped_, std::nullopt);
+  } else if (!direction) {
+    const std::string_view name = tag.ends_with('_') ? tag.substr(0, tag.size() - 1) : tag;
+    graph.others.push_back({.name = quotable(name),
+                            .reason = tag.starts_with("Conv")
+                                          ? "a convolution fused with other operations is not timed"
+                                          : "of cuDNN's graphs only convolutions are timed"});
+  } else if (const auto convolution = described_convolution(*direction)) {
+    graph.convolutions.push_back(*convolution);
+  } else {
+    report_damage_(line.number,
+                   "is a convolution without descriptors of x (id 120), y (121), w (119) and itself");
+  }
+  graph.tag = tag;
+  graph.line = line.number;
+  record_.graphs.push_back(std::move(graph));
+  current_ = record_.graphs.size() - 1;
+  x_ = y_ = w_ = std::nullopt;
+  convolution_.reset();
+}
+
+// Threads write into one log, so that a plan may come after another thread's graph.
+FrontendGraph* FrontendReader::graph_of(std::string_view plan_tag) {
+  constexpr std::size_t kFarthest = 64;
+  const std::size_t engine = plan_tag.find("_eng");
+  if (dumped_ && engine != std::string_view::npos) {  // a graph in JSON that has not told its tag
+    dumped_->tag = plan_tag.substr(0, engine + 1);
+    record_.graphs.push_back(*std::exchange(dumped_, std::nullopt));
+    current_ = record_.graphs.size() - 1;
+  }
+  const std::size_t count = record_.graphs.size();
+  for (std::size_t back = 0; back < std::min(count, kFarthest); ++back) {
+    FrontendGraph& graph = record_.graphs[count - 1 - back];
+    std::string_view rest = plan_tag;
+    if (consume(rest, graph.tag) && rest.starts_with("eng")) return &graph;
+  }
+  return nullptr;
+}
+
+// " : ConvFwd_eng38_k2=1, numeric_notes:[CUDNN_NUMERICAL_NOTE_TENSOR_CORE,] behavior_notes:[] workSpaceSize:
+// 6717456"
+void FrontendReader::read_plan(std::string_view text, const Line& line) {
+  constexpr std::size_t kMostPlans = 2000;  // PyTorch builds at most 1000 of one graph
+  text = trimmed(text);
+  consume(text, ":");
+  const std::string_view tag = trimmed(until(text, ","));
+  const std::optional<std::string_view> size = after(text, "workSpaceSize:");
+  const std::optional<std::int64_t> workspace = size ? whole_number(*size) : std::nullopt;
+  FrontendGraph* graph = graph_of(tag);
+  if (!is_engine(tag) || !workspace || *workspace < 0 || graph == nullptr) {
+    report_damage_(line.number, "is a plan without its tag, its workspace or its graph");
+    return;
+  }
+  if (graph->executed && !graph->autotunes && !names_executions_) {
+    // PyTorch builds another plan only where the one before it failed to run.
+    const auto failed = static_cast<std::size_t>(graph - record_.graphs.data());
+    std::erase_if(record_.executions, [&](const FrontendExecution& run) { return run.graph == failed; });
+    graph->executed = false;
+  }
+  if (graph->find_plan(tag) != nullptr || graph->plans.size() == kMostPlans) return;
+  graph->plans.push_back(
+      {.tag = std::string(tag),
+       .workspace = Bytes(*workspace),
+       .tensor_cores = text.find("CUDNN_NUMERICAL_NOTE_TENSOR_CORE") != std::string_view::npos});
+}
+
+// "Plan ConvFwd_eng48_k2=2 took   0.179072", in milliseconds
+void FrontendReader::read_time(std::string_view text, const Line& line) {
+  const std::string_view tag = until(text, " ");
+  const std::optional<std::string_view> rest = after(text, " took");
+  const double time = rest ? real_number(*rest).value_or(-1.0) : -1.0;
+  FrontendGraph* graph = graph_of(tag);
+  FrontendPlan* plan = graph == nullptr ? nullptr : graph->find_plan(tag);
+  if (time < 0.0 || plan == nullptr) {
+    report_damage_(line.number, "is the time of a plan without its number, or of a plan that was not built");
+    return;
+  }
+  // A plan that heuristics name twice is timed twice; PyTorch takes the faster of the two.
+  const Nanoseconds taken = milliseconds(time);
+  plan->time = std::min(taken, plan->time.value_or(taken));
+  if (!graph->executed) return;
+  const auto index = static_cast<std::size_t>(graph - record_.graphs.data());
+  std::erase_if(record_.executions, [&](const FrontendExecution& run) {
+    return run.graph == index && run.tag == tag;  // those that timed it
+  });
+}
+
+void FrontendReader::read_variant_pack(const Line& line) {
+  if (std::exchange(names_executions_, false)) return;
+  if (record_.graphs.empty() || record_.graphs[current_].executed) {
+    ++record_.unnamed_executions;
+    return;
+  }
+  FrontendGraph& graph = record_.graphs[current_];
+  if (graph.autotunes && !graph.autotuned) return;  // one pack serves all plans while they are timed
+  const FrontendPlan* plan = graph.chosen_plan();
+  record_.executions.push_back(
+      {.graph = current_, .tag = plan == nullptr ? "" : plan->tag, .line = line.number});
+  graph.executed = true;
+}
+
+// "INFO: Executing ConvFwd_eng38_k2=1...", of fe::graph
+void FrontendReader::read_named_execution(std::string_view text, const Line& line) {
+  if (text.starts_with("plan at index")) return;  // its tag follows on a line of its own
+  const std::string_view tag = until(text, ".");
+  FrontendGraph* graph = graph_of(tag);
+  if (!is_engine(tag) || graph == nullptr) {
+    report_damage_(line.number, "is the execution of a plan whose graph the log lacks");
+    return;
+  }
+  names_executions_ = true;
+  graph->executed = true;
+  record_.executions.push_back({.graph = static_cast<std::size_t>(graph - record_.graphs.data()),
+                                .tag = std::string(tag),
+                                .line = line.number});
+}
+
+void FrontendReader::read_json(std::string_view text, const Line& line) {
+  std::optional<FrontendDump> dump = read_graph_json(text, line.number);
+  if (!dump) {
+    report_damage_(line.number, "is a graph in JSON that cannot be read");
+    return;
+  }
+  if (record_.cudnn_version.empty()) record_.cudnn_version = dump->cudnn_version;
+  if (dumped_) record_.graphs.push_back(*std::exchange(dumped_, std::nullopt));
+  dumped_ = std::move(dump->graph);
+}
+
+FrontendRecord FrontendReader::finish() && {
+  end_tensor();
+  if (dumped_) record_.graphs.push_back(*std::exchange(dumped_, std::nullopt));
+  return std::move(record_);
+}
+
+namespace {
+
+using nlohmann::json;
+using Numbers = std::vector<std::int64_t>;
+
+Numbers numbers(const json& object, const char* name) {
+  Numbers result;
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_array()) return result;
+  for (const json& number : *found) {
+    // A value that is no integer makes the list unusable, not merely shorter.
+    if (!number.is_number_integer()) return {};
+    result.push_back(number.get<std::int64_t>());
+  }
+  return result;
+}
+
+std::string word(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<Direction> direction_of(std::string_view tag) {
+  if (tag == "CONV_FPROP") return Direction::fprop;
+  if (tag == "CONV_DGRAD") return Direction::dgrad;
+  if (tag == "CONV_WGRAD") return Direction::wgrad;
+  return std::nullopt;
+}
+
+class GraphReader {
+ public:
+  explicit GraphReader(const json& root) : root_(root) {
+    const auto context = root.find("context");
+    if (context != root.end() && context->is_object()) type_ = word(*context, "io_data_type");
+  }
+
+  std::optional<LoggedConvolution> convolution(const json& node, Direction direction) const {
+    LoggedConvolution result{.direction = direction,
+                             .x = tensor(node, direction == Direction::dgrad ? "DX" : "X"),
+                             .y = tensor(node, direction == Direction::fprop ? "Y" : "DY"),
+                             .w = tensor(node, direction == Direction::wgrad ? "DW" : "W"),
+                             .pad_before = numbers(node, "pre_padding"),
+                             .pad_after = numbers(node, "post_padding"),
+                             .stride = numbers(node, "stride"),
+                             .dilation = numbers(node, "dilation"),
+                             .mode = word(node, "math_mode")};
+    if (result.mode.empty()) result.mode = "CROSS_CORRELATION";  // logs before version 1.6 do not write it
+    if (result.x.dimensions.empty() || result.w.dimensions.empty()) return std::nullopt;
+    return result;
+  }
+
+ private:
+  // A graph writes itself before the shapes of results are inferred, so that those may be missing.
+  LoggedTensor tensor(const json& node, const char* role) const {
+    for (const char* side : {"inputs", "outputs"}) {
+      const auto names = node.find(side);
+      if (names == node.end() || !names->is_object()) continue;
+      const std::string name = word(*names, role);
+      const auto tensors = root_.find("tensors");
+      if (name.empty() || tensors == root_.end() || !tensors->is_object()) continue;
+      const auto found = tensors->find(name);
+      if (found == tensors->end() || !found->is_object()) continue;
+      LoggedTensor result{
+          .dimensions = numbers(*found, "dim"), .strides = numbers(*found, "stride"), .type = {}};
+      result.type = word(*found, "data_type");
+      if (result.type.empty() || result.type == "NOT_SET") result.type = type_;
+      return result;
+    }
+    return {};
+  }
+
+  const json& root_;
+  std::string type_;
+};
+
+}  // namespace
+
+const FrontendPlan* FrontendGraph::chosen_plan() const {
+  if (plans.empty()) return nullptr;
+  if (!autotuned) return &plans.back();
+  const FrontendPlan* fastest = nullptr;
+  for (const FrontendPlan& plan : plans) {
+    if (plan.time && (fastest == nullptr || *plan.time < *fastest->time)) fastest = &plan;
+  }
+  return fastest;
+}
+
+FrontendPlan* FrontendGraph::find_plan(std::string_view wanted) {
+  for (FrontendPlan& plan : plans) {
+    if (plan.tag == wanted) return &plan;
+  }
+  return nullptr;
+}
+
+std::optional<FrontendDump> read_graph_json(std::string_view text, std::int64_t line) {
+  const json root = json::parse(text, nullptr, false);
+  if (!root.is_object()) return std::nullopt;
+  const auto nodes = root.find("nodes");
+  if (nodes == root.end() || !nodes->is_array()) return std::nullopt;
+  FrontendDump dump{.graph = {.line = line, .tag = {}, .convolutions = {}, .others = {}},
+                    .cudnn_version = quotable(word(root, "cudnn_backend_version"))};
+  const GraphReader reader(root);
+  for (const json& node : *nodes) {
+    if (!node.is_object()) return std::nullopt;
+    const std::string tag = word(node, "tag");
+    if (const std::optional<Direction> direction = direction_of(tag)) {
+      const std::optional<LoggedConvolution> convolution = reader.convolution(node, *direction);
+      if (!convolution) return std::nullopt;
+      dump.graph.convolutions.push_back(*convolution);
+    } else {
+      const bool alone = nodes->size() == 1;
+      dump.graph.others.push_back(
+          {.name = tag.empty() ? "a node without a tag" : quotable(tag),
+           .reason = alone ? "of cudnn-frontend's graphs only convolutions are timed"
+                           : "it is fused with other nodes of its graph, and only convolutions are timed"});
+    }
+  }
+  return dump;
+}
+
+}  // namespace jitterscope::library_log

@@ -1,14 +1,58 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "import/cudnn_execution.hpp"
-#include "import/cudnn_legacy.hpp"
-#include "import/library_logs.hpp"
-#include "import/log_model.hpp"
+#include <fmt/format.h>
+
+#include "import/import.hpp"
+#include "import/library_log.hpp"
+#include "import/model_builder.hpp"
 #include "jitterscope/error.hpp"
+#include "jitterscope/operation.hpp"
+
+// Executions of plans in a log of cuDNN 9.
+
+namespace jitterscope::library_log {
+
+struct CudnnExecution {
+  std::int64_t line = 0;
+  std::string thread;
+  std::string name;    ///< of its operations: CONVOLUTION_FORWARD
+  std::string reason;  ///< why it is not timed; empty where `convolution` holds it
+  std::optional<LoggedConvolution> convolution;
+  std::string engine;  ///< its tag; empty where a knob is not known
+  bool tensor_cores = false;
+  bool may_use_tf32 = true;  ///< of cuDNN itself, which NVIDIA_TF32_OVERRIDE=0 takes away
+};
+
+/// Of a record of cudnnBackendExecute with its plan. Nothing where it is damaged.
+std::optional<CudnnExecution> read_execution(const ApiRecord& record);
+
+/// A tensor or filter descriptor, of the graph API or the one before it.
+LoggedTensor read_tensor(const ApiFields& descriptor);
+
+/// "9.19.0" of 91900, "8.2.4" of 8204.
+std::string cudnn_version(std::string_view number);
+
+// Calls of cuDNN's API from before its graphs, which PyTorch still makes for batch normalization.
+
+/// Whether it launches work; others describe, ask and prepare.
+bool is_legacy_call(const ApiRecord& record);
+
+struct LegacyCall {
+  std::optional<Operation> operation;
+  std::string reason;         ///< where there is no operation
+  bool lacks_engine = false;  ///< cuDNN chose it by an algorithm's number, which is no engine's
+};
+/// Nothing where the record is damaged.
+std::optional<LegacyCall> read_legacy_call(const ApiRecord& record);
+
+}  // namespace jitterscope::library_log
 
 namespace jitterscope {
 namespace {
@@ -205,3 +249,352 @@ Model import_cudnn_log(std::string_view text, std::string_view file_name) {
 }
 
 }  // namespace jitterscope
+
+namespace jitterscope::library_log {
+namespace {
+
+// cudnnBackendKnobType_t of cuDNN 9.19, by its values from 0. A plan's tag has the values.
+constexpr std::array<std::string_view, 44> kKnobs = {"SPLIT_K",
+                                                     "SWIZZLE",
+                                                     "TILE_SIZE",
+                                                     "USE_TEX",
+                                                     "EDGE",
+                                                     "KBLOCK",
+                                                     "LDGA",
+                                                     "LDGB",
+                                                     "CHUNK_K",
+                                                     "SPLIT_H",
+                                                     "WINO_TILE",
+                                                     "MULTIPLY",
+                                                     "SPLIT_K_BUF",
+                                                     "TILEK",
+                                                     "STAGES",
+                                                     "REDUCTION_MODE",
+                                                     "CTA_SPLIT_K_MODE",
+                                                     "SPLIT_K_SLC",
+                                                     "IDX_MODE",
+                                                     "SLICED",
+                                                     "SPLIT_RS",
+                                                     "SINGLEBUFFER",
+                                                     "LDGC",
+                                                     "SPECFILT",
+                                                     "KERNEL_CFG",
+                                                     "WORKSPACE",
+                                                     "TILE_CGA",
+                                                     "TILE_CGA_M",
+                                                     "TILE_CGA_N",
+                                                     "BLOCK_SIZE",
+                                                     "OCCUPANCY",
+                                                     "ARRAY_SIZE_PER_THREAD",
+                                                     "NUM_C_PER_BLOCK",
+                                                     "SPLIT_COLS",
+                                                     "TILE_ROWS",
+                                                     "TILE_COLS",
+                                                     "LOAD_SIZE",
+                                                     "CTA_COUNT",
+                                                     "STREAM_K",
+                                                     "SPLIT_P_SLC",
+                                                     "TILE_M",
+                                                     "TILE_N",
+                                                     "WARP_SPEC_CFG",
+                                                     "SWAP_AB"};
+
+std::optional<Direction> direction_of_operation(std::string_view operation) {
+  if (operation == "CONVOLUTION_FORWARD") return Direction::fprop;
+  if (operation == "CONVOLUTION_BACKWARD_DATA") return Direction::dgrad;
+  if (operation == "CONVOLUTION_BACKWARD_FILTER") return Direction::wgrad;
+  return std::nullopt;
+}
+
+// CONVOLUTION_FORWARD of CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR
+std::string_view operation_name(const ApiFields& operation) {
+  std::string_view name = operation.type();
+  consume(name, "CUDNN_BACKEND_OPERATION_");
+  constexpr std::string_view kSuffix = "_DESCRIPTOR";
+  if (name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
+  return name;
+}
+
+LoggedTensor tensor(const ApiFields& operation, std::string_view name) {
+  const std::optional<ApiFields> found = operation.find(name);
+  return found ? read_tensor(*found) : LoggedTensor{};
+}
+
+double factor(const ApiFields& operation, std::string_view name, double usual) {
+  const std::optional<ApiFields> found = operation.find(name);
+  return found ? real_number(found->value()).value_or(usual) : usual;
+}
+
+std::optional<LoggedConvolution> read_operation_convolution(const ApiFields& operation, Direction direction) {
+  const std::optional<ApiFields> numbers = operation.find("convDesc");
+  if (!numbers) return std::nullopt;
+  const auto list = [&](std::string_view name) {
+    const std::optional<ApiFields> found = numbers->find(name);
+    return found ? found->numbers() : std::vector<std::int64_t>();
+  };
+  LoggedConvolution result{.direction = direction,
+                           .x = tensor(operation, direction == Direction::dgrad ? "dxDesc" : "xDesc"),
+                           .y = tensor(operation, direction == Direction::fprop ? "yDesc" : "dyDesc"),
+                           .w = tensor(operation, direction == Direction::wgrad ? "dwDesc" : "wDesc"),
+                           .pad_before = list("lowerPadA"),
+                           .pad_after = list("upperPadA"),
+                           .stride = list("strideA"),
+                           .dilation = list("dilationA"),
+                           .mode = {},
+                           .alpha = factor(operation, "alpha", 1.0),
+                           .beta = factor(operation, "beta", 0.0)};
+  if (const std::optional<ApiFields> mode = numbers->find("mode")) {
+    std::string_view name = mode->value();
+    consume(name, "CUDNN_");
+    result.mode = quotable(name);
+  }
+  const bool whole = !result.x.dimensions.empty() && !result.y.dimensions.empty() &&
+                     !result.w.dimensions.empty() && !result.mode.empty();
+  return whole ? std::optional(result) : std::nullopt;
+}
+
+// As cudnn-frontend makes it: ConvFwd_eng38_k2=1_k13=0
+std::string plan_tag(const ApiFields& engine, Direction direction) {
+  const std::optional<ApiFields> id = engine.find("engine_id");
+  if (!id || !id->number()) return {};
+  std::string tag = fmt::format("{}_eng{}", plan_prefix(direction), *id->number());
+  const std::optional<ApiFields> knobs = engine.find("knobDesc");
+  if (!knobs) return tag;
+  for (const ApiFields& knob : knobs->all()) {
+    std::string_view name = knob.name();
+    consume(name, "CUDNN_KNOB_TYPE_");
+    const auto known = std::find(kKnobs.begin(), kKnobs.end(), name);
+    if (known == kKnobs.end() || !knob.number()) return {};
+    tag += fmt::format("_k{}={}", known - kKnobs.begin(), *knob.number());
+  }
+  return is_engine(tag) ? tag : std::string();
+}
+
+bool has_tensor_cores(const ApiFields& engine) {
+  const std::optional<ApiFields> notes = engine.find("numericalNotes");
+  if (!notes) return false;
+  const std::optional<ApiFields> note = notes->find("CUDNN_NUMERICAL_NOTE_TENSOR_CORE");
+  return note && note->value() == "true";
+}
+
+std::optional<ApiFields> engine_in(const ApiRecord& record) {
+  std::optional<ApiFields> at = record.arguments();
+  for (const std::string_view name : {"executionPlan", "engcfg", "engine"}) {
+    at = at->find(name);
+    if (!at) return std::nullopt;
+  }
+  return at;
+}
+
+}  // namespace
+
+LoggedTensor read_tensor(const ApiFields& descriptor) {
+  LoggedTensor result;
+  for (const ApiFields& field : descriptor.all()) {
+    if (field.name() == "dimA") result.dimensions = field.numbers();
+    if (field.name() == "strideA") result.strides = field.numbers();
+    if (field.name() == "type" || field.name() == "dataType") {
+      std::string_view type = field.value();
+      consume(type, "CUDNN_DATA_");
+      result.type = quotable(type);
+    }
+  }
+  return result;
+}
+
+std::optional<CudnnExecution> read_execution(const ApiRecord& record) {
+  const std::optional<ApiFields> engine = engine_in(record);
+  const std::optional<ApiFields> graph = engine ? engine->find("opGraph") : std::nullopt;
+  const std::vector<ApiFields> operations = graph ? graph->find_all("operation") : std::vector<ApiFields>();
+  if (operations.empty()) return std::nullopt;
+  CudnnExecution result{.line = record.line,
+                        .thread = std::string(record.thread()),
+                        .name = {},
+                        .reason = {},
+                        .convolution = {},
+                        .engine = {}};
+  for (const ApiFields& operation : operations) {
+    result.name += fmt::format("{}{}", result.name.empty() ? "" : "+", quotable(operation_name(operation)));
+  }
+  const std::optional<Direction> direction = direction_of_operation(result.name);
+  if (operations.size() > 1) {
+    result.reason = "operations that cuDNN fuses into one graph are not timed";
+  } else if (!direction) {
+    result.reason = "of cuDNN's graphs only convolutions are timed";
+  } else {
+    result.convolution = read_operation_convolution(operations.front(), *direction);
+    if (!result.convolution) return std::nullopt;
+    result.engine = plan_tag(*engine, *direction);
+    result.tensor_cores = has_tensor_cores(*engine);
+  }
+  return result;
+}
+
+std::string cudnn_version(std::string_view text) {
+  const std::int64_t number = whole_number(text).value_or(0);
+  if (number <= 0) return {};
+  // Since version 9 the major has four digits after it, before three.
+  const std::int64_t major_unit = number >= 90000 ? 10000 : 1000;
+  return fmt::format("{}.{}.{}", number / major_unit, number % major_unit / 100, number % 100);
+}
+
+namespace {
+
+std::optional<Direction> direction_of_function(std::string_view function) {
+  if (function == "cudnnConvolutionForward") return Direction::fprop;
+  if (function == "cudnnConvolutionBackwardData") return Direction::dgrad;
+  if (function == "cudnnConvolutionBackwardFilter") return Direction::wgrad;
+  return std::nullopt;
+}
+
+std::string value_of(const ApiFields& fields, std::string_view name, std::string_view prefix = "") {
+  const std::optional<ApiFields> found = fields.find(name);
+  if (!found) return {};
+  std::string_view value = found->value();
+  consume(value, prefix);
+  return quotable(value);
+}
+
+// Filters have a format in place of strides.
+LoggedTensor filter_of(const ApiFields& descriptor) {
+  LoggedTensor filter = read_tensor(descriptor);
+  if (filter.dimensions.size() != 4) return filter;
+  // Beyond 2^31 no dimension exists, and the product of three would overflow.
+  const bool is_possible = std::all_of(filter.dimensions.begin(), filter.dimensions.end(),
+                                       [](std::int64_t size) { return size > 0 && size < (1 << 20); });
+  const std::string format = value_of(descriptor, "format", "CUDNN_TENSOR_");
+  if (is_possible) {
+    filter.strides = dense_strides(filter.dimensions, format == "NHWC" ? Layout::nhwc : Layout::nchw);
+  }
+  return filter;
+}
+
+std::optional<LoggedConvolution> read_function_convolution(const ApiFields& call, Direction direction) {
+  const auto x = call.find(direction == Direction::dgrad ? "dxDesc" : "xDesc");
+  const auto y = call.find(direction == Direction::fprop ? "yDesc" : "dyDesc");
+  const auto w = call.find(direction == Direction::wgrad ? "dwDesc" : "wDesc");
+  const auto numbers = call.find("convDesc");
+  if (!x || !y || !w || !numbers) return std::nullopt;
+  const auto list = [&](std::string_view name) {
+    const std::optional<ApiFields> found = numbers->find(name);
+    return found ? found->numbers() : std::vector<std::int64_t>();
+  };
+  return LoggedConvolution{.direction = direction,
+                           .x = read_tensor(*x),
+                           .y = read_tensor(*y),
+                           .w = filter_of(*w),
+                           .pad_before = list("padA"),
+                           .pad_after = list("padA"),
+                           .stride = list("strideA"),
+                           .dilation = list("dilationA"),
+                           .mode = value_of(*numbers, "mode", "CUDNN_"),
+                           .alpha = real_number(value_of(call, "alpha")).value_or(1.0),
+                           .beta = real_number(value_of(call, "beta")).value_or(0.0)};
+}
+
+// PyTorch sets CUDNN_FMA_MATH where fp32 may not become TF32.
+bool may_use_tf32(const ApiFields& call) {
+  const std::optional<ApiFields> numbers = call.find("convDesc");
+  return numbers && value_of(*numbers, "mathType", "CUDNN_") != "FMA_MATH";
+}
+
+std::optional<Pass> normalization_pass(std::string_view function) {
+  if (!consume(function, "cudnnBatchNormalization")) return std::nullopt;
+  if (function.starts_with("ForwardTraining")) return Pass::forward;
+  if (function.starts_with("Backward")) return Pass::backward;
+  return Pass::inference;
+}
+
+// Nothing where the record is damaged. Throws UsageError that says why batch_norm cannot be it.
+std::optional<BatchNorm> read_normalization(const ApiFields& call, Pass pass) {
+  const std::optional<ApiFields> descriptor = call.find("xDesc");
+  if (!descriptor) return std::nullopt;
+  const LoggedTensor x = read_tensor(*descriptor);
+  if (x.dimensions.size() != x.strides.size() || x.dimensions.empty()) return std::nullopt;
+  const std::string mode = value_of(call, "mode", "CUDNN_BATCHNORM_");
+  if (mode.empty()) return std::nullopt;
+  if (!mode.starts_with("SPATIAL")) throw UsageError("it normalizes each activation, not each channel");
+  const std::string fused = value_of(call, "bnOps", "CUDNN_BATCHNORM_OPS_");
+  if (!fused.empty() && fused != "BN") throw UsageError("it is fused with an activation, which is not timed");
+  if (x.dimensions.size() != 4) {
+    throw UsageError(fmt::format("its x has {} dimensions, and that of batch_norm 4", x.dimensions.size()));
+  }
+  const std::optional<DataType> dtype = data_type_of(x.type, false);
+  if (!dtype) throw UsageError(fmt::format("its x is of {}, which batch_norm is not", x.type));
+  BatchNorm norm{.n = x.dimensions[0],
+                 .c = x.dimensions[1],
+                 .h = x.dimensions[2],
+                 .w = x.dimensions[3],
+                 .dtype = *dtype,
+                 .layout = Layout::nchw,
+                 .pass = pass};
+  const Operation checked(norm);  // before its strides are computed
+  const std::optional<Layout> layout = layout_of({&x});
+  if (!layout) throw UsageError("the strides of its x are those of neither nchw nor nhwc");
+  norm.layout = *layout;
+  return norm;
+}
+
+}  // namespace
+
+bool is_legacy_call(const ApiRecord& record) {
+  constexpr std::array<std::string_view, 30> kNames = {"cudnnConvolutionForward",
+                                                       "cudnnConvolutionBackwardData",
+                                                       "cudnnConvolutionBackwardFilter",
+                                                       "cudnnConvolutionBackwardBias",
+                                                       "cudnnConvolutionBiasActivationForward",
+                                                       "cudnnBatchNormalizationForwardTraining",
+                                                       "cudnnBatchNormalizationForwardTrainingEx",
+                                                       "cudnnBatchNormalizationForwardInference",
+                                                       "cudnnBatchNormalizationBackward",
+                                                       "cudnnBatchNormalizationBackwardEx",
+                                                       "cudnnActivationForward",
+                                                       "cudnnActivationBackward",
+                                                       "cudnnPoolingForward",
+                                                       "cudnnPoolingBackward",
+                                                       "cudnnSoftmaxForward",
+                                                       "cudnnSoftmaxBackward",
+                                                       "cudnnDropoutForward",
+                                                       "cudnnDropoutBackward",
+                                                       "cudnnLRNCrossChannelForward",
+                                                       "cudnnLRNCrossChannelBackward",
+                                                       "cudnnRNNForward",
+                                                       "cudnnRNNBackwardData_v8",
+                                                       "cudnnRNNBackwardWeights_v8",
+                                                       "cudnnCTCLoss_v8",
+                                                       "cudnnMultiHeadAttnForward",
+                                                       "cudnnAddTensor",
+                                                       "cudnnOpTensor",
+                                                       "cudnnReduceTensor",
+                                                       "cudnnTransformTensor",
+                                                       "cudnnSetTensor"};
+  // A second record of the same call has its status alone.
+  return std::find(kNames.begin(), kNames.end(), record.function) != kNames.end() &&
+         !record.arguments().find("status");
+}
+
+std::optional<LegacyCall> read_legacy_call(const ApiRecord& record) {
+  LegacyCall result{.operation = {}, .reason = {}};
+  const std::optional<Direction> direction = direction_of_function(record.function);
+  const std::optional<Pass> pass = normalization_pass(record.function);
+  try {
+    if (pass) {
+      const std::optional<BatchNorm> norm = read_normalization(record.arguments(), *pass);
+      if (!norm) return std::nullopt;
+      result.operation = Operation(*norm);
+      return result;
+    }
+    if (!direction)
+      throw UsageError("of cuDNN's functions only convolution and batch normalization are timed");
+    const std::optional<LoggedConvolution> convolution =
+        read_function_convolution(record.arguments(), *direction);
+    if (!convolution) return std::nullopt;
+    result.operation = Operation(conv2d_of(*convolution, may_use_tf32(record.arguments())));
+    result.lacks_engine = true;
+  } catch (const UsageError& why) {
+    result.reason = why.what();
+  }
+  return result;
+}
+
+}  // namespace jitterscope::library_log

@@ -1,20 +1,43 @@
-// Execution traces of PyTorch (Chakra), as torch.profiler.ExecutionTraceObserver writes them.
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
-#include "import/formats.hpp"
+#include <fmt/format.h>
+
+#include "import/import.hpp"
+#include "import/json.hpp"
 #include "import/model_builder.hpp"
 #include "import/operator_selection.hpp"
-#include "import/operator_work.hpp"
-#include "import/readable_json.hpp"
 #include "import/recorded_arguments.hpp"
-#include "import/transposed_views.hpp"
+#include "import/recorded_operator.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 
+// Strides for records that have none.
+
 namespace jitterscope {
+
+/// Schemas before 1.1.1 record no strides. A linear layer's weight is then known as transposed only from the
+/// aten::t that made the view; any other tensor is taken as dense and row-major.
+class TransposedViews {
+ public:
+  /// To be called with each operator that is timed or makes views, in order.
+  void complete(RecordedOperator& recorded);
+  bool any_assumed() const { return any_assumed_; }
+
+ private:
+  void complete(RecordedArgument& argument);
+  struct View {
+    TensorIdentity tensor;
+    std::vector<std::int64_t> shape;
+    auto operator<=>(const View&) const = default;
+  };
+  std::set<View> transposed_;
+  bool any_assumed_ = false;
+};
+
+// Execution traces of PyTorch (Chakra), as torch.profiler.ExecutionTraceObserver writes them.
+
 namespace {
 
 // What is kept of each node until it is known which ones are timed.
@@ -118,9 +141,9 @@ bool works_on_host(const RecordedOperator& recorded) {
   return any;
 }
 
-class Importer {
+class ExecutionTraceImporter {
  public:
-  Importer(const Trace& trace, bool on_gpu) : trace_(trace) { context_.on_gpu = on_gpu; }
+  ExecutionTraceImporter(const Trace& trace, bool on_gpu) : trace_(trace) { context_.on_gpu = on_gpu; }
 
   Model import(std::string_view file_name) {
     const std::vector<OperatorNode> nodes = operator_nodes(trace_);
@@ -224,9 +247,44 @@ Model import_execution_trace(std::string_view text, std::string_view file_name) 
   ReadableJson json(text, file_name);
   const Trace trace = read_trace(json, file_name);
   const bool on_gpu = text.find("\"cuda:") != std::string_view::npos;
-  Model model = Importer(trace, on_gpu).import(file_name);
+  Model model = ExecutionTraceImporter(trace, on_gpu).import(file_name);
   if (const auto note = json.note()) model.notes.push_back(*note);
   return model;
+}
+
+namespace {
+
+bool is_matrix_without_strides(const RecordedArgument& argument) {
+  return argument.value.kind == AtenArgument::Kind::tensor && argument.identity &&
+         argument.value.strides.empty() && argument.value.shape.size() == 2;
+}
+
+}  // namespace
+
+void TransposedViews::complete(RecordedArgument& argument) {
+  const AtenArgument& value = argument.value;
+  if (value.kind != AtenArgument::Kind::tensor || !value.strides.empty() || value.shape.empty()) return;
+  any_assumed_ = true;
+  if (!is_matrix_without_strides(argument)) return;
+  if (!transposed_.contains({*argument.identity, value.shape})) return;
+  argument.value.strides = {1, value.shape[0]};
+}
+
+void TransposedViews::complete(RecordedOperator& recorded) {
+  for (RecordedArgument& argument : recorded.arguments) complete(argument);
+  const bool flips = recorded.name == "aten::t" && !recorded.arguments.empty() &&
+                     recorded.arguments.front().value.strides.empty();
+  // What aten::t calls for gives the same view.
+  if (!flips && recorded.name != "aten::t" && work_of(recorded.name) == Work::none) return;
+  for (const RecordedArgument& output : recorded.outputs) {
+    if (!is_matrix_without_strides(output)) continue;
+    const View view{*output.identity, output.value.shape};
+    if (flips) {
+      transposed_.insert(view);
+    } else {
+      transposed_.erase(view);
+    }
+  }
 }
 
 }  // namespace jitterscope

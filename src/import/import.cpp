@@ -1,10 +1,16 @@
 #include "import/import.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <utility>
 
-#include "import/early_end.hpp"
-#include "import/formats.hpp"
-#include "import/read_file.hpp"
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include "import/json.hpp"
 #include "import/recognise.hpp"
 #include "jitterscope/error.hpp"
 
@@ -63,6 +69,131 @@ Model import_file(const std::filesystem::path& file, const ModelOptions& options
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}; the gzip file ends early: was it copied in full?", error.what()));
   }
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGzip = "\x1f\x8b";
+
+[[noreturn]] void fail(std::string_view file, std::string_view problem) {
+  throw UsageError(fmt::format("{}: {}", file, problem));
+}
+
+std::string read_bytes(const fs::path& file) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (!fs::exists(status)) fail(file.string(), "there is no such file");
+  if (fs::is_directory(status)) fail(file.string(), "this is a folder, not a file");
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) fail(file.string(), fmt::format("it cannot be read: {}", std::strerror(errno)));
+  std::string bytes;
+  // A pipe has no size that is known beforehand.
+  if (const std::uintmax_t size = fs::file_size(file, error); !error && size > 0) {
+    if (size > kLargestFile) fail(file.string(), "it is larger than 2 GB");
+    bytes.resize(size);
+    stream.read(bytes.data(), static_cast<std::streamsize>(size));
+    bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  }
+  constexpr std::size_t kStep = 1 << 20;
+  while (stream && stream.peek() != std::ifstream::traits_type::eof()) {
+    if (bytes.size() > kLargestFile) fail(file.string(), "it is larger than 2 GB");
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kStep);
+    stream.read(bytes.data() + before, kStep);
+    bytes.resize(before + static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad()) fail(file.string(), "it cannot be read");
+  if (bytes.empty()) fail(file.string(), "it is empty");
+  return bytes;
+}
+
+class Inflater {
+ public:
+  Inflater(std::string_view bytes, std::string_view file_name, std::uint64_t limit)
+      : file_name_(file_name), limit_(limit), input_(bytes) {
+    constexpr int kGzipOnly = 15 + 16;
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) fail(file_name_, "zlib cannot be used");
+  }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+  ~Inflater() { inflateEnd(&stream_); }
+
+  FileContents unpack() {
+    // As gzip notes the unpacked size; a wrong note costs no more than memory that grows in steps.
+    FileContents result;
+    while (true) {
+      const int status = step(result.text);
+      if (status == Z_STREAM_END) {
+        if (!begin_next_member()) return result;
+      } else if (status == Z_BUF_ERROR || (status == Z_OK && is_exhausted())) {
+        result.ends_early = true;
+        return result;
+      } else if (status != Z_OK) {
+        fail(file_name_, fmt::format("the gzip file is damaged{}{}", stream_.msg ? ": " : "",
+                                     stream_.msg ? stream_.msg : ""));
+      }
+    }
+  }
+
+ private:
+  bool is_exhausted() const { return stream_.avail_in == 0 && input_.empty() && stream_.avail_out > 0; }
+
+  void refill() {
+    constexpr std::size_t kMost = 1u << 30;  // zlib counts in 32 bits
+    if (stream_.avail_in != 0 || input_.empty()) return;
+    const std::size_t size = std::min(input_.size(), kMost);
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input_.data()));
+    stream_.avail_in = static_cast<uInt>(size);
+    input_.remove_prefix(size);
+  }
+
+  int step(std::string& result) {
+    refill();
+    const std::size_t before = result.size();
+    const std::size_t room = std::clamp<std::size_t>(before / 2, 1u << 16, 1u << 26);
+    result.resize(before + room);
+    stream_.next_out = reinterpret_cast<Bytef*>(result.data() + before);
+    stream_.avail_out = static_cast<uInt>(room);
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    result.resize(before + room - stream_.avail_out);
+    if (result.size() > limit_) {
+      fail(file_name_, fmt::format("what is packed in it is larger than {} MB", limit_ / 1'000'000));
+    }
+    return status;
+  }
+
+  // gzip files may be appended to each other.
+  bool begin_next_member() {
+    refill();
+    const bool more = stream_.avail_in >= 2 && stream_.next_in[0] == 0x1f && stream_.next_in[1] == 0x8b;
+    return more && inflateReset(&stream_) == Z_OK;
+  }
+
+  std::string file_name_;
+  std::uint64_t limit_;
+  std::string_view input_;
+  z_stream stream_ = {};
+};
+
+}  // namespace
+
+FileContents unpack_gzip(std::string_view bytes, std::string_view file_name, std::uint64_t limit) {
+  return Inflater(bytes, file_name, limit).unpack();
+}
+
+FileContents read_file(const fs::path& file) {
+  std::string bytes = read_bytes(file);
+  if (!bytes.starts_with(kGzip)) return {.text = std::move(bytes)};
+  FileContents unpacked = unpack_gzip(bytes, file.string());
+  if (unpacked.text.empty()) {
+    fail(file.string(), unpacked.ends_early
+                            ? "the gzip file ends before anything can be read; was it copied in full?"
+                            : "what is packed in it is empty");
+  }
+  return unpacked;
 }
 
 }  // namespace jitterscope

@@ -1,12 +1,14 @@
 // Collects the calls of a record into a model: equal operations become one layer, tensors connect calls.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "import/operator_conversion.hpp"
@@ -51,3 +53,44 @@ class ModelBuilder {
 };
 
 }  // namespace jitterscope
+
+// Collects what a log holds into a model.
+
+namespace jitterscope::library_log {
+
+class LogModel {
+ public:
+  /// `kind`: "cudnn-frontend". `how_to_record`: the environment variables that make such a log.
+  LogModel(std::string_view kind, std::string_view file_name, std::string_view how_to_record);
+
+  /// One execution. Equal operations are one layer. The reference holds until the next call.
+  Layer& add_call(const Operation& operation, std::string_view source, std::int64_t line,
+                  std::optional<Nanoseconds> time = std::nullopt);
+  void add_untimed(std::string_view name, std::string_view reason);
+  /// `what` completes "the first, on line 12, …".
+  void add_damaged(std::int64_t line, std::string_view what);
+  void note(std::string sentence) { model_.notes.push_back(std::move(sentence)); }
+  /// A record of this process; empty where the log does not say.
+  void in_process(std::string_view process) {
+    if (!process.empty()) processes_.emplace(process);
+  }
+  void set_device(std::string_view name) { model_.recorded_device = name; }
+  void set_cudnn(std::string_view version) { model_.recorded_cudnn = version; }
+
+  /// Throws UsageError where no layer was added; `missing` completes "log.txt holds …".
+  Model finish(std::string_view missing) &&;
+
+ private:
+  std::string nothing_found(std::string_view missing) const;
+
+  Model model_;
+  std::string file_name_, how_to_record_;
+  std::unordered_map<std::string, std::size_t> layer_of_;                  // by the operation's text
+  std::vector<bool> all_timed_;                                            // of each layer
+  std::map<std::pair<std::string, std::string>, std::size_t> untimed_of_;  // by name and reason
+  std::set<std::string, std::less<>> processes_;
+  std::int64_t damaged_ = 0;
+  std::string first_damage_;
+};
+
+}  // namespace jitterscope::library_log

@@ -1,7 +1,11 @@
-// Matrix products, by how their operands lie in memory.
-#include <algorithm>
+#include "import/onnx_products.hpp"
 
-#include "import/onnx_einsum.hpp"
+#include <algorithm>
+#include <cctype>
+
+#include "import/onnx.hpp"
+
+// Matrix products, by how their operands lie in memory.
 
 namespace jitterscope::onnx_import {
 namespace {
@@ -158,6 +162,235 @@ const Importers& product_importers() {
   static const Importers importers = {
       {"Attention", attention}, {"Einsum", einsum}, {"Gemm", gemm}, {"MatMul", matmul}};
   return importers;
+}
+
+namespace {
+
+struct Equation {
+  std::vector<std::string> inputs;
+  std::string output;
+  std::map<char, std::int64_t> sizes;  // of each letter
+};
+
+bool is_term(const std::string& term) {
+  const auto is_letter = [](char letter) { return std::isalpha(static_cast<unsigned char>(letter)) != 0; };
+  std::string letters = term;
+  std::sort(letters.begin(), letters.end());
+  return std::all_of(term.begin(), term.end(), is_letter) &&
+         std::adjacent_find(letters.begin(), letters.end()) == letters.end();
+}
+
+std::optional<Equation> parse(const OnnxNode& node) {
+  std::string text = node.text("equation");
+  std::erase(text, ' ');
+  const std::size_t arrow = text.find("->");
+  if (arrow == std::string::npos) return std::nullopt;
+  Equation equation;
+  equation.output = text.substr(arrow + 2);
+  std::string terms = text.substr(0, arrow) + ',';
+  for (std::size_t end = terms.find(','); end != std::string::npos; end = terms.find(',')) {
+    equation.inputs.push_back(terms.substr(0, end));
+    terms.erase(0, end + 1);
+  }
+  const bool all_terms =
+      is_term(equation.output) && std::all_of(equation.inputs.begin(), equation.inputs.end(), is_term);
+  return all_terms && equation.inputs.size() == node.inputs.size() ? std::optional(equation) : std::nullopt;
+}
+
+std::optional<Equation> read(Import& import, const OnnxNode& node) {
+  std::optional<Equation> equation = parse(node);
+  if (!equation) return std::nullopt;
+  for (std::size_t i = 0; i < equation->inputs.size(); ++i) {
+    const std::optional<Shape>& shape = import.shape(node.inputs[i]);
+    const std::string& letters = equation->inputs[i];
+    if (!shape || shape->size() != letters.size()) return std::nullopt;
+    for (std::size_t axis = 0; axis < letters.size(); ++axis) {
+      if (equation->sizes.emplace(letters[axis], (*shape)[axis]).first->second != (*shape)[axis])
+        return std::nullopt;
+    }
+  }
+  const auto has_size = [&](char letter) { return equation->sizes.contains(letter); };
+  return std::all_of(equation->output.begin(), equation->output.end(), has_size) ? equation : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Shape> einsum_shape(Import& import, const OnnxNode& node) {
+  const std::optional<Equation> equation = read(import, node);
+  if (!equation) return std::nullopt;
+  Shape shape;
+  for (const char letter : equation->output) shape.push_back(equation->sizes.at(letter));
+  return shape;
+}
+
+std::optional<EinsumProduct> einsum_product(Import& import, const OnnxNode& node) {
+  const std::optional<Equation> equation = read(import, node);
+  if (!equation || equation->inputs.size() != 2 || equation->output.size() < 2) return std::nullopt;
+  const std::string &a = equation->inputs[0], &b = equation->inputs[1];
+  const std::size_t leading = equation->output.size() - 2;
+  if (a.size() != leading + 2 || b.size() != a.size()) return std::nullopt;
+  const std::string batch = equation->output.substr(0, leading);
+  if (a.substr(0, leading) != batch || b.substr(0, leading) != batch) return std::nullopt;
+  const char m = equation->output[leading], n = equation->output[leading + 1];
+  EinsumProduct product{.flips_left = a.back() == m, .flips_right = b.back() != n};
+  const char k = product.flips_left ? a[leading] : a.back();
+  const std::string left = product.flips_left ? std::string{k, m} : std::string{m, k};
+  const std::string right = product.flips_right ? std::string{n, k} : std::string{k, n};
+  if (k == n || a.substr(leading) != left || b.substr(leading) != right) return std::nullopt;
+  for (const char letter : batch) product.batch = count_of({product.batch, equation->sizes.at(letter)});
+  product.m = equation->sizes.at(m), product.n = equation->sizes.at(n), product.k = equation->sizes.at(k);
+  return product;
+}
+
+// Operators on rows: softmax, layer norm, embeddings.
+
+namespace {
+
+constexpr std::int64_t kOpsetOfLastAxis = 13;  // before it, softmax took all axes from `axis` on as one
+
+template <bool logarithm>
+std::string softmax(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  const bool old = import.file().opset > 0 && import.file().opset < kOpsetOfLastAxis;
+  const auto axis = axis_of(node.integer("axis", old ? 1 : -1), x->size());
+  if (!axis) return "it has no such axis";
+  if (!old && *axis + 1 != x->size()) return "it is over another axis than the last";
+  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
+  const Softmax shape{logarithm, count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end())),
+                      import.types().other};
+  import.run(node, import.step_name(node), shape, {import.tensor(node.input(0))}, *x);
+  return "";
+}
+
+std::string layer_normalization(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> x = import.shape(node.input(0));
+  if (!x) return kUnknownShape;
+  const auto axis = axis_of(node.integer("axis", -1), x->size());
+  if (!axis) return "it has no such axis";
+  const auto middle = x->begin() + static_cast<std::ptrdiff_t>(*axis);
+  const LayerNorm shape{count_of(Shape(x->begin(), middle)), count_of(Shape(middle, x->end())),
+                        import.types().other};
+  import.run(node, import.step_name(node), shape, {import.tensor(node.input(0))}, *x);
+  return "";
+}
+
+// A Gather of rows of a weight is an embedding; one of a single place takes a part of its input.
+std::string gather(Import& import, const OnnxNode& node) {
+  const std::optional<Shape> table = import.shape(node.input(0)), indices = import.shape(node.input(1));
+  if (!table || !indices) return kUnknownShape;
+  const auto axis = axis_of(node.integer("axis", 0), table->size());
+  if (!axis) return "it has no such axis";
+  Shape output(table->begin(), table->begin() + static_cast<std::ptrdiff_t>(*axis));
+  output.insert(output.end(), indices->begin(), indices->end());
+  output.insert(output.end(), table->begin() + static_cast<std::ptrdiff_t>(*axis) + 1, table->end());
+  const std::string name = import.step_name(node);
+  if (import.value(node.input(0)).is_weight && table->size() == 2 && *axis == 0) {
+    const Embedding shape{count_of(*indices), (*table)[0], (*table)[1], import.types().other};
+    const Tensor places = import.network().input(shape.count, DataType::i64);
+    import.run(node, name, shape, {places, import.tensor(node.input(0))}, std::move(output));
+    return "";
+  }
+  if (count_of(*indices) != 1) return "it picks from a tensor that is no weight";
+  const Tensor part = import.network().select(name, import.tensor(node.input(0)), count_of(output));
+  Shape strides = strides_of(import.value(node.input(0)));
+  const auto place = strides.begin() + static_cast<std::ptrdiff_t>(*axis);
+  strides.insert(strides.erase(place), indices->size(), 1);
+  import.define(node.outputs.front(), std::move(output), part, strides);
+  return "";
+}
+
+}  // namespace
+
+const Importers& row_importers() {
+  static const Importers importers = {{"Softmax", softmax<false>},
+                                      {"LogSoftmax", softmax<true>},
+                                      {"LayerNormalization", layer_normalization},
+                                      {"Gather", gather}};
+  return importers;
+}
+
+// Layers that exporters write as several operators.
+
+namespace {
+
+// Follows values from node to node while each has one reader.
+class Chain {
+ public:
+  Chain(Import& import, const OnnxNode& first) : import_(import), nodes_{&first} {}
+
+  /// Goes on to the only reader of the last node, which must be this operator.
+  Chain& then(const std::string& operator_name) { return then(operator_name, ""); }
+  /// And which must read `other` as well.
+  Chain& then(const std::string& operator_name, const std::string& other) {
+    if (nodes_.empty() || nodes_.back()->outputs.empty()) return broken();
+    const auto& readers = import_.readers(nodes_.back()->outputs.front());
+    if (readers.size() != 1) return broken();
+    return go_to(*readers.front(), operator_name, other);
+  }
+  /// Goes on to one of two readers.
+  Chain& then_one_of_two(const std::string& operator_name) {
+    if (nodes_.empty() || nodes_.back()->outputs.empty()) return broken();
+    const auto& readers = import_.readers(nodes_.back()->outputs.front());
+    const auto found = std::find_if(readers.begin(), readers.end(), [&](const OnnxNode* reader) {
+      return reader->operator_name == operator_name;
+    });
+    return readers.size() == 2 && found != readers.end() ? go_to(**found, operator_name, "") : broken();
+  }
+
+  bool holds() const { return !nodes_.empty(); }
+  const OnnxNode& operator[](std::size_t place) const { return *nodes_[place]; }
+  const OnnxNode& last() const { return *nodes_.back(); }
+  void take_over() {
+    for (const OnnxNode* node : nodes_) import_.take_over(*node);
+  }
+
+ private:
+  Chain& broken() {
+    nodes_.clear();
+    return *this;
+  }
+  Chain& go_to(const OnnxNode& node, const std::string& operator_name, const std::string& other) {
+    const bool reads_it = other.empty() || node.input(0) == other || node.input(1) == other;
+    if (node.operator_name != operator_name || !reads_it || node.outputs.empty()) return broken();
+    nodes_.push_back(&node);
+    return *this;
+  }
+
+  Import& import_;
+  std::vector<const OnnxNode*> nodes_;
+};
+
+}  // namespace
+
+// x/2·(1 + erf(x/sqrt(2)))
+bool is_gelu(Import& import, const OnnxNode& division) {
+  const std::string x = division.input(0);
+  const std::optional<Shape> shape = import.shape(x);
+  Chain chain(import, division);
+  chain.then("Erf").then("Add").then("Mul", x).then("Mul");
+  if (!chain.holds() || !shape) return false;
+  const Elementwise gelu{ElementwiseKind::gelu, count_of(*shape), import.types().other};
+  import.run(chain.last(), import.step_name(chain.last()), gelu, {import.tensor(x)}, *shape);
+  chain.take_over();
+  return true;
+}
+
+// (x - mean) / sqrt(mean of (x - mean)² + eps)·weight + bias
+bool is_layer_norm(Import& import, const OnnxNode& mean) {
+  const std::string x = mean.input(0);
+  const std::optional<Shape> shape = import.shape(x);
+  Chain chain(import, mean);
+  chain.then("Sub", x).then_one_of_two("Pow").then("ReduceMean").then("Add").then("Sqrt").then("Div");
+  if (!chain.holds() || !shape || shape->empty() || chain.last().input(0) != chain[1].outputs.front())
+    return false;
+  chain.then("Mul").then("Add");
+  if (!chain.holds()) return false;
+  const std::int64_t columns = shape->back();
+  const LayerNorm norm{count_of(*shape) / columns, columns, import.types().other};
+  import.run(chain.last(), import.step_name(chain.last()), norm, {import.tensor(x)}, *shape);
+  chain.take_over();
+  return true;
 }
 
 }  // namespace jitterscope::onnx_import

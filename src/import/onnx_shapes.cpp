@@ -3,8 +3,8 @@
 #include <set>
 #include <tuple>
 
-#include "import/onnx_einsum.hpp"
-#include "operation/limits.hpp"
+#include "import/onnx_products.hpp"
+#include "operation/kinds.hpp"
 
 namespace jitterscope::onnx_import {
 namespace {
@@ -87,7 +87,7 @@ MaybeShape of_gemm(Import& import, const OnnxNode& node) {
   return Shape{(*a)[node.integer("transA", 0) != 0 ? 1 : 0], (*b)[node.integer("transB", 0) != 0 ? 0 : 1]};
 }
 
-std::int64_t at(const Shape& values, std::size_t place, std::int64_t otherwise) {
+std::int64_t value_at(const Shape& values, std::size_t place, std::int64_t otherwise) {
   return place < values.size() ? values[place] : otherwise;
 }
 
@@ -96,9 +96,9 @@ std::int64_t windows_of(const OnnxNode& node, std::int64_t input, std::size_t ax
                         std::int64_t kernel) {
   const std::string automatic = node.text("auto_pad");
   const Shape pads = node.integers("pads");
-  const std::int64_t stride = at(node.integers("strides"), axis, 1);
-  const std::int64_t dilation = at(node.integers("dilations"), axis, 1);
-  const std::int64_t before = at(pads, axis, 0), after = at(pads, axes + axis, 0);
+  const std::int64_t stride = value_at(node.integers("strides"), axis, 1);
+  const std::int64_t dilation = value_at(node.integers("dilations"), axis, 1);
+  const std::int64_t before = value_at(pads, axis, 0), after = value_at(pads, axes + axis, 0);
   for (const std::int64_t number : {input, kernel, stride, dilation, before + 1, after + 1}) {
     if (number < 1 || number > (std::int64_t{1} << 30)) return 0;
   }

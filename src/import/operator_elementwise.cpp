@@ -1,8 +1,9 @@
-// Element by element: sums, products, activations, fills and copies.
 #include <algorithm>
 
-#include "import/native_conversions.hpp"
-#include "import/tensor_layout.hpp"
+#include "import/operator_conversion.hpp"
+#include "operation/pytorch.hpp"
+
+// Element by element: sums, products, activations, fills and copies.
 
 namespace jitterscope {
 namespace {
@@ -138,6 +139,216 @@ Converted convert_copy(const RecordedOperator& recorded, ConversionContext&) {
   const Copy copy{element_count(to) * element_size(native_type(to)).value()};
   require_native(copy.bytes % element_size(DataType::f32).value() == 0);  // what a copy is checked as
   return {as_operation(copy, {{"x", arguments.identity("src")}, {"y", arguments.output_identity(0)}})};
+}
+
+// Batch and layer normalization, and softmax.
+
+namespace {
+
+BatchNorm batch_norm_of(const Arguments& arguments) {
+  AtenArgument input = arguments.tensor("input");
+  // cuDNN gets tensors of three dimensions with a fourth of one element (cudnn/BatchNorm.cpp).
+  if (input.shape.size() == 3 && is_dense_row_major(input)) {
+    input.shape.push_back(1);
+    input.strides.clear();
+  }
+  require_native(input.shape.size() == 4);
+  const std::optional<Layout> layout = dense_layout(input);
+  require_native(layout.has_value());
+  BatchNorm norm;
+  norm.n = input.shape[0], norm.c = input.shape[1], norm.h = input.shape[2], norm.w = input.shape[3];
+  norm.dtype = native_type(input);
+  norm.layout = *layout;
+  require_native(arguments.has_tensor("weight"));
+  if (native_type(arguments.tensor("weight")) == norm.dtype) {
+    norm.weights = kinds::converted_weights_type(norm.dtype);
+  }
+  return norm;
+}
+
+// A dense matrix whose columns are the last dimensions, as many as `inner`.
+struct Rows {
+  std::int64_t rows = 0, columns = 1;
+};
+Rows rows_of(const AtenArgument& tensor, std::size_t inner) {
+  require_native(inner >= 1 && tensor.shape.size() >= inner && is_dense_row_major(tensor));
+  Rows result;
+  AtenArgument row = tensor;
+  row.shape.assign(tensor.shape.end() - static_cast<std::ptrdiff_t>(inner), tensor.shape.end());
+  result.columns = element_count(row);
+  require_native(result.columns > 0);
+  result.rows = element_count(tensor) / result.columns;
+  return result;
+}
+
+LayerNorm layer_norm_of(const Arguments& arguments) {
+  const AtenArgument& input = arguments.tensor("input");
+  require_native(arguments.has_tensor("weight") && arguments.has_tensor("bias"));
+  const Rows rows = rows_of(input, arguments.integers("normalized_shape").size());
+  LayerNorm norm;
+  norm.rows = rows.rows, norm.columns = rows.columns, norm.dtype = native_type(input);
+  return norm;
+}
+
+Softmax softmax_of(const AtenArgument& tensor, const Arguments& arguments, std::string_view name) {
+  const auto rank = static_cast<std::int64_t>(tensor.shape.size());
+  const std::int64_t dimension = arguments.integer("dim");
+  require_native(rank > 0 && (dimension == rank - 1 || dimension == -1));
+  const Rows rows = rows_of(tensor, 1);
+  Softmax softmax;
+  softmax.logarithm = name.find("_log_softmax") != std::string_view::npos;
+  softmax.rows = rows.rows, softmax.columns = rows.columns, softmax.dtype = native_type(tensor);
+  return softmax;
+}
+
+}  // namespace
+
+Converted convert_batch_norm(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  BatchNorm norm = batch_norm_of(arguments);
+  require_native(arguments.has_tensor("bias"));
+  norm.pass = arguments.boolean("training") ? Pass::forward : Pass::inference;
+  return {as_operation(norm, {{"x", arguments.identity("input")},
+                              {"weight", arguments.identity("weight")},
+                              {"bias", arguments.identity("bias")},
+                              {"mean", norm.pass == Pass::forward ? arguments.output_identity(1)
+                                                                  : arguments.identity("running_mean")},
+                              {"variance", arguments.identity("running_var")},
+                              {"y", arguments.output_identity(0)},
+                              {"deviation", arguments.output_identity(2)}})};
+}
+
+Converted convert_batch_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  BatchNorm norm = batch_norm_of(arguments);
+  // In inference its gradient is another operation: the statistics are constants there.
+  require_native(arguments.boolean_or("train", true));
+  norm.pass = Pass::backward;
+  const bool cudnn = arguments.find("save_var") != nullptr;
+  return {as_operation(norm, {{"x", arguments.identity("input")},
+                              {"dy", arguments.identity(cudnn ? "grad_output" : "grad_out")},
+                              {"weight", arguments.identity("weight")},
+                              {"mean", arguments.identity("save_mean")},
+                              {"deviation", arguments.identity(cudnn ? "save_var" : "save_invstd")},
+                              {"dx", arguments.output_identity(0)},
+                              {"dweight", arguments.output_identity(1)},
+                              {"dbias", arguments.output_identity(2)}})};
+}
+
+Converted convert_layer_norm(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  return {as_operation(layer_norm_of(arguments), {{"x", arguments.identity("input")},
+                                                  {"weight", arguments.identity("weight")},
+                                                  {"bias", arguments.identity("bias")},
+                                                  {"y", arguments.output_identity(0)},
+                                                  {"mean", arguments.output_identity(1)},
+                                                  {"deviation", arguments.output_identity(2)}})};
+}
+
+Converted convert_layer_norm_backward(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  LayerNorm norm = layer_norm_of(arguments);
+  require_native(arguments.booleans("output_mask") == std::vector<bool>(3, true));
+  norm.pass = Pass::backward;
+  return {as_operation(norm, {{"dy", arguments.identity("grad_out")},
+                              {"x", arguments.identity("input")},
+                              {"mean", arguments.identity("mean")},
+                              {"deviation", arguments.identity("rstd")},
+                              {"weight", arguments.identity("weight")},
+                              {"dx", arguments.output_identity(0)},
+                              {"dweight", arguments.output_identity(1)},
+                              {"dbias", arguments.output_identity(2)}})};
+}
+
+Converted convert_softmax(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  require_native(!arguments.boolean("half_to_float"));
+  return {as_operation(softmax_of(arguments.tensor("self"), arguments, recorded.name),
+                       {{"x", arguments.identity("self")}, {"y", arguments.output_identity(0)}})};
+}
+
+Converted convert_softmax_backward(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  const AtenArgument &dy = arguments.tensor("grad_output"), &y = arguments.tensor("output");
+  require_native(dy.shape == y.shape && dy.text == y.text && is_dense_row_major(dy));
+  Softmax softmax = softmax_of(y, arguments, recorded.name);
+  softmax.pass = Pass::backward;
+  return {as_operation(softmax, {{"dy", arguments.identity("grad_output")},
+                                 {"y", arguments.identity("output")},
+                                 {"dx", arguments.output_identity(0)}})};
+}
+
+// Embedding tables and optimizer steps.
+
+namespace {
+
+// All parameters of a step, as one.
+OptimizerStep step_over(const AtenArgument& parameters, OptimizerKind kind) {
+  require_native(parameters.kind == AtenArgument::Kind::list && !parameters.elements.empty());
+  OptimizerStep step;
+  step.kind = kind;
+  step.count = 0;
+  step.dtype = native_type(parameters.elements.front());
+  for (const AtenArgument& parameter : parameters.elements) {
+    require_native(parameter.kind == AtenArgument::Kind::tensor && native_type(parameter) == step.dtype);
+    step.count += element_count(parameter);
+    require_native(step.count < (std::int64_t{1} << 50));
+  }
+  return step;
+}
+
+const AtenArgument& list(const Arguments& arguments, std::string_view name) {
+  const RecordedArgument* argument = arguments.find(name);
+  require_native(argument != nullptr && argument->value.kind == AtenArgument::Kind::list);
+  return argument->value;
+}
+
+OptimizerKind optimizer_kind(const RecordedOperator& recorded, const Arguments& arguments) {
+  if (recorded.name == "aten::_fused_adam_") return OptimizerKind::adam;
+  if (recorded.name == "aten::_fused_adamw_") return OptimizerKind::adamw;
+  if (recorded.name == "aten::_fused_sgd_") {
+    const bool momentum = !list(arguments, "momentum_buffer_list").elements.empty();
+    return momentum ? OptimizerKind::momentum : OptimizerKind::sgd;
+  }
+  // p += -lr·g for all parameters: what torch.optim.SGD without momentum does.
+  require_native(list(arguments, "other").elements.size() == list(arguments, "self").elements.size());
+  require_native(arguments.number_or("alpha", 1.0) < 0.0);
+  return OptimizerKind::sgd;
+}
+
+}  // namespace
+
+Converted convert_embedding(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  const AtenArgument &weight = arguments.tensor("weight"), &indices = arguments.tensor("indices");
+  require_native(weight.shape.size() == 2 && is_dense_row_major(weight) && indices.text == "i64");
+  Embedding embedding;
+  embedding.count = element_count(indices);
+  embedding.rows = weight.shape[0], embedding.columns = weight.shape[1];
+  embedding.dtype = native_type(weight);
+  return {as_operation(embedding, {{"indices", arguments.identity("indices")},
+                                   {"table", arguments.identity("weight")},
+                                   {"y", arguments.output_identity(0)}})};
+}
+
+Converted convert_embedding_backward(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  const AtenArgument &gradient = arguments.tensor("grad_output"), &indices = arguments.tensor("indices");
+  require_native(!gradient.shape.empty() && indices.text == "i64");
+  require_native(!arguments.boolean("scale_grad_by_freq"));
+  Embedding embedding;
+  embedding.count = element_count(indices);
+  embedding.rows = arguments.integer("num_weights"), embedding.columns = gradient.shape.back();
+  embedding.dtype = native_type(gradient);
+  embedding.pass = Pass::backward;
+  return {as_operation(embedding, {{"dy", arguments.identity("grad_output")},
+                                   {"indices", arguments.identity("indices")},
+                                   {"dtable", arguments.output_identity(0)}})};
+}
+
+Converted convert_optimizer(const RecordedOperator& recorded, ConversionContext&) {
+  const Arguments arguments(recorded);
+  return {as_operation(step_over(list(arguments, "self"), optimizer_kind(recorded, arguments)))};
 }
 
 }  // namespace jitterscope

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "import/trace_json.hpp"
+#include "import/json.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {

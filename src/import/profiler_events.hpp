@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "import/json.hpp"
 #include "import/operator_selection.hpp"
-#include "import/readable_json.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope {

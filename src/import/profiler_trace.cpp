@@ -1,27 +1,39 @@
-// Profiler traces of PyTorch in Chrome's format, as torch.profiler.profile exports them.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
-#include "import/formats.hpp"
-#include "import/gradient_boundary.hpp"
+#include <fmt/format.h>
+
+#include "import/import.hpp"
 #include "import/model_builder.hpp"
-#include "import/operator_precision.hpp"
-#include "import/operator_work.hpp"
+#include "import/operator_selection.hpp"
 #include "import/profiler_events.hpp"
 #include "import/recorded_arguments.hpp"
 #include "jitterscope/error.hpp"
 
+// Where the weight's gradient begins among the kernels of aten::convolution_backward.
+
 namespace jitterscope {
+
+/// PyTorch computes the input's gradient, then allocates the weight's and computes that: the allocation is an
+/// event of its own, of the weight's shape. Nothing where there is none.
+std::optional<RecordTime> weight_gradient_begin(const ProfilerEvents& events, std::size_t convolution);
+
+// What an operator's arguments do not say of its arithmetic, and its kernels do.
+
+/// A product of f32 whose kernel's name says that it ran in TF32 is one in TF32; any other is as it was.
+ConvertedOperation with_recorded_precision(ConvertedOperation converted, const RecordedWork& work);
+
+// Profiler traces of PyTorch in Chrome's format, as torch.profiler.profile exports them.
+
 namespace {
 
 constexpr std::string_view kAtenPrefix = "aten::";
 
-class Importer {
+class ProfilerTraceImporter {
  public:
-  Importer(const ProfilerEvents& events, bool ends_early)
+  ProfilerTraceImporter(const ProfilerEvents& events, bool ends_early)
       : events_(events), ends_early_(ends_early), work_(events.operators.size()) {
     for (std::size_t i = 0; i < events.operators.size(); ++i) {
       nodes_.push_back({events.operators[i].name, events.parents[i]});
@@ -274,11 +286,83 @@ class Importer {
 Model import_profiler_trace(std::string_view text, std::string_view file_name, bool ends_early) {
   ReadableJson json(text, file_name);
   const ProfilerEvents events = read_profiler_events(json, file_name);
-  Importer importer(events, ends_early);
+  ProfilerTraceImporter importer(events, ends_early);
   importer.require_shapes(file_name);
   Model model = importer.import(file_name);
   if (const auto note = json.note()) model.notes.push_back(*note);
   return model;
+}
+
+namespace {
+
+constexpr std::size_t kWeight = 2;  // of aten::convolution_backward's arguments
+
+std::vector<std::int64_t> weight_shape(const CalledOperator& convolution) {
+  simdjson::dom::parser parser;
+  simdjson::dom::array shapes;
+  if (parse_part(parser, convolution.arguments)["Input Dims"].get(shapes) != simdjson::SUCCESS) return {};
+  simdjson::dom::element shape;
+  if (shapes.at(kWeight).get(shape) != simdjson::SUCCESS) return {};
+  std::vector<std::int64_t> sizes = integers_of(shape, "Input Dims");
+  // Along one dimension PyTorch convolves as along the second of two.
+  if (sizes.size() == 3) sizes.insert(sizes.begin() + 2, 1);
+  return sizes;
+}
+
+bool allocates(const CalledOperator& called, const std::vector<std::int64_t>& shape) {
+  if (!called.name.starts_with("aten::empty") || called.arguments.empty()) return false;
+  simdjson::dom::parser parser;
+  simdjson::dom::array values;
+  std::string_view text;
+  if (parse_part(parser, called.arguments)["Concrete Inputs"].get(values) != simdjson::SUCCESS) return false;
+  if (values.at(0).get(text) != simdjson::SUCCESS) return false;
+  const std::optional<AtenArgument> sizes = parse_concrete(text);
+  if (!sizes || sizes->elements.size() != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (sizes->elements[i].integer != shape[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<RecordTime> weight_gradient_begin(const ProfilerEvents& events, std::size_t convolution) {
+  const CalledOperator& called = events.operators[convolution];
+  const std::vector<std::int64_t> shape = weight_shape(called);
+  std::optional<RecordTime> begin;
+  if (shape.empty()) return begin;
+  // The last one: the input's gradient, which comes first, may have the same shape.
+  for (std::size_t i = convolution + 1; i < events.operators.size(); ++i) {
+    const CalledOperator& child = events.operators[i];
+    if (child.thread != called.thread || child.begin > called.end) break;
+    if (events.parents[i] == convolution && allocates(child, shape)) begin = child.begin;
+  }
+  return begin;
+}
+
+namespace {
+
+// sm80_xmma_gemm_f32f32_tf32f32_f32_…; CUTLASS calls the same instruction for f32 operands s1688gemm.
+bool is_in_tf32(const std::string& kernel) {
+  return kernel.find("tf32") != std::string::npos || kernel.find("s1688gemm") != std::string::npos;
+}
+
+template <class Product>
+void take_precision(ConvertedOperation& converted) {
+  const auto* product = std::get_if<Product>(&converted.operation.parameters());
+  if (product == nullptr || product->dtype != DataType::f32) return;
+  Product changed = *product;
+  changed.dtype = DataType::tf32;
+  converted.operation = Operation(changed);
+}
+
+}  // namespace
+
+ConvertedOperation with_recorded_precision(ConvertedOperation converted, const RecordedWork& work) {
+  if (std::none_of(work.kernels.begin(), work.kernels.end(), is_in_tf32)) return converted;
+  take_precision<Matmul>(converted);
+  take_precision<Linear>(converted);
+  return converted;
 }
 
 }  // namespace jitterscope

@@ -1,8 +1,8 @@
 // An execution trace's node and a profiler trace's event as a recorded operator.
 #pragma once
 
+#include "import/json.hpp"
 #include "import/recorded_operator.hpp"
-#include "import/trace_json.hpp"
 
 namespace jitterscope {
 

@@ -1,11 +1,19 @@
 #include "measure/launch_details.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "jitterscope/error.hpp"
-#include "measure/launch_counters.hpp"
-#include "measure/launch_kernels.hpp"
-#include "measure/operand_sets.hpp"
+#include "measure/measure_operation.hpp"
+#include "measure/round_timer.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -53,6 +61,310 @@ void add_kernels(Session& session, const Operation& operation, const MeasureOpti
     RotatingWorkload workload = prepare_sets(session.device(), operation, options, kAnyNumberOfLaunches);
     trace(session, workload, options, result);
   });
+}
+
+namespace {
+
+// What returns without a wait is enqueued in a few milliseconds.
+constexpr Nanoseconds kPatience = milliseconds(500);
+
+class FirstLaunches {
+ public:
+  FirstLaunches(Device& device, Queue& queue, Workload& workload)
+      : device_(device), queue_(queue), workload_(workload) {}
+
+  Nanoseconds launch_and_wait() {
+    const Nanoseconds start = device_.host_time();
+    queue_.launch(workload_);
+    queue_.wait();
+    return device_.host_time() - start;
+  }
+
+  // False where the gate gave up before all was launched.
+  bool launch_behind_gate(std::size_t launches, Nanoseconds limit) {
+    const GateLimit limited(queue_, limit);
+    GateGuard gate(queue_);
+    try {
+      gate.close();
+      launch(launches);
+      gate.open();
+      queue_.wait();
+    } catch (const GateTimeoutError&) {
+      return false;
+    }
+    return true;
+  }
+
+  void launch_without_gate(std::size_t launches) {
+    launch(launches);
+    queue_.wait();
+  }
+
+  Nanoseconds cost() const { return Nanoseconds(statistics::median(costs_)); }
+  Nanoseconds time() const {
+    std::vector<double> times;
+    for (std::size_t i = 1; i < marks_.size(); ++i)
+      times.push_back(queue_.elapsed(marks_[i - 1], marks_[i]).value());
+    return Nanoseconds(statistics::median(times));
+  }
+
+ private:
+  void launch(std::size_t launches) {
+    marks_ = {queue_.mark()};
+    costs_.clear();
+    for (std::size_t i = 0; i < launches; ++i) {
+      const Nanoseconds before = device_.host_time();
+      queue_.launch(workload_);
+      costs_.push_back((device_.host_time() - before).value());
+      marks_.push_back(queue_.mark());
+    }
+  }
+
+  Device& device_;
+  Queue& queue_;
+  Workload& workload_;
+  std::vector<Mark> marks_;
+  std::vector<double> costs_;
+};
+
+// A launch that waits holds the host until the gate gives up, each time. A launch that loads a kernel, tunes
+// or allocates holds it once, and one on a slow host returns in the end: so a single launch is tried again,
+// each time after one without a gate.
+bool waits_for_queue(FirstLaunches& launches) {
+  constexpr int kTries = 3;
+  constexpr Nanoseconds kShortPatience = milliseconds(200);
+  for (int i = 0; i < kTries; ++i) {
+    const Nanoseconds without_gate = launches.launch_and_wait();
+    if (launches.launch_behind_gate(1, std::max(kShortPatience, without_gate * 4.0))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+FirstCall make_first_call(Device& device, Queue& queue, Workload& workload, Nanoseconds events_constant) {
+  FirstLaunches launches(device, queue, workload);
+  FirstCall first;
+  first.time = launches.launch_and_wait();
+
+  // A second launch alone tells whether more can be afforded: a CPU's convolution may take a second.
+  constexpr Nanoseconds kLong = milliseconds(5);
+  const std::size_t more = first.time > kLong ? 2 : 8;
+  first.waits_for_queue = workload.waits_for_queue();
+  if (!first.waits_for_queue && !launches.launch_behind_gate(more, kPatience)) {
+    first.waits_for_queue = waits_for_queue(launches);
+  }
+  if (first.waits_for_queue) launches.launch_without_gate(more);
+  first.launch_cost = launches.cost();
+  first.launch_time = std::max(Nanoseconds(1), launches.time() - events_constant);
+  return first;
+}
+
+namespace {
+
+// The reference of PyTorch's kernel times has as many.
+constexpr std::size_t kLaunches = 12;
+
+std::vector<KernelsOfLaunch> trace_back_to_back(Device& device, Queue& queue, Workload& workload) {
+  constexpr int kWarmingLaunches = 3;
+  queue.launch_in_a_row(workload, kWarmingLaunches);
+  queue.wait();
+  const std::unique_ptr<KernelTracer> tracer = device.trace_kernels();
+  for (std::size_t i = 0; i < kLaunches; ++i) launch_traced(*tracer, queue, workload, i);
+  queue.wait();
+  return kernels_by_launch(tracer->stop(), kLaunches);
+}
+
+// A gate for each launch: one fits behind it where gates are possible at all.
+std::vector<KernelsOfLaunch> trace_behind_gates(Device& device, Queue& queue, Workload& workload) {
+  const std::unique_ptr<KernelTracer> tracer = device.trace_kernels();
+  for (std::size_t i = 0; i < kLaunches; ++i) {
+    GateGuard gate(queue);
+    gate.close();
+    launch_traced(*tracer, queue, workload, i);
+    gate.open();
+    queue.wait();
+  }
+  return kernels_by_launch(tracer->stop(), kLaunches);
+}
+
+}  // namespace
+
+TracedWork trace_launch(Device& device, Queue& queue, Workload& workload, Gating gating) {
+  const std::vector<KernelsOfLaunch> launches = trace_back_to_back(device, queue, workload);
+  TracedWork traced{summarise_kernels(launches), median_concurrency(launches)};
+  if (gating == Gating::possible && traced.concurrency && traced.concurrency->streams > 1) {
+    traced.concurrency = median_concurrency(trace_behind_gates(device, queue, workload));
+  }
+  return traced;
+}
+
+std::vector<LaunchKernel> summarise_kernels(const std::vector<KernelsOfLaunch>& launches) {
+  if (launches.empty()) return {};
+  require_equal_launches(launches);
+  const KernelsOfLaunch& first = launches.front();
+  std::vector<std::vector<double>> times(first.size());
+  for (const KernelsOfLaunch& launch : launches) {
+    const KernelsOfLaunch kernels = in_order_of(first, launch);
+    for (std::size_t i = 0; i < first.size(); ++i)
+      times[i].push_back((kernels[i].end - kernels[i].start).value());
+  }
+  std::vector<LaunchKernel> kernels;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto [minimum, maximum] = std::ranges::minmax_element(times[i]);
+    kernels.push_back({first[i].name, Nanoseconds(statistics::median(times[i])), Nanoseconds(*minimum),
+                       Nanoseconds(*maximum)});
+  }
+  return kernels;
+}
+
+namespace {
+
+// How many kernels more run from here on.
+using Change = std::pair<Nanoseconds, int>;
+
+// In order of time. Where one kernel ends as another starts, they do not run at once: the end comes first.
+std::vector<Change> changes_of(const KernelsOfLaunch& kernels) {
+  std::vector<Change> changes;
+  for (const KernelTime& kernel : kernels) {
+    if (kernel.end <= kernel.start) continue;
+    changes.emplace_back(kernel.start, 1);
+    changes.emplace_back(kernel.end, -1);
+  }
+  std::ranges::sort(changes);
+  return changes;
+}
+
+std::int64_t median_count(const std::vector<double>& counts) {
+  return std::llround(statistics::median(counts));
+}
+
+}  // namespace
+
+std::optional<KernelConcurrency> concurrency_of(const KernelsOfLaunch& kernels) {
+  const std::vector<Change> changes = changes_of(kernels);
+  if (changes.empty()) return std::nullopt;
+  std::set<std::uint32_t> streams;
+  Nanoseconds all;
+  for (const KernelTime& kernel : kernels) {
+    if (kernel.end <= kernel.start) continue;
+    streams.insert(kernel.stream);
+    all += kernel.end - kernel.start;
+  }
+  std::int64_t running = 0, most = 0;
+  Nanoseconds any_ran, last;
+  for (const auto& [time, change] : changes) {
+    if (running > 0) any_ran += time - last;
+    running += change;
+    most = std::max(most, running);
+    last = time;
+  }
+  return KernelConcurrency{std::ssize(streams), most, std::max(1.0, all / any_ran)};
+}
+
+std::optional<KernelConcurrency> median_concurrency(const std::vector<KernelsOfLaunch>& launches) {
+  std::vector<double> streams, most, mean;
+  for (const KernelsOfLaunch& launch : launches) {
+    const auto own = concurrency_of(launch);
+    if (!own) continue;
+    streams.push_back(static_cast<double>(own->streams));
+    most.push_back(static_cast<double>(own->most_at_once));
+    mean.push_back(own->mean_at_once);
+  }
+  if (mean.empty()) return std::nullopt;
+  return KernelConcurrency{median_count(streams), median_count(most), statistics::median(mean)};
+}
+
+namespace {
+
+// Nothing where the launches do not have the same keys equally often. Of kernels with one key the first to
+// start stands for the first.
+template <class KeyOf>
+std::optional<KernelsOfLaunch> matched(const KernelsOfLaunch& order, const KernelsOfLaunch& launch,
+                                       const KeyOf& key_of) {
+  std::map<decltype(key_of(order.front())), std::deque<const KernelTime*>> left;
+  for (const KernelTime& kernel : launch) left[key_of(kernel)].push_back(&kernel);
+  KernelsOfLaunch kernels;
+  for (const KernelTime& wanted : order) {
+    const auto found = left.find(key_of(wanted));
+    if (found == left.end() || found->second.empty()) return std::nullopt;
+    kernels.push_back(*found->second.front());
+    found->second.pop_front();
+  }
+  return kernels;
+}
+
+}  // namespace
+
+void launch_traced(KernelTracer& tracer, Queue& queue, Workload& workload, std::size_t number) {
+  tracer.begin_launch(number);
+  queue.launch(workload);
+  tracer.end_launch();
+}
+
+std::vector<KernelsOfLaunch> kernels_by_launch(const std::vector<KernelTime>& traced, std::size_t launches) {
+  std::vector<KernelsOfLaunch> kernels(launches);
+  for (const KernelTime& kernel : traced) {
+    if (kernel.launch && *kernel.launch < launches) kernels[*kernel.launch].push_back(kernel);
+  }
+  return kernels;
+}
+
+void require_equal_launches(const std::vector<KernelsOfLaunch>& launches) {
+  for (const KernelsOfLaunch& launch : launches) {
+    if (launch.size() == launches.front().size()) continue;
+    throw FailedError(fmt::format(
+        "the tracer reported {} kernels for one launch and {} for another of the same work: records were "
+        "lost, or the work is not the same at each launch; run it again",
+        launches.front().size(), launch.size()));
+  }
+}
+
+KernelsOfLaunch in_order_of(const KernelsOfLaunch& order, const KernelsOfLaunch& launch) {
+  const auto stream_and_name = [](const KernelTime& kernel) { return std::pair(kernel.stream, kernel.name); };
+  if (auto kernels = matched(order, launch, stream_and_name)) return *std::move(kernels);
+  // A graph's nodes may run on other streams at each replay.
+  const auto name = [](const KernelTime& kernel) { return kernel.name; };
+  if (auto kernels = matched(order, launch, name)) return *std::move(kernels);
+  return launch;
+}
+
+Nanoseconds time_of(const KernelsOfLaunch& kernels) {
+  if (kernels.empty()) return Nanoseconds(0);
+  const auto last = std::ranges::max_element(kernels, {}, &KernelTime::end);
+  return last->end - kernels.front().start;
+}
+
+std::vector<LaunchCounters> count_launch(Device& device, Queue& queue, Workload& workload,
+                                         const std::vector<std::string>& names,
+                                         const std::vector<CacheState>& caches) {
+  // As many as go before the launches that are timed: what a pass itself leaves in the caches is gone.
+  constexpr int kConditioningLaunches = 2;
+  if (caches.empty()) return {};
+  const std::unique_ptr<CounterReader> reader = device.count(names);
+  std::vector<LaunchCounters> counters;
+  for (const CacheState cache : caches) {
+    const auto prepare = [&] {
+      queue.launch_in_a_row(workload, kConditioningLaunches);
+      queue.set_cache(cache, workload);
+      queue.wait();
+    };
+    const auto launch = [&] {
+      queue.launch(workload);
+      queue.wait();
+    };
+    counters.push_back({cache, reader->read(prepare, launch)});
+  }
+  return counters;
+}
+
+std::vector<CacheState> timed_caches(const Result& result) {
+  std::vector<CacheState> caches;
+  for (const Measurement& measurement : result.measurements) {
+    const CacheState cache = measurement.conditions.cache;
+    if (std::ranges::find(caches, cache) == caches.end()) caches.push_back(cache);
+  }
+  return caches;
 }
 
 }  // namespace jitterscope

@@ -3,10 +3,15 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
+#include "jitterscope/measure.hpp"
 #include "measure/session.hpp"
 
 namespace jitterscope {
@@ -48,5 +53,65 @@ void measure_in_turn(Session& session, const std::vector<std::vector<Trial>>& gr
 /// A group for each operation: none is compared.
 std::vector<std::vector<Trial>> trials_of(const std::vector<Operation>& operations,
                                           const MeasureOptions& options);
+
+// One operation on several sets of operands, each launch on the next: data that no launch before has touched.
+
+class RotatingWorkload final : public Workload {
+ public:
+  explicit RotatingWorkload(std::vector<std::unique_ptr<PreparedOperation>> sets) : sets_(std::move(sets)) {}
+
+  void run(NativeQueue queue) override {
+    sets_[next_]->run(queue);
+    next_ = (next_ + 1) % sets_.size();
+    ++calls_;
+  }
+  /// Sets lie in different places, so that launches on them may differ.
+  std::optional<std::int64_t> calls() const override {
+    return sets_.size() > 1 ? std::optional(calls_) : std::nullopt;
+  }
+  bool waits_for_queue() const override { return sets_.front()->waits_for_queue(); }
+  bool produce_inputs(NativeQueue queue) override { return sets_[next_]->produce_inputs(queue); }
+  std::vector<MemoryRegion> memory() const override {
+    std::vector<MemoryRegion> all;
+    for (const auto& set : sets_) {
+      const std::vector<MemoryRegion> regions = set->memory();
+      all.insert(all.end(), regions.begin(), regions.end());
+    }
+    return all;
+  }
+  bool place_anew() override { return sets_.size() == 1 && sets_.front()->place_anew(); }
+  PreparedOperation& first() { return *sets_.front(); }
+  std::size_t sets() const { return sets_.size(); }
+
+ private:
+  std::vector<std::unique_ptr<PreparedOperation>> sets_;
+  std::size_t next_ = 0;
+  std::int64_t calls_ = 0;
+};
+
+// Operands for launches: the same for all, or a set for each that has left the cache before its turn comes
+// again.
+
+/// How many sets fresh data takes: three times the last-level cache goes by between two launches on one.
+/// Throws UsageError, with the numbers and what to do, where that is more than the memory holds or can be
+/// prepared in reasonable time, or where the size of the cache is not known.
+std::size_t sets_for_fresh_data(const DeviceDescription& device, const Operation& operation);
+
+inline constexpr std::size_t kAnyNumberOfLaunches = std::numeric_limits<std::size_t>::max();
+/// One set, or those for fresh data where the options ask for it, but never more than there are launches.
+RotatingWorkload prepare_sets(Device& device, const Operation& operation, const MeasureOptions& options,
+                              std::size_t launches);
+
+// How the time of a launch depends on how many there are: the loop that every benchmark begins with.
+
+/// For each count of options.iterations the operation is prepared anew, the device rests for kIterationRest,
+/// and so many launches run without a wait between them. An interruption, asked for before each launch, ends
+/// the loop and keeps what there is.
+std::vector<IterationRun> run_iterations(Session& session, const Operation& operation,
+                                         const MeasureOptions& options);
+
+/// Long enough for the SM clock of an idle GPU to leave its maximum where the driver lets it, and for its
+/// temperature to fall by most of what a short load added.
+inline constexpr Nanoseconds kIterationRest = seconds(1);
 
 }  // namespace jitterscope

@@ -5,39 +5,9 @@
 
 #include "base/random.hpp"
 #include "jitterscope/measure.hpp"
-#include "measure/round_timer.hpp"
-#include "measure/run_record.hpp"
+#include "measure/decisions.hpp"
 
 namespace jitterscope {
-
-/// What one round looks like for a workload of a known length.
-struct RoundShape {
-  Instrument instrument = Instrument::events;
-  std::int64_t values = 20;  ///< timed values in a round, over all its parts
-  std::int64_t parts = 1;    ///< how often the gate is closed and opened in a round
-  std::int64_t group = 1;    ///< launches per value (events)
-  SlopeShape slope;          ///< (graph)
-  std::int64_t conditioning_launches = 2;
-  bool launches_wait = false;  ///< for their queue (FirstCall): no gate may hold them
-  bool host_is_timed = false;  ///< its own time is in what is read
-  /// The time after which a closed queue opens by itself: longer than the host needs to fill it. Zero: the
-  /// queue's usual limit.
-  Nanoseconds patience = {};
-};
-
-/// Picks instrument and lengths: rounds of 5 ms or 20 launches, slopes for warm launches under 20 us, groups
-/// where the timer's grain is coarse against the precision asked.
-RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
-                       const Calibration& calibration);
-
-/// Short launches on a host, whose queue costs nothing, in groups: as many between two marks as bring what is
-/// not known of these below a third of the precision, in rounds of 5 ms.
-void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOptions& options,
-                    const Calibration& calibration);
-
-/// As few launches as are behind evictions of 0.1 s together, 3 at least: `eviction` is the time of one. A
-/// number that was asked for stays.
-void limit_evictions(RoundShape& shape, Nanoseconds eviction, const MeasureOptions& options);
 
 /// One cache state under one load: everything needed to run rounds of it.
 class RoundRunner {
@@ -100,5 +70,12 @@ class RoundRunner {
   std::unique_ptr<RoundTimer> timer_;
   Random lengths_;
 };
+
+// What shapes the rounds of a device that is the host.
+
+/// Times launches in a row, or an eviction, for event rounds of a device that is the host: warm launches are
+/// grouped where they are short, and cold ones are few where evicting takes long. False where neither
+/// matters.
+bool look_at_host(const TimedWork& work, const RoundShape& shape, LaunchFacts& facts);
 
 }  // namespace jitterscope

@@ -1,8 +1,7 @@
 #include "measure/round_timer.hpp"
 
 #include "jitterscope/error.hpp"
-#include "measure/gate_guard.hpp"
-#include "measure/traced_launches.hpp"
+#include "measure/launch_details.hpp"
 
 namespace jitterscope {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/random.hpp"
 #include "jitterscope/measure.hpp"
+#include "measure/decisions.hpp"
 
 namespace jitterscope {
 
@@ -46,8 +47,8 @@ enum class IdleSharing {
 
 class Schedule {
  public:
-  Schedule(Device& device, const MeasureOptions& options, IdleSharing sharing)
-      : device_(device), options_(options), sharing_(sharing), random_(options.seed) {}
+  Schedule(Device& device, Decisions& decisions, const MeasureOptions& options, IdleSharing sharing)
+      : device_(device), decisions_(decisions), options_(options), sharing_(sharing), random_(options.seed) {}
 
   /// One block of those that need more; takes the others out. Their order is drawn anew each time, the least
   /// visited first, so that none always follows the same other. False, and no visit, where none needs more or
@@ -59,10 +60,19 @@ class Schedule {
 
  private:
   Device& device_;
+  Decisions& decisions_;
   const MeasureOptions& options_;
   IdleSharing sharing_;
   Random random_;
   std::int64_t block_ = -1;
 };
+
+// Options that cannot be measured with, said before anything is launched.
+
+/// Of one plain loop.
+inline constexpr std::int64_t kMostIterations = 1'000'000;
+
+/// Throws UsageError naming the field and its rule.
+void check_options(const MeasureOptions& options);
 
 }  // namespace jitterscope

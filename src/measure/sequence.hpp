@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "jitterscope/device.hpp"
 #include "measure/run_record.hpp"
 #include "measure/session.hpp"
 #include "operation/model.hpp"
@@ -23,5 +25,22 @@ using SequenceListener = std::function<void(const std::string& stage, std::size_
 /// queue is full, or empty before each call where the options say eager.
 SequenceMeasurement measure_sequence(Session& session, const Model& model, const MeasureOptions& options,
                                      const SequenceListener& listener);
+
+// The calls of a network, prepared one by one so that each reads what earlier ones wrote.
+
+/// In the order of the model's calls; null where one could not be prepared.
+using PreparedCalls = std::vector<std::unique_ptr<PreparedOperation>>;
+
+/// What a call shares with those before it, and of how much that the network computes it reads something
+/// else.
+struct CallSharing {
+  std::vector<SharedOperand> shared;
+  std::int64_t unwritten = 0;
+};
+
+/// Prepares the call with this number behind the ones before it, which `prepared` holds already, and appends
+/// it; a null where that throws. Kind and seed of the data are given; each call has values of its own.
+CallSharing prepare_call(Device& device, const Model& model, std::size_t number, const InputData& data,
+                         PreparedCalls& prepared);
 
 }  // namespace jitterscope

@@ -1,17 +1,20 @@
 #include "measure/session.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/check_options.hpp"
-#include "measure/environment.hpp"
+#include "measure/burst_and_sustained.hpp"
 #include "measure/estimate.hpp"
-#include "measure/first_call.hpp"
-#include "measure/host_rounds.hpp"
-#include "measure/load_probe.hpp"
-#include "measure/measuring_loops.hpp"
+#include "measure/launch_details.hpp"
+#include "measure/machine.hpp"
+#include "measure/round_runner.hpp"
+#include "measure/schedule.hpp"
+#include "measure/steadiness.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope {
 namespace {
@@ -32,21 +35,6 @@ RoundRunner make_runner(const TimedWork& work, RoundShape shape, const MeasureOp
   }
 }
 
-// Half as much behind one closing of the gate; false where nothing is left to halve.
-bool halve(RoundShape& shape) {
-  constexpr std::int64_t kFewestLaunches = 10;
-  SlopeShape& slope = shape.slope;
-  if (slope.pairs > 1) {
-    slope.pairs = (slope.pairs + 1) / 2;
-    shape.parts *= 2;
-    return true;
-  }
-  if (slope.long_launches < 2 * kFewestLaunches) return false;
-  slope.long_launches /= 2;
-  slope.short_launches /= 2;
-  return true;
-}
-
 bool fits_queue(Queue& queue, RoundRunner& runner) {
   // What fits is enqueued in a few milliseconds. What does not costs all of the patience, up to nine times
   // for a trial: with 500 ms, copies of 4 KiB took 12 s of each process of `study pinned` (H200).
@@ -64,11 +52,13 @@ bool fits_queue(Queue& queue, RoundRunner& runner) {
 // cuDNN's attention, or of its newest engines, fill it before the gate is opened, and the launch then waits
 // for a gate that waits for the launch. Such rounds are put behind several closings.
 RoundRunner make_fitting_runner(const TimedWork& work, RoundShape shape, const MeasureOptions& options,
-                                const Calibration& calibration) {
+                                const Calibration& calibration, Decisions& decisions) {
   while (true) {
     RoundRunner runner = make_runner(work, shape, options, calibration);
-    if (runner.timer().instrument() != Instrument::graph || fits_queue(work.queue, runner)) return runner;
-    if (!halve(shape)) shape.instrument = Instrument::events;
+    const bool was_held = runner.timer().instrument() != Instrument::graph || fits_queue(work.queue, runner);
+    const std::optional<RoundShape> next = decisions.shape_after_trial(shape, was_held);
+    if (!next) return runner;
+    shape = *next;
   }
 }
 
@@ -86,22 +76,16 @@ MeasureOptions without_gate(MeasureOptions options) {
   return options;
 }
 
-// How long a round's gate holds. Ten seconds were lost with each round of a function that loads a kernel
-// late.
-constexpr Nanoseconds kLeastPatience = seconds(1), kMostPatience = seconds(10);
-
 OpenMeasurement start(const StartedTrial& started, CacheState cache, Load load, const MeasureOptions& asked,
-                      const Calibration& calibration) {
+                      const Calibration& calibration, Decisions& decisions) {
   TimedWork work = started.work;
   work.cache = cache;
-  const bool waits = started.first.waits_for_queue;
-  const MeasureOptions options = waits ? without_gate(asked) : asked;
-  RoundShape shape = shape_round(started.first.launch_time, cache, load, options, calibration);
-  shape.launches_wait = waits;
-  const auto launches = static_cast<double>(shape.values * shape.group + shape.conditioning_launches);
-  shape.patience = std::clamp(started.first.launch_cost * (4.0 * launches), kLeastPatience, kMostPatience);
-  fit_to_host(shape, work, started.first.launch_time, options, calibration);
-  OpenMeasurement one{make_fitting_runner(work, shape, options, calibration), started.trial->name,
+  const FirstCall& first = started.first;
+  const MeasureOptions options = first.waits_for_queue ? without_gate(asked) : asked;
+  LaunchFacts facts{first.launch_time, first.launch_cost, first.waits_for_queue, cache, load};
+  RoundShape shape = decisions.shape_rounds(facts, options, calibration);
+  if (look_at_host(work, shape, facts)) shape = decisions.shape_rounds(facts, options, calibration);
+  OpenMeasurement one{make_fitting_runner(work, shape, options, calibration, decisions), started.trial->name,
                       Measurement()};
   one.measurement.conditions = {cache,
                                 load,
@@ -125,13 +109,14 @@ bool is_read_freely(const StartedTrial& started) {
 }
 
 std::vector<OpenMeasurement> start_all(const std::vector<StartedTrial>& group, Load load,
-                                       std::optional<Instrument> instrument, const Calibration& calibration) {
+                                       std::optional<Instrument> instrument, const Calibration& calibration,
+                                       Decisions& decisions) {
   std::vector<OpenMeasurement> measurements;
   for (const StartedTrial& started : group) {
     MeasureOptions options = started.trial->options;
     if (instrument && !options.instrument && is_read_freely(started)) options.instrument = instrument;
     for (const CacheState cache : options.caches) {
-      measurements.push_back(start(started, cache, load, options, calibration));
+      measurements.push_back(start(started, cache, load, options, calibration, decisions));
     }
   }
   return measurements;
@@ -152,12 +137,13 @@ bool read_alike(const std::vector<StartedTrial>& group, const MeasuredGroup& mea
 // The constants of two instruments do not cancel in a ratio: what is compared is read alike, by slopes where
 // one of them needs these and the others can be recorded. Queues that are unlike are not, as each allows one
 // instrument alone.
-MeasuredGroup start_group(const std::vector<StartedTrial>& group, Load load, const Calibration& calibration) {
-  MeasuredGroup measured{start_all(group, load, std::nullopt, calibration), group.size()};
+MeasuredGroup start_group(const std::vector<StartedTrial>& group, Load load, const Calibration& calibration,
+                          Decisions& decisions) {
+  MeasuredGroup measured{start_all(group, load, std::nullopt, calibration, decisions), group.size()};
   for (const Instrument instrument : {Instrument::graph, Instrument::events}) {
     if (read_alike(group, measured)) return measured;
     try {
-      measured.measurements = start_all(group, load, instrument, calibration);
+      measured.measurements = start_all(group, load, instrument, calibration, decisions);
     } catch (const Error&) {
       // Something cannot be recorded: an operator refuses that (UsageError), the driver ends it
       // (FailedError).
@@ -175,9 +161,9 @@ bool was_interrupted(const std::vector<MeasuredGroup>& groups) {
   return false;
 }
 
-void run(Device& device, Queue& queue, Load load, std::vector<MeasuredGroup>& groups,
+void run(Device& device, Queue& queue, Decisions& decisions, Load load, std::vector<MeasuredGroup>& groups,
          const MeasureOptions& options, Nanoseconds& wake) {
-  if (load == Load::burst) return measure_burst(device, groups, options, wake);
+  if (load == Load::burst) return measure_burst(device, decisions, groups, options, wake);
   Random random(options.seed);
   for (MeasuredGroup& group : groups) {
     std::vector<OpenMeasurement*> order;
@@ -185,7 +171,7 @@ void run(Device& device, Queue& queue, Load load, std::vector<MeasuredGroup>& gr
     // What comes second meets a chip that the first has heated: of a pair each process draws who that is.
     if (group.paired_operations > 1) shuffle(order, random);
     for (OpenMeasurement* one : order) {
-      measure_sustained(device, queue, *one, options);
+      measure_sustained(device, queue, decisions, *one, options);
       if (one->measurement.stop_reason == StopReason::interrupted) return;
     }
   }
@@ -197,11 +183,12 @@ bool may_probe(Device& device, const MeasureOptions& options) {
   return options.load_probe && only_bursts && device.describe().power_limit.has_value();
 }
 
-LoadProbe probe_load(const StartedTrial& started, const Calibration& calibration) {
+LoadProbe probe_load(const StartedTrial& started, const Calibration& calibration, Decisions& decisions) {
   MeasureOptions options = started.trial->options;
   options.sustained_time_limit = kLoadProbeTime;
-  OpenMeasurement one = start(started, options.caches.front(), Load::sustained, options, calibration);
-  measure_sustained(started.work.device, started.work.queue, one, options);
+  OpenMeasurement one =
+      start(started, options.caches.front(), Load::sustained, options, calibration, decisions);
+  measure_sustained(started.work.device, started.work.queue, decisions, one, options);
   return load_probe_of(one.measurement);
 }
 
@@ -273,8 +260,9 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
     std::vector<MeasuredGroup> measured;
     const auto measure_all = [&] {
       measured.clear();
-      for (const auto& group : started) measured.push_back(start_group(group, load, calibration_));
-      run(device_, *queue_, load, measured, shared, wake_);
+      for (const auto& group : started)
+        measured.push_back(start_group(group, load, calibration_, decisions()));
+      run(device_, *queue_, decisions(), load, measured, shared, wake_);
     };
     while (true) {
       try {
@@ -293,10 +281,128 @@ std::vector<Result> Session::measure(const std::vector<TrialGroup>& asked) {
   for (const auto& group : started) {
     for (const StartedTrial& trial : group) {
       Result& result = results[number++];
-      if (may_probe(device_, trial.trial->options)) result.load_probe = probe_load(trial, calibration_);
+      if (may_probe(device_, trial.trial->options))
+        result.load_probe = probe_load(trial, calibration_, decisions());
     }
   }
   return results;
+}
+
+namespace {
+
+// CUPTI less slope on an H200: up to 0.07 us over spin kernels of 2 to 10 us on 1 to 1,056 blocks, read by
+// torch.profiler (docs/evidence/benchmarks.md); one reading of 0.13 us at 1 us.
+constexpr Nanoseconds kSlopeUncertainty = microseconds(0.1);
+constexpr int kRounds = 3;
+// As the rounds that the constant is for (round_shape.cpp): it depends on how many launches one gate holds.
+constexpr std::int64_t kValues = 20, kParts = 4;
+
+struct Reading {
+  Nanoseconds events, slope;
+};
+
+std::vector<double> read_rounds(const TimedWork& work, const RoundShape& shape) {
+  MeasureOptions options;
+  RoundRunner runner(work, shape, options, Calibration());
+  std::vector<double> times;
+  for (int i = 0; i < kRounds; ++i) {
+    for (const Nanoseconds time : runner.run_gated_round(Nanoseconds(0), Nanoseconds(0)).launches) {
+      times.push_back(time.value());
+    }
+  }
+  return times;
+}
+
+// A median of readings that are multiples of the timer's step is one itself, and the same for every kernel; a
+// mean is not. Without the outer tenths no single disturbance moves it.
+double mean_without_tails(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto tail = static_cast<std::ptrdiff_t>(values.size() / 10);
+  const auto begin = values.begin() + tail, end = values.end() - tail;
+  return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
+}
+
+Reading read_by_both(Device& device, Queue& queue, const Operation& operation) {
+  const auto prepared = device.prepare(operation, InputData());
+  queue.launch(*prepared);
+  queue.wait();
+  const TimedWork work{device, queue, *prepared, CacheState::warm};
+  RoundShape shape;
+  shape.values = kValues;
+  shape.parts = kParts;
+  Reading reading;
+  reading.events = Nanoseconds(mean_without_tails(read_rounds(work, shape)));
+  shape.instrument = Instrument::graph;
+  shape.parts = 1;
+  shape.slope.pairs = 2;
+  reading.slope = Nanoseconds(mean_without_tails(read_rounds(work, shape)));
+  return reading;
+}
+
+// Smallest step between readings of neighbouring marks.
+Nanoseconds timer_grain(Queue& queue) {
+  constexpr int kMarks = 200;
+  std::vector<Mark> marks;
+  for (int i = 0; i < kMarks; ++i) marks.push_back(queue.mark());
+  queue.wait();
+  std::vector<double> spans;
+  for (std::size_t i = 1; i < marks.size(); ++i)
+    spans.push_back(queue.elapsed(marks[i - 1], marks[i]).value());
+  std::sort(spans.begin(), spans.end());
+  double grain = spans.back();
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    // Readings come as floats of milliseconds: steps under half a nanosecond are rounding.
+    const double step = spans[i] - spans[i - 1];
+    if (step > 0.5) grain = std::min(grain, step);
+  }
+  return Nanoseconds(grain);
+}
+
+// Mean of the differences with Student's interval: kernels of other lengths and sizes are the sample. No
+// instrument takes less than nothing: a mean below zero is scatter, and would lengthen all times.
+InstrumentConstant constant_of(const std::vector<double>& differences, Nanoseconds grain) {
+  const statistics::MeanInterval mean = statistics::mean_interval(differences);
+  const Nanoseconds scatter((mean.interval.high - mean.interval.low) / 2);
+  const Nanoseconds below_zero(std::max(0.0, -mean.mean));
+  return {.value = Nanoseconds(std::max(0.0, mean.mean)),
+          .uncertainty = std::max(scatter, below_zero),
+          .grain = grain,
+          .scatter = std::max(scatter, below_zero)};
+}
+
+}  // namespace
+
+std::vector<Operation> calibration_operations(const DeviceDescription& device) {
+  std::vector<std::int64_t> blocks = {1};
+  if (device.capabilities.launches_have_blocks)
+    blocks = {1, device.processors, std::int64_t{8} * device.processors};
+  std::vector<Operation> operations;
+  for (const std::int64_t count : blocks) {
+    for (const std::int64_t time : {0, 5000, 30000}) {
+      operations.emplace_back(Spin{.amount = time, .blocks = count, .threads = 32});
+    }
+  }
+  return operations;
+}
+
+Calibration calibrate(Device& device, Queue& queue) {
+  const DeviceDescription description = device.describe();
+  const Nanoseconds grain = timer_grain(queue);
+  std::vector<double> events_less_slope;
+  for (const Operation& operation : calibration_operations(description)) {
+    const Reading reading = read_by_both(device, queue, operation);
+    events_less_slope.push_back((reading.events - reading.slope).value());
+  }
+  Calibration calibration;
+  calibration.method = "events against slopes of recordings, on " + std::to_string(events_less_slope.size()) +
+                       " spin kernels; slopes as they are";
+  const bool is_exact =
+      !description.capabilities.marks_on_device;  // the host's clock, read beside the launch
+  calibration.graph.uncertainty = is_exact ? Nanoseconds(0) : kSlopeUncertainty;
+  calibration.graph.grain = grain;
+  calibration.events = constant_of(events_less_slope, grain);
+  calibration.events.uncertainty += calibration.graph.uncertainty;
+  return calibration;
 }
 
 }  // namespace jitterscope

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
-#include "measure/throttle_growth.hpp"
-#include "measure/warming.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {
@@ -92,6 +91,84 @@ Steadiness::Verdict why_not_steady(std::span<const Round> rounds,
   if (is_warming) return Steadiness::Verdict::slowing_down;
   return trend == statistics::Trend::flat ? Steadiness::Verdict::not_shown
                                           : Steadiness::Verdict::never_steady;
+}
+
+namespace {
+
+// Time constants of GPUs' slow stage are 20 to 90 s (V100s: 60 s to the plateau; Titan X: tens of seconds).
+constexpr Nanoseconds kSlowStage = seconds(40);
+// In the first seconds most of the rise is the fast stage's, which soon ends: carried on for 40 s it would
+// have a copy at 250 W overheat.
+constexpr Nanoseconds kToSlowdown = seconds(20);
+// Leakage of 0.4 % of the idle power for each degree leaves a capped GEMM that much less clock. A record of
+// 10 s cannot tell it: clock states of 50 ms leave the slope of time on temperature ±0.06 % per degree.
+constexpr double kDriftPerDegree = 0.0005;
+constexpr double kLargestDrift = 0.003;
+
+}  // namespace
+
+bool heat_may_still_move(std::span<const Round> rounds, std::optional<Celsius> slowdown_temperature) {
+  std::vector<double> times, temperatures;
+  for (const Round& round : rounds) {
+    if (!round.sensors || !round.sensors->temperature) return false;
+    times.push_back(to_seconds(round.started));
+    temperatures.push_back(round.sensors->temperature->value());
+  }
+  const auto rise = statistics::fit_line(times, temperatures);
+  if (!rise || rise->slope <= 0.0) return false;
+  const double soon = temperatures.back() + rise->slope * to_seconds(kToSlowdown);
+  if (slowdown_temperature && soon > slowdown_temperature->value()) return true;
+  constexpr double kHardlyCapped = 0.01;
+  const auto growth = throttle_growth(rounds);
+  if (growth && growth->power / growth->span < kHardlyCapped) return false;
+  return rise->slope * to_seconds(kSlowStage) * kDriftPerDegree > kLargestDrift;
+}
+
+std::optional<ThrottleGrowth> throttle_growth(std::span<const Round> rounds) {
+  const auto &first = rounds.front().sensors, &last = rounds.back().sensors;
+  const Nanoseconds span = rounds.back().started - rounds.front().started;
+  if (!first || !last || !first->throttled_power || !last->throttled_power || span <= Nanoseconds(0))
+    return std::nullopt;
+  const Nanoseconds none(0);
+  return ThrottleGrowth{*last->throttled_power - *first->throttled_power,
+                        last->throttled_thermal.value_or(none) - first->throttled_thermal.value_or(none),
+                        span};
+}
+
+namespace {
+
+// The power that the chip drew before its clock and voltage had answered the load is not that of the load.
+constexpr std::size_t kFirstPart = 5;
+
+// Energy is counted each 100 ms (H200): over less than a second its growth is a step too much or too little.
+std::optional<Watts> mean_power(const std::vector<Round>& rounds) {
+  double watts = 0.0;
+  int readings = 0;
+  for (std::size_t i = rounds.size() / kFirstPart; i < rounds.size(); ++i) {
+    if (!rounds[i].sensors || !rounds[i].sensors->power) continue;
+    watts += rounds[i].sensors->power->value();
+    ++readings;
+  }
+  return readings > 0 ? std::optional(Watts(watts / readings)) : std::nullopt;
+}
+
+std::optional<double> capped_share(const std::vector<Round>& rounds) {
+  const std::optional<ThrottleGrowth> growth = throttle_growth(rounds);
+  return growth ? std::optional(growth->power / growth->span) : std::nullopt;
+}
+
+}  // namespace
+
+LoadProbe load_probe_of(const Measurement& sustained) {
+  LoadProbe probe;
+  probe.cache = sustained.conditions.cache;
+  probe.watched = sustained.duration;
+  probe.time = sustained.time.median;
+  if (sustained.clock) probe.clock = sustained.clock->median;
+  if (sustained.rounds.size() < 2) return probe;
+  probe.power = mean_power(sustained.rounds);
+  probe.power_capped = capped_share(sustained.rounds);
+  return probe;
 }
 
 }  // namespace jitterscope

@@ -5,13 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "device/cpu/chain_reference.hpp"
 #include "device/cpu/reference.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/gate_guard.hpp"
+#include "measure/round_timer.hpp"
 #include "operation/chain.hpp"
 #include "operation/cuda_kernel.hpp"
-#include "operation/engine.hpp"
+#include "operation/operation.hpp"
 
 namespace jitterscope {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "operation/statistics_type.hpp"
+#include "operation/pytorch.hpp"
 
 namespace jitterscope {
 namespace {
@@ -155,6 +155,28 @@ std::string precision_text(const ModelOptions& options, bool has_convolutions) {
                       : has_convolutions ? "convolutions and products"
                                          : "products";
   return fmt::format("{} in tf32, all else in {}", apart, to_string(types.other));
+}
+
+namespace {
+
+constexpr std::int64_t kClassifierBatch = 32, kSize = 224, kClasses = 1000;
+
+std::string description(const std::string& name, const ModelOptions& options) {
+  const std::int64_t size = axis_or(options, "size", kSize);
+  return fmt::format("torchvision's {} as PyTorch trains it: batch {}, images of {}x{}, {}", name,
+                     options.batch.value_or(kClassifierBatch), size, size, precision_text(options));
+}
+
+}  // namespace
+
+Classifier::Classifier(const std::string& name, const ModelOptions& options)
+    : size_(axis_or(options, "size", kSize)),
+      network_(name, description(name, options)),
+      layers_(network_, options, options.batch.value_or(kClassifierBatch)) {}
+
+void Classifier::classify(const std::string& name, Tensor features, std::int64_t count) {
+  const Tensor classes = layers_.linear(name, features, layers_.batch(), count, kClasses);
+  layers_.cross_entropy(classes, layers_.batch(), kClasses);
 }
 
 }  // namespace jitterscope

@@ -1,13 +1,12 @@
 #include "model/named_models.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
-#include "model/builders.hpp"
 
 namespace jitterscope {
 namespace {

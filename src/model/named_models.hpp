@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "jitterscope/operation.hpp"
+#include "model/network.hpp"
 #include "operation/model.hpp"
-#include "operation/model_options.hpp"
 
 namespace jitterscope {
 
@@ -21,5 +21,17 @@ std::vector<ModelDescription> named_models();
 /// One training step of a network, or the part of it that is asked for. Nothing where no network has this
 /// name. Throws UsageError for an option that the network does not have, or a size that it cannot have.
 std::optional<Model> named_model(std::string_view name, const ModelOptions& options);
+
+// The networks that are known by name, each with its weights' names and order of torchvision or Hugging Face.
+
+Network build_alexnet(const ModelOptions& options);
+Network build_vgg16(const ModelOptions& options);
+Network build_resnet18(const ModelOptions& options);
+Network build_resnet50(const ModelOptions& options);
+Network build_mobilenet_v2(const ModelOptions& options);
+Network build_unet(const ModelOptions& options);
+Network build_bert_base(const ModelOptions& options);
+Network build_gpt2(const ModelOptions& options);
+Network build_vit_b16(const ModelOptions& options);
 
 }  // namespace jitterscope

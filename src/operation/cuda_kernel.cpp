@@ -1,15 +1,16 @@
-// A kernel of a CUDA source file: which are possible, and what they read and write.
 #include "operation/cuda_kernel.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "jitterscope/error.hpp"
 #include "operation/kinds.hpp"
-#include "operation/limits.hpp"
 #include "operation/words.hpp"
+
+// A kernel of a CUDA source file: which are possible, and what they read and write.
 
 namespace jitterscope {
 namespace {
@@ -249,4 +250,333 @@ Kind cuda_kernel() {
 }
 
 }  // namespace kinds
+
+// The text of kernels: cuda:FILE.cu:KERNEL,grid=4096,block=256,x=f32[1Mi],n=1Mi.
+
+namespace {
+
+using Argument = KernelArgument;
+using NumberType = Argument::NumberType;
+
+constexpr std::pair<std::string_view, Argument::Kind> kBufferKinds[] = {{"out:", Argument::Kind::output},
+                                                                        {"inout:", Argument::Kind::inout}};
+constexpr DataType kBufferTypes[] = {DataType::f64,  DataType::f32, DataType::f16,
+                                     DataType::bf16, DataType::i64, DataType::i32};
+
+[[noreturn]] void fail_argument(std::string_view name, std::string_view value, std::string_view expected) {
+  throw UsageError(fmt::format("cuda: {}: {} {}", name, in_quotes(value), expected));
+}
+
+std::optional<std::int64_t> signed_integer(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  const std::optional<std::int64_t> size = read_count(text.substr(is_negative ? 1 : 0));
+  return size && is_negative ? -*size : size;
+}
+
+std::optional<double> real_number(std::string_view text) {
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::string real_text_of(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;  // shortest that reads back
+  std::string text(buffer, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";  // else it is an integer
+  return text;
+}
+
+std::string argument_text(const Argument& argument) {
+  if (!is_buffer(argument)) {
+    const NumberType type = argument.number_type;
+    std::string text = is_integer(type) ? std::to_string(argument.integer) : real_text_of(argument.real);
+    if (type == NumberType::i32 || type == NumberType::f32) return text;
+    return std::string(number_type_word(type).word) + ':' + text;
+  }
+  std::string text;
+  for (const auto& [word, kind] : kBufferKinds) {
+    if (kind == argument.kind) text = word;
+  }
+  return fmt::format("{}{}[{}]", text, to_string(argument.dtype), argument.count);
+}
+
+// A number of elements or blocks: 1Mi, or of integer arguments and the threads of a block, as n, n*4 or
+// n/block, where a quotient is rounded up. Of the arguments the numbers have been read.
+class SizeReader {
+ public:
+  SizeReader(const std::vector<Argument>& arguments, std::optional<std::int64_t> threads)
+      : arguments_(arguments), threads_(threads) {}
+
+  std::optional<std::int64_t> find(std::string_view text) const {
+    std::int64_t size = 1;
+    char sign = '*';
+    for (std::string_view rest = text;;) {
+      const std::size_t end = std::min(rest.find_first_of("*/"), rest.size());
+      const std::optional<std::int64_t> factor = factor_of(trimmed(rest.substr(0, end)));
+      const bool is_bad = !factor || (sign == '/' ? *factor == 0 : *factor > 0 && size > kLimit / *factor);
+      if (is_bad) return std::nullopt;
+      size = sign == '*' ? size * *factor : size / *factor + (size % *factor != 0 ? 1 : 0);
+      if (end == rest.size()) return size;
+      sign = rest[end];
+      rest.remove_prefix(end + 1);
+    }
+  }
+  std::int64_t read(std::string_view name, std::string_view text) const {
+    if (const auto size = find(text)) return *size;
+    fail_argument(name, text,
+                  "is no size: write a number as 1Mi, or one of integer arguments, as n, n*4 or n/block" +
+                      culprit_in(text));
+  }
+  /// The argument that keeps a text from being a size, with its value: "; n is 2.5".
+  std::string culprit_in(std::string_view text) const {
+    for (std::string_view rest = text;;) {
+      const std::size_t end = std::min(rest.find_first_of("*/"), rest.size());
+      const std::string_view word = trimmed(rest.substr(0, end));
+      const auto named = std::ranges::find(arguments_, word, &Argument::name);
+      if (named != arguments_.end() && !factor_of(word)) {
+        return fmt::format("; {} is {}", word, is_buffer(*named) ? "a buffer" : argument_text(*named));
+      }
+      if (end == rest.size()) return {};
+      rest.remove_prefix(end + 1);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLimit = std::int64_t{1} << 50;
+
+  std::optional<std::int64_t> factor_of(std::string_view word) const {
+    if (const auto number = read_count(word)) return number;
+    if (word == "block") return threads_;
+    const auto named = std::ranges::find(arguments_, word, &Argument::name);
+    const bool is_size = named != arguments_.end() && !is_buffer(*named) && is_integer(named->number_type) &&
+                         named->integer >= 0;
+    return is_size ? std::optional(named->integer) : std::nullopt;
+  }
+
+  const std::vector<Argument>& arguments_;
+  std::optional<std::int64_t> threads_;
+};
+
+// An argument may have an x in its name: of nx/16xny/16 the second x parts the sides.
+std::optional<std::vector<std::int64_t>> sides_in(std::string_view text, std::size_t most,
+                                                  const SizeReader& sizes) {
+  if (const auto size = sizes.find(trimmed(text))) return std::vector{*size};
+  for (std::size_t x = text.find('x'); x != std::string_view::npos && most > 1; x = text.find('x', x + 1)) {
+    const auto first = sizes.find(trimmed(text.substr(0, x)));
+    auto others = first ? sides_in(text.substr(x + 1), most - 1, sizes) : std::nullopt;
+    if (!others) continue;
+    others->insert(others->begin(), *first);
+    return others;
+  }
+  return std::nullopt;
+}
+
+std::array<std::int64_t, 3> read_sides(std::string_view name, std::string_view text,
+                                       const SizeReader& sizes) {
+  constexpr std::size_t kLongest = 256;
+  std::array<std::int64_t, 3> sides = {1, 1, 1};
+  const auto found = text.size() <= kLongest ? sides_in(text, sides.size(), sizes) : std::nullopt;
+  if (!found) {
+    fail_argument(
+        name, text,
+        "is not up to three sizes: write 128, 128x2 or 128x2x1, or sizes of integer arguments, as n/block" +
+            sizes.culprit_in(text));
+  }
+  std::ranges::copy(*found, sides.begin());
+  return sides;
+}
+
+std::string sides_text(const std::array<std::int64_t, 3>& sides) {
+  std::string text = std::to_string(sides[0]);
+  if (sides[1] != 1 || sides[2] != 1) text += "x" + std::to_string(sides[1]);
+  if (sides[2] != 1) text += "x" + std::to_string(sides[2]);
+  return text;
+}
+
+bool describes_buffer(const NamedValue& entry) { return entry.value.find('[') != std::string::npos; }
+
+// All but its count, which may follow from numbers behind it.
+Argument read_buffer_type(const NamedValue& entry) {
+  Argument buffer{.name = entry.name, .kind = Argument::Kind::input};
+  std::string_view text = entry.value;
+  for (const auto& [word, kind] : kBufferKinds) {
+    if (!text.starts_with(word)) continue;
+    buffer.kind = kind;
+    text = trimmed(text.substr(word.size()));
+    break;
+  }
+  const std::size_t bracket = text.find('[');
+  const std::string_view type = trimmed(text.substr(0, bracket));
+  const auto* known = std::ranges::find(kBufferTypes, type, [](DataType each) { return to_string(each); });
+  if (!text.ends_with(']') || known == std::end(kBufferTypes)) {
+    fail_argument(
+        entry.name, entry.value,
+        "is no buffer: they are written f32[COUNT], out:f32[COUNT] or inout:f32[COUNT], of f64, f32, "
+        "f16, bf16, i64 or i32 (for other elements take as many bytes of one of these)");
+  }
+  buffer.dtype = *known;
+  return buffer;
+}
+
+std::int64_t read_buffer_count(const NamedValue& entry, const SizeReader& sizes) {
+  const std::string_view text = entry.value;
+  const std::size_t first = text.find('[') + 1;
+  return sizes.read(entry.name, trimmed(text.substr(first, text.size() - 1 - first)));
+}
+
+std::string words_of_number_types() {
+  std::string text;
+  for (const NumberTypeWord& type : kNumberTypes) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", type.word);
+  }
+  return text;
+}
+
+Argument read_number(const NamedValue& entry) {
+  Argument number{.name = entry.name};
+  std::string_view text = entry.value;
+  const std::size_t colon = text.find(':');
+  const bool is_typed = colon != std::string_view::npos;
+  if (is_typed) {
+    const auto* type = std::ranges::find(kNumberTypes, trimmed(text.substr(0, colon)), &NumberTypeWord::word);
+    if (type == std::end(kNumberTypes)) {
+      fail_argument(entry.name, entry.value,
+                    fmt::format("has no type that is known: a number's are {}, as in u64:5 (a size_t), and a "
+                                "buffer is written f32[COUNT]",
+                                words_of_number_types()));
+    }
+    number.number_type = type->type;
+    text = trimmed(text.substr(colon + 1));
+  }
+  const std::optional<std::int64_t> integer = signed_integer(text);
+  const std::optional<double> real = real_number(text);
+  // 1e6 is a whole number here as everywhere; 1.0 has a point, and 1e-3 is none.
+  const bool is_real = text.find('.') != std::string_view::npos ? real.has_value() : !integer && real;
+  if (!is_typed && is_real) number.number_type = NumberType::f32;
+  const bool wants_integer = is_integer(number.number_type);
+  if (wants_integer ? !integer : !real && !integer) {
+    fail_argument(
+        entry.name, entry.value,
+        fmt::format("is no argument: write a whole number as 64Ki, a decimal one as 2.5, one with its "
+                    "type as i64:5 (of {}), or a buffer as f32[1Mi]",
+                    words_of_number_types()));
+  }
+  if (wants_integer) {
+    number.integer = *integer;
+    if (!is_typed && number.integer != static_cast<std::int32_t>(number.integer))
+      fail_argument(entry.name, entry.value, fmt::format("does not fit into an int; write i64:{}", text));
+  } else {
+    number.real = real ? *real : static_cast<double>(*integer);
+  }
+  return number;
+}
+
+}  // namespace
+
+std::size_t kernel_piece_end(std::string_view text) {
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '<' || text[i] == '(') ++depth;
+    if ((text[i] == '>' || text[i] == ')') && depth > 0) --depth;
+    if (text[i] == ',' && depth == 0) return i;
+  }
+  return text.size();
+}
+
+const std::vector<ParameterHelp>& cuda_kernel_parameters() {
+  static const std::vector<ParameterHelp> parameters = {
+      {"grid", "blocks, as 4096 or 64x64x1; also of integer arguments, rounded up, as n/block", ""},
+      {"block", "threads in a block, as 256 or 32x8x1; at most 1024", ""},
+      {"shared", "bytes of dynamic shared memory", "0"},
+      {"registers", "at most so many for each thread, as nvcc's -maxrregcount; 0: as the compiler chooses",
+       "0"},
+      {"fast_math", "1: as nvcc's -use_fast_math", "0"},
+      {"optimize", "0 to 3: as nvcc's -Xptxas -O0 to -O3", "3"},
+      {"min_blocks",
+       "as __launch_bounds__(threads of a block, min_blocks) at the kernel, in place of bounds in the source: so "
+       "many blocks find room on a processor; 0: as the source has it",
+       "0"},
+      {"architecture",
+       "80: as code that was built for compute capability 8.0, which the driver compiles for a newer GPU; 0: for "
+       "the GPU at hand",
+       "0"},
+      {"reference",
+       "another kernel of the file with the same parameters, whose outputs are right: what --verify compares "
+       "with",
+       "none"}};
+  return parameters;
+}
+
+void require_kernel_name(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) return;
+  throw UsageError(fmt::format(
+      "cuda: {} names no kernel; write cuda:FILE.cu:KERNEL (a file whose name has a comma needs another name)",
+      in_quotes(text)));
+}
+
+CudaKernel read_cuda_kernel(std::string_view kernel_name, const std::vector<NamedValue>& values) {
+  CudaKernel kernel;
+  require_kernel_name(kernel_name);
+  const std::size_t colon = kernel_name.find(':');
+  kernel.file = trimmed(kernel_name.substr(0, colon));
+  kernel.kernel = trimmed(kernel_name.substr(colon + 1));
+  std::vector<std::string> known;
+  for (const ParameterHelp& parameter : cuda_kernel_parameters()) known.push_back(parameter.name);
+  const std::size_t words = known.size();
+  for (const NamedValue& entry : values) known.push_back(entry.name);
+  const ParameterReader reader("cuda", kCudaKernelExample, values, known);
+  for (const char* required : {"grid", "block"}) {
+    if (!reader.has(required)) reader.fail_missing(required);
+  }
+  reader.read("registers", kernel.registers);
+  reader.read("fast_math", kernel.fast_math);
+  reader.read("optimize", kernel.optimize);
+  reader.read("min_blocks", kernel.min_blocks);
+  reader.read("architecture", kernel.architecture);
+  std::vector<const NamedValue*> given;
+  for (const NamedValue& entry : values) {
+    if (entry.value.empty()) reader.fail(entry.name + " has no value; write one behind " + entry.name + "=");
+    if (entry.name == "reference") kernel.reference = entry.value;
+    if (entry.name == "shared") {
+      const auto bytes = read_count(entry.value, Counted::bytes);
+      if (!bytes) fail_argument("shared", entry.value, count_problem(entry.value, Counted::bytes));
+      kernel.shared = *bytes;
+    }
+    const auto end_of_words = known.begin() + static_cast<std::ptrdiff_t>(words);
+    if (std::find(known.begin(), end_of_words, entry.name) != end_of_words) continue;
+    given.push_back(&entry);
+    kernel.arguments.push_back(describes_buffer(entry) ? read_buffer_type(entry) : read_number(entry));
+  }
+  // What sizes are made of is read, and refused, before they are: numbers, then the block.
+  const std::vector<Argument> arguments = kernel.arguments;
+  std::string block, grid;
+  reader.read("block", block);
+  reader.read("grid", grid);
+  kernel.block = read_sides("block", block, SizeReader(arguments, std::nullopt));
+  check_block(kernel);
+  const SizeReader sizes(arguments, threads_in_block(kernel));
+  kernel.grid = read_sides("grid", grid, sizes);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (is_buffer(kernel.arguments[i])) kernel.arguments[i].count = read_buffer_count(*given[i], sizes);
+  }
+  return kernel;
+}
+
+std::string cuda_kernel_text(const CudaKernel& kernel) {
+  std::string text = fmt::format("{}:{}:{},grid={},block={}", kCudaKind, kernel.file, kernel.kernel,
+                                 sides_text(kernel.grid), sides_text(kernel.block));
+  if (kernel.shared != 0) text += fmt::format(",shared={}", kernel.shared);
+  if (kernel.registers != 0) text += fmt::format(",registers={}", kernel.registers);
+  if (kernel.fast_math) text += ",fast_math=1";
+  if (kernel.optimize != kFullOptimization) text += fmt::format(",optimize={}", kernel.optimize);
+  if (kernel.min_blocks != 0) text += fmt::format(",min_blocks={}", kernel.min_blocks);
+  if (kernel.architecture != 0) text += fmt::format(",architecture={}", kernel.architecture);
+  if (!kernel.reference.empty()) text += ",reference=" + kernel.reference;
+  for (const Argument& argument : kernel.arguments)
+    text += fmt::format(",{}={}", argument.name, argument_text(argument));
+  return text;
+}
+
 }  // namespace jitterscope

@@ -1,6 +1,7 @@
 // The text of operations, taken apart but not yet understood.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,13 @@ bool is_range(std::string_view value);
 
 /// With these values in place of those of the text.
 Operation make_operation(const OperationText& text, std::vector<NamedValue> values);
+
+// Where the pieces of an operation's text end.
+
+/// What is behind `KIND:` begins with that which is no parameter: FILE.cu:KERNEL, or a chain's steps. Where
+/// it ends; 0 where there is none.
+std::size_t subject_end(std::string_view kind, std::string_view text);
+/// Where the parameter ends that the text begins with: at a comma, or with the text.
+std::size_t parameter_end(std::string_view kind, std::string_view text);
 
 }  // namespace jitterscope

@@ -1,18 +1,13 @@
 #include "output/comparison_rows.hpp"
 
-#include "output/comparison_cells.hpp"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/quantity_text.hpp"
-#include "output/display_text.hpp"
-#include "output/estimate_text.hpp"
-#include "output/operation_label.hpp"
-#include "output/ratio_text.hpp"
-#include "output/table.hpp"
+#include "output/cells.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -157,6 +152,312 @@ std::string layers_table(const ComparisonRecord& record, const std::vector<std::
                     page.width);
   }
   return text;
+}
+
+namespace {
+
+// The same item under the same conditions, by another alternative; null where it has no time.
+const Comparison* beside(const ComparisonRecord& record, const Comparison& item, std::size_t alternative) {
+  const auto found = std::ranges::find_if(record.comparisons, [&](const Comparison& other) {
+    return other.alternative == alternative && other.failure.empty() &&
+           other.first.subject == item.first.subject && other.layers == item.layers &&
+           condition_of(record, other) == condition_of(record, item);
+  });
+  return found == record.comparisons.end() ? nullptr : &*found;
+}
+
+Nanoseconds time_of_all(const Comparison& comparison) {
+  return comparison.first.time.median * static_cast<double>(comparison.count);
+}
+
+// Of few processes the ratios have an interval, and the sums none.
+std::string total_text(const TimeEstimate& sum) {
+  return has_interval(sum) ? estimate_text(sum) : time_text(sum.median);
+}
+
+}  // namespace
+
+std::string totals_table(const ComparisonRecord& record, const std::vector<std::string>& names,
+                         std::size_t width) {
+  TableColumn alternatives{"all together", Align::left, {}}, conditions{"conditions", Align::left, {}},
+      times{"time", Align::right, {}}, changes{against(names[0]), Align::right, {}},
+      errors{"largest error", Align::right, {}}, verdicts{"verdict", Align::left, {}};
+  const auto add = [&](const TotalComparison& total, std::size_t alternative) {
+    const bool is_first = alternative == 0;
+    alternatives.cells.push_back(names[alternative]);
+    conditions.cells.push_back(fmt::format("{} {}", to_string(total.cache), to_string(total.load)));
+    times.cells.push_back(total_text(is_first ? total.first : total.second));
+    changes.cells.push_back(is_first ? "" : change_of(total.time));
+    errors.cells.push_back(largest_error_text(record, alternative));
+    verdicts.cells.emplace_back(is_first ? "" : to_string(total.verdict));
+  };
+  for (const TotalComparison& total : record.totals) {
+    if (total.alternative == 1) add(total, 0);
+    add(total, total.alternative);
+  }
+  std::vector<TableColumn> columns = {alternatives};
+  if (has_several_conditions(record)) columns.push_back(conditions);
+  columns.insert(columns.end(), {times, changes});
+  if (has_errors(record)) columns.push_back(errors);
+  columns.push_back(verdicts);
+  return fitted_table(std::move(columns), width);
+}
+
+std::string times_table(const ComparisonRecord& record, const std::vector<std::string>& names,
+                        const Page& page) {
+  std::vector<const Comparison*> items;
+  for (const Comparison& comparison : record.comparisons) {
+    if (comparison.failure.empty() && comparison.alternative == 1) items.push_back(&comparison);
+  }
+  const bool are_layers = !record.totals.empty();
+  if (are_layers)
+    std::ranges::stable_sort(items, std::greater(),
+                             [](const Comparison* item) { return time_of_all(*item); });
+  const std::vector<std::string> labels = row_labels(items);
+  const std::size_t all = items.size();
+  items.resize(std::min(all, page.top.value_or(all)));
+  TableColumn layers{are_layers ? "layer" : "operation", Align::left, {}}, counts{"×", Align::right, {}, 1},
+      conditions{"conditions", Align::left, {}};
+  std::vector<TableColumn> times;
+  for (const std::string& name : names) times.push_back({name, Align::right, {}});
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    layers.cells.push_back(one_line(labels[i]));
+    counts.cells.push_back(std::to_string(items[i]->count));
+    conditions.cells.push_back(cache_and_load(items[i]->first.conditions));
+    times[0].cells.push_back(same_work_text(record, items[i]->first, 0));
+    for (std::size_t alternative = 1; alternative < names.size(); ++alternative) {
+      const Comparison* other = beside(record, *items[i], alternative);
+      times[alternative].cells.push_back(other ? same_work_text(record, other->second, alternative)
+                                               : std::string(kAbsent));
+    }
+  }
+  std::vector<TableColumn> columns = {layers};
+  if (are_layers) columns.push_back(counts);
+  if (has_several_conditions(record)) columns.push_back(conditions);
+  columns.insert(columns.end(), times.begin(), times.end());
+  std::string text = fitted_table(std::move(columns), page.width);
+  if (items.size() < all) {
+    text += wrapped(fmt::format("{} of {} rows{}; all: --top all.", items.size(), all,
+                                are_layers ? ", the longest first" : ""),
+                    page.width);
+  }
+  return text;
+}
+
+namespace {
+
+std::string clock_or_absent(const std::optional<Hertz>& clock) {
+  return clock ? clock_text(*clock) : std::string(kAbsent);
+}
+
+// What was typed makes no network.
+std::string label_of(const ComparisonRecord& record, const TotalComparison& total) {
+  if (record.comparisons.front().layers.empty()) return "all together";
+  return is_whole(record, total) ? "all layers" : "layers in common";
+}
+
+class DetailsTable {
+ public:
+  DetailsTable(const ComparisonRecord& record, const std::vector<std::string>& names) : names_(names) {
+    firsts_.heading = "first clock";
+    seconds_.heading = names.size() == 2 ? "second clock" : "clock";
+    is_comparable_ = !has_unlike_amounts(record);
+  }
+
+  void add(const TotalComparison& total, const std::string& label) {
+    add_keys(label, fmt::format("{} {}", to_string(total.cache), to_string(total.load)), total.alternative);
+    add_clocks(total.first_clock, total.second_clock, total.cycles);
+    // A sum has no blocks, and no launch.
+    moved_before_.cells.emplace_back(kAbsent);
+    moved_.cells.emplace_back(kAbsent);
+    at_once_before_.cells.emplace_back(kAbsent);
+    at_once_.cells.emplace_back(kAbsent);
+    withins_.cells.emplace_back(kAbsent);
+    betweens_.cells.emplace_back(kAbsent);
+  }
+
+  void add(const Comparison& comparison, const std::string& label) {
+    add_keys(label, cache_and_load(comparison.first.conditions), comparison.alternative);
+    add_clocks(comparison.first.clock, comparison.second.clock,
+               is_wrong(comparison) ? std::nullopt : comparison.cycles);
+    // Of processes with one block each nothing is known within them.
+    const bool has_spread = comparison.processes > 1 && comparison.within > 0.0;
+    moved_before_.cells.push_back(moved_text(comparison.first));
+    moved_.cells.push_back(moved_text(comparison.second));
+    at_once_before_.cells.push_back(at_once_text(comparison.first));
+    at_once_.cells.push_back(at_once_text(comparison.second));
+    withins_.cells.push_back(has_spread ? percent_text(comparison.within) : std::string(kAbsent));
+    betweens_.cells.push_back(has_spread ? percent_text(comparison.between) : std::string(kAbsent));
+  }
+
+  std::string text(bool has_conditions, bool are_layers, std::size_t width) const {
+    std::vector<TableColumn> keys = {labels_}, columns;
+    if (has_conditions) keys.push_back(conditions_);
+    if (are_layers && names_.size() > 2) keys.push_back(alternatives_);
+    for (const TableColumn* column : {&firsts_, &seconds_, &cycles_, &moved_before_, &moved_,
+                                      &at_once_before_, &at_once_, &withins_, &betweens_}) {
+      const auto is_known = [](const std::string& cell) { return cell != kAbsent; };
+      if (column == &cycles_ && !is_comparable_) continue;
+      if (std::ranges::any_of(column->cells, is_known)) columns.push_back(*column);
+    }
+    return columns.empty() ? std::string() : split_tables(keys, columns, width);
+  }
+
+ private:
+  void add_keys(const std::string& label, const std::string& conditions, std::size_t alternative) {
+    labels_.cells.push_back(one_line(label));
+    conditions_.cells.push_back(conditions);
+    alternatives_.cells.push_back(names_[alternative]);
+  }
+
+  void add_clocks(const std::optional<Hertz>& first, const std::optional<Hertz>& second,
+                  const std::optional<RatioEstimate>& cycles) {
+    firsts_.cells.push_back(clock_or_absent(first));
+    seconds_.cells.push_back(clock_or_absent(second));
+    cycles_.cells.push_back(cycles ? change_of(*cycles) : std::string(kAbsent));
+  }
+
+  const std::vector<std::string>& names_;
+  bool is_comparable_ = true;
+  TableColumn labels_{"", Align::left, {}}, conditions_{"conditions", Align::left, {}},
+      alternatives_{"", Align::left, {}}, firsts_{"", Align::right, {}}, seconds_{"", Align::right, {}},
+      cycles_{"in cycles", Align::right, {}}, moved_before_{"first DRAM", Align::right, {}},
+      moved_{"DRAM", Align::right, {}}, at_once_before_{"first at once", Align::right, {}},
+      at_once_{"at once", Align::right, {}}, withins_{"within a process", Align::right, {}},
+      betweens_{"between processes", Align::right, {}};
+};
+
+}  // namespace
+
+std::string comparison_details(const ComparisonRecord& record, const std::vector<std::string>& names,
+                               bool are_layers, const Page& page) {
+  if (record.comparisons.empty()) return {};
+  DetailsTable table(record, names);
+  for (const TotalComparison& total : record.totals) table.add(total, label_of(record, total));
+  std::vector<const Comparison*> rows = rows_of_layers(record);
+  const std::vector<std::string> labels = row_labels(rows);
+  rows.resize(std::min(rows.size(), page.top.value_or(rows.size())));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    table.add(*rows[i], are_layers ? labels[i] : names[rows[i]->alternative]);
+  return table.text(has_several_conditions(record), are_layers, page.width);
+}
+
+std::string cache_and_load(const Conditions& conditions) {
+  return fmt::format("{} {}", to_string(conditions.cache), to_string(conditions.load));
+}
+
+bool has_several_conditions(const ComparisonRecord& record) {
+  return std::ranges::any_of(record.comparisons, [&](const Comparison& comparison) {
+    return cache_and_load(comparison.first.conditions) !=
+           cache_and_load(record.comparisons.front().first.conditions);
+  });
+}
+
+std::string condition_of(const ComparisonRecord& record, const Comparison& comparison) {
+  return has_several_conditions(record) ? cache_and_load(comparison.first.conditions) : std::string();
+}
+
+// A long name there would leave no room for the names of the rows.
+std::string against(const std::string& first) {
+  constexpr std::size_t kLongest = 16;
+  return first.size() <= kLongest ? "against " + first : "against the first";
+}
+
+bool has_amounts(const ComparisonRecord& record) {
+  return std::ranges::any_of(record.comparisons, [](const Comparison& each) {
+    return each.first.amount.has_value() || each.second.amount.has_value();
+  });
+}
+
+bool has_unlike_amounts(const ComparisonRecord& record) {
+  return std::ranges::any_of(record.comparisons, [](const Comparison& each) {
+    return each.first.amount && each.second.amount && each.first.amount->unit != each.second.amount->unit;
+  });
+}
+
+std::string amount_text(const ComparedSide& side) {
+  if (!side.amount) return std::string(kAbsent);
+  const double per_second = side.amount->count / (side.time.median.value() * 1e-9);
+  switch (side.amount->unit) {
+    case Amount::Unit::loads:
+      return time_text(side.time.median / side.amount->count, side.time.precision()) + " a load";
+    case Amount::Unit::bytes: return rate_text(per_second, "B/s");
+    case Amount::Unit::additions: return rate_text(per_second, " additions/s");
+  }
+  return std::string(kAbsent);
+}
+
+// By all of memory in one launch.
+std::string moved_text(const ComparedSide& side) {
+  const auto moved = side.counters ? moved_bytes(side.counters->reading) : std::nullopt;
+  return moved ? bytes_text(*moved) : std::string(kAbsent);
+}
+
+std::string at_once_text(const ComparedSide& side) {
+  if (!side.concurrency) return std::string(kAbsent);
+  const std::int64_t streams = side.concurrency->streams;
+  return fmt::format("{:.1f} on {} stream{}", side.concurrency->mean_at_once, streams,
+                     streams == 1 ? "" : "s");
+}
+
+std::string operands_text(const ComparedSide& side) {
+  const Operation* operation = operation_of(side.subject);
+  return operation == nullptr ? std::string(kAbsent) : bytes_text(operation->bytes());
+}
+
+// Of its results against a float64 reference.
+std::string error_text(const ComparedSide& side) {
+  if (!side.verification) return std::string(kAbsent);
+  const Verification& found = *side.verification;
+  if (found.unwritten > 0) return fmt::format("{} unwritten WRONG", found.unwritten);
+  return fmt::format("{:.1e}{}", found.relative_error, found.passed ? "" : " WRONG");
+}
+
+std::string change_text(const Comparison& comparison) {
+  return is_wrong(comparison) ? std::string(kAbsent) : change_of(comparison.time);
+}
+
+std::string verdict_text(const Comparison& comparison) {
+  return std::string(is_wrong(comparison) ? "WRONG RESULT" : to_string(comparison.verdict));
+}
+
+bool has_errors(const ComparisonRecord& record) {
+  const auto has_error = [](const ComparedSide& side) {
+    return side.verification && (side.verification->relative_error != 0.0 || !side.verification->passed);
+  };
+  return std::ranges::any_of(record.comparisons, [&](const Comparison& each) {
+    return has_error(each.first) || has_error(each.second);
+  });
+}
+
+// A layer's first name; operations that were typed by what sets them apart.
+std::vector<std::string> row_labels(const std::vector<const Comparison*>& rows) {
+  std::vector<std::string> operations;
+  for (const Comparison* row : rows) operations.push_back(to_string(row->first.subject));
+  std::vector<std::string> labels = label_operations(operations).labels;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i]->layers.empty()) labels[i] = rows[i]->layers.front();
+  }
+  return labels;
+}
+
+// Of as much work as one launch of the first does.
+std::string same_work_text(const ComparisonRecord& record, const ComparedSide& side,
+                           std::size_t alternative) {
+  return time_text(side.time.median / work_of(record, alternative), side.time.precision());
+}
+
+// Of all that an alternative computed.
+std::string largest_error_text(const ComparisonRecord& record, std::size_t alternative) {
+  const ComparedSide* worst = nullptr;
+  for (const Comparison& comparison : record.comparisons) {
+    const ComparedSide& side = alternative == 0 ? comparison.first : comparison.second;
+    if ((alternative > 0 && comparison.alternative != alternative) || !side.verification) continue;
+    if (worst == nullptr || side.verification->relative_error > worst->verification->relative_error) {
+      worst = &side;
+    }
+  }
+  return worst == nullptr ? std::string(kAbsent) : error_text(*worst);
 }
 
 }  // namespace jitterscope

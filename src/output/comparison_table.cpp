@@ -1,19 +1,15 @@
 #include "output/comparison_table.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
-#include "output/comparison_cells.hpp"
-#include "output/comparison_details.hpp"
-#include "output/comparison_differences.hpp"
-#include "output/comparison_headlines.hpp"
+#include "output/cells.hpp"
 #include "output/comparison_rows.hpp"
-#include "output/display_text.hpp"
-#include "output/study_rows.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -219,6 +215,250 @@ std::string comparison_table(const ComparisonRecord& record, const Page& page) {
       notes_section(record, names, page)};
   std::erase(sections, std::string());
   return joined(sections, "\n");
+}
+
+namespace {
+
+using statistics::EffectVerdict;
+
+bool excludes_one(const RatioEstimate& ratio) { return ratio.low > 1.0 || ratio.high < 1.0; }
+
+std::string verdict_words(EffectVerdict verdict, const std::string& first, const std::string& second,
+                          double margin) {
+  switch (verdict) {
+    case EffectVerdict::faster: return fmt::format("{} is faster than {}", second, first);
+    case EffectVerdict::slower: return fmt::format("{} is slower than {}", second, first);
+    case EffectVerdict::same:
+      return fmt::format("{} takes the same time as {} within ± {}", second, first, percent_text(margin));
+    case EffectVerdict::undecided: return fmt::format("Undecided between {} and {}", first, second);
+  }
+  return {};
+}
+
+// What would decide an undecided comparison, or total.
+template <class Compared>
+std::string needed_words(const ComparisonRecord& record, const Compared& compared, double resolution,
+                         Instrument instrument) {
+  if (is_below_resolution(record.margin, compared.time, resolution)) {
+    return fmt::format(
+        "; a margin of {} is below what {} can tell apart here, about {}: more processes will not decide it",
+        percent_text(record.margin), to_string(instrument), percent_text(resolution));
+  }
+  if (record.processes_asked <= 1) return {};
+  const std::optional<std::int64_t>& needed = compared.processes_to_decide;
+  return needed ? fmt::format("; about {} processes would probably decide (--processes {})", *needed, *needed)
+                : std::string("; a thousand processes would not decide");
+}
+
+// Of a comparison or a total.
+template <class Compared>
+std::string sentence(const std::string& subject, const ComparisonRecord& record, const Compared& compared,
+                     double resolution, Instrument instrument, const std::vector<std::string>& names) {
+  const std::string verdict =
+      verdict_words(compared.verdict, names[0], names[compared.alternative], record.margin);
+  std::string text = fmt::format("**{}**{}: {}", verdict, subject.empty() ? "" : ", " + subject,
+                                 change_with_interval(compared.time));
+  if (compared.verdict == EffectVerdict::same && excludes_one(compared.time))
+    text += ", a difference smaller than the margin";
+  if (compared.verdict == EffectVerdict::undecided)
+    text += needed_words(record, compared, resolution, instrument);
+  return text + ".";
+}
+
+std::string counts_of_verdicts(const ComparisonRecord& record, std::size_t alternative) {
+  std::vector<std::string> parts;
+  for (const EffectVerdict verdict :
+       {EffectVerdict::faster, EffectVerdict::slower, EffectVerdict::same, EffectVerdict::undecided}) {
+    const auto count = std::ranges::count_if(record.comparisons, [&](const Comparison& comparison) {
+      return comparison.alternative == alternative && comparison.failure.empty() && !is_wrong(comparison) &&
+             comparison.verdict == verdict;
+    });
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, to_string(verdict)));
+  }
+  return joined(parts);
+}
+
+std::string left_out_words(const std::vector<std::string>& parts) {
+  return parts.empty() ? std::string() : fmt::format("**{} are left out**", joined(parts, " and "));
+}
+
+std::string left_out_part(const LeftOutLayers& left, const std::vector<std::string>& names) {
+  return fmt::format("{} of {} layers of {}", left.layers, left.of, names[left.alternative]);
+}
+
+// "**245 of 403 layers of B are left out**"; empty where none is.
+std::string left_out_words(const ComparisonRecord& record, const std::vector<std::string>& names) {
+  std::vector<std::string> parts;
+  for (const LeftOutLayers& left : record.left_out) parts.push_back(left_out_part(left, names));
+  return left_out_words(parts);
+}
+
+// What a total lacks, with the layers that have no time.
+std::string left_out_words(const ComparisonRecord& record, const TotalComparison& total,
+                           const std::vector<std::string>& names) {
+  std::vector<std::string> parts;
+  for (const std::size_t side : {std::size_t{0}, total.alternative}) {
+    if (const LeftOutLayers* left = left_out_of(record, side)) parts.push_back(left_out_part(*left, names));
+  }
+  std::int64_t failed = 0;
+  for (const Comparison& each : record.comparisons) {
+    if (each.alternative == total.alternative && !each.failure.empty()) failed += each.count;
+  }
+  if (failed > 0) parts.push_back(counted(failed, "layer") + " without a time");
+  return left_out_words(parts);
+}
+
+// Times of what both have, and no verdict: it would be taken for one on the networks.
+std::string partial_headline(const ComparisonRecord& record, const TotalComparison& total,
+                             const std::string& conditions, const std::vector<std::string>& names) {
+  std::int64_t layers = 0;
+  for (const Comparison& each : record.comparisons) {
+    const Conditions& own = each.first.conditions;
+    const bool is_here = each.failure.empty() && own.load == total.load && own.cache == total.cache;
+    if (each.alternative == total.alternative && is_here) layers += each.count;
+  }
+  return fmt::format(
+      "{}: no verdict on the whole. Of the {} layers in common, {}: {} {} and {} {}, {}; by layer {}.",
+      left_out_words(record, total, names), layers, conditions, names[0],
+      time_text(total.first.median, total.first.precision()), names[total.alternative],
+      time_text(total.second.median, total.second.precision()), change_with_interval(total.time),
+      counts_of_verdicts(record, total.alternative));
+}
+
+// " All layers: 1.2 ms for 1.4 ms; by layer 3 faster, 1 same.", or " All 12 calls: 0.6 ms for 0.7 ms."
+std::string whole_words(const ComparisonRecord& record, const TotalComparison& total) {
+  std::vector<const Comparison*> own;
+  for (const Comparison& each : record.comparisons) {
+    const Conditions& conditions = each.first.conditions;
+    const bool is_here = conditions.load == total.load && conditions.cache == total.cache;
+    if (each.alternative == total.alternative && is_here) own.push_back(&each);
+  }
+  const std::string times = fmt::format("{} for {}", time_text(total.second.median, total.second.precision()),
+                                        time_text(total.first.median, total.first.precision()));
+  if (own.size() == 1) return fmt::format(" All {} calls: {}.", own.front()->count, times);
+  return fmt::format(" All layers: {}; by layer {}.", times, counts_of_verdicts(record, total.alternative));
+}
+
+}  // namespace
+
+std::string comparison_headlines(const ComparisonRecord& record, const std::vector<std::string>& names,
+                                 std::size_t width) {
+  if (record.comparisons.empty()) return {};
+  std::string text;
+  if (record.totals.empty()) {
+    const std::string left_out = left_out_words(record, names);
+    if (!left_out.empty()) text += wrapped(left_out + ": no verdict on the whole.", width);
+    for (const Comparison& comparison : record.comparisons) {
+      if (!comparison.failure.empty()) continue;
+      if (is_wrong(comparison)) {
+        text += wrapped(fmt::format("**{} and {} do not compute the same**: their times are not compared.",
+                                    names[0], names[comparison.alternative]),
+                        width);
+        continue;
+      }
+      std::string subject = condition_of(record, comparison);
+      if (!left_out.empty() && !comparison.layers.empty()) {
+        subject = one_line(comparison.layers.front()) + (subject.empty() ? "" : ", ") + subject;
+      }
+      text += wrapped(
+          sentence(subject, record, comparison, comparison.resolution, comparison.second.instrument, names),
+          width);
+    }
+    return text;
+  }
+  for (const TotalComparison& total : record.totals) {
+    const std::string conditions = fmt::format("{} {}", to_string(total.cache), to_string(total.load));
+    if (!is_whole(record, total)) {
+      text += wrapped(partial_headline(record, total, conditions, names), width);
+      continue;
+    }
+    text += wrapped(sentence(conditions, record, total, resolution_of(record, total),
+                             record.comparisons.front().second.instrument, names) +
+                        whole_words(record, total),
+                    width);
+  }
+  return text;
+}
+
+namespace {
+
+// "conv1"; "conv1 and 11 more"; empty for what is of the machine.
+std::string place_of(const RecordDifference& difference) {
+  if (difference.of.empty()) return {};
+  const std::string first = one_line(difference.of.front());
+  return difference.of.size() == 1 ? first : fmt::format("{} and {} more", first, difference.of.size() - 1);
+}
+
+// Of a cause that differs in each layer by another number the first few say what it is like.
+std::string lines_of_cause(const std::vector<const RecordDifference*>& cause, std::size_t compared,
+                           std::size_t width) {
+  constexpr std::size_t kShown = 3;
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? std::string("not there") : one_line(value);
+  };
+  std::string text;
+  for (std::size_t i = 0; i < std::min(cause.size(), kShown); ++i) {
+    const RecordDifference& each = *cause[i];
+    const std::string place = compared > 1 ? place_of(each) : std::string();
+    text += wrapped(
+        fmt::format("- {}{}: {}, then {}", one_line(each.name),
+                    place.empty() ? "" : fmt::format(" ({})", place), shown(each.first), shown(each.second)),
+        width, 2);
+  }
+  if (cause.size() <= kShown) return text;
+  std::size_t others = 0;
+  for (std::size_t i = kShown; i < cause.size(); ++i) others += std::max<std::size_t>(1, cause[i]->of.size());
+  return text + wrapped(fmt::format("- {}: {} more", one_line(cause.front()->name), others), width, 2);
+}
+
+// Other work explains a time better than any circumstance.
+std::string explanation_of(const std::vector<std::string>& causes, std::size_t other_work,
+                           std::size_t compared) {
+  const std::string may = joined(causes, causes.size() > 2 ? ", " : " or ");
+  if (other_work == 0) {
+    if (causes.empty()) return {};
+    return fmt::format("A difference in time may come from {}, and not from the work itself.", may);
+  }
+  std::string text = compared <= 1
+                         ? std::string("The operations differ: this is other work")
+                         : fmt::format("In {} of {} that both have the operations differ: this is other work",
+                                       other_work, compared);
+  text += ", and a difference in time is first of all that of the work.";
+  if (!causes.empty()) text += fmt::format(" It may also come from {}.", may);
+  return text;
+}
+
+}  // namespace
+
+std::string record_differences_section(const ComparisonRecord& record, std::size_t width) {
+  if (record.differences.empty()) return {};
+  std::vector<std::string> names, causes;
+  for (const RecordDifference& each : record.differences) {
+    if (std::ranges::find(names, each.name) == names.end()) names.push_back(each.name);
+  }
+  std::vector<std::string> compared;  // layers, or operations
+  for (const Comparison& each : record.comparisons) {
+    std::string name = each.layers.empty() ? to_string(each.first.subject) : each.layers.front();
+    if (std::ranges::find(compared, name) == compared.end()) compared.push_back(std::move(name));
+  }
+  std::string text = "What differs between the records:\n\n";
+  std::size_t other_work = 0;
+  for (const std::string& name : names) {
+    std::vector<const RecordDifference*> cause;
+    for (const RecordDifference& each : record.differences) {
+      if (each.name == name) cause.push_back(&each);
+    }
+    text += lines_of_cause(cause, compared.size(), width);
+    const bool may_explain = std::ranges::any_of(cause, &RecordDifference::may_explain);
+    if (name == kOperationDifference) {
+      // Records of before say it without the layers.
+      for (const RecordDifference* each : cause) other_work += std::max<std::size_t>(1, each->of.size());
+    } else if (may_explain) {
+      causes.push_back(one_line(name));
+    }
+  }
+  const std::string explanation = explanation_of(causes, other_work, compared.size());
+  return explanation.empty() ? text : text + '\n' + wrapped(explanation, width);
 }
 
 }  // namespace jitterscope

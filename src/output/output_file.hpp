@@ -37,4 +37,14 @@ class OutputFile {
 /// All of the text, to a descriptor that is open. Throws FailedError that names the path.
 void write_whole(int descriptor, std::string_view text, const std::string& path);
 
+// What a command prints as its result.
+
+/// Prints at once. A failure is kept for check_standard_output(): what else there is to write, such as the
+/// files of --json, is written first.
+void print_result(std::string_view text);
+
+/// Throws FailedError where anything that was printed did not arrive. A reader that wanted no more of it
+/// (`| head`) is no failure.
+void check_standard_output();
+
 }  // namespace jitterscope

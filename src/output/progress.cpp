@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "base/quantity_text.hpp"
-#include "output/display_text.hpp"
-#include "output/page.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,10 +1,51 @@
-// How long a kernel takes at a clock.
+// The L2 cache: how much of each buffer it holds, and how much of that is modified.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
+#include "base/random.hpp"
 #include "jitterscope/units.hpp"
-#include "physics/cache.hpp"
+#include "physics/machine.hpp"
+#include "physics/parameters.hpp"
 
 namespace jitterscope::physics {
+
+/// Least recently used first out, by buffers: each is swept from its beginning, so that what is left of a
+/// buffer is its end, and a sweep of more than fits evicts what it is about to need.
+class Cache {
+ public:
+  explicit Cache(const Parameters& parameters);
+
+  Buffer allocate(Bytes size);
+  void release(Buffer buffer);
+  void fill(bool with_modified_lines);
+  Traffic access(const std::vector<Access>& accesses);
+
+  Bytes resident(Buffer buffer) const { return Bytes(lines_[buffer].resident); }
+  Bytes modified(Buffer buffer) const { return Bytes(lines_[buffer].modified); }
+
+ private:
+  struct Lines {
+    std::int64_t resident = 0, modified = 0, size = 0;
+    std::uint64_t last_use = 0;
+  };
+  Lines& oldest();
+  std::int64_t remove(Buffer buffer);
+  std::int64_t evict(std::int64_t bytes);
+  std::int64_t room_before(const Lines& lines) const;
+  void sweep(const Access& access, Traffic& traffic);
+
+  std::int64_t capacity_;
+  bool hits_always_, writes_back_;
+  std::vector<Lines> lines_;      ///< by buffer; the first holds what fill() brought
+  std::vector<Buffer> free_;      ///< released numbers
+  std::vector<Buffer> in_cache_;  ///< buffers with resident lines
+  std::int64_t used_ = 0;
+  std::uint64_t uses_ = 0;
+};
+
+// How long a kernel takes at a clock.
 
 /// A kernel when the cache has answered: a function of the clock alone.
 struct Load {
@@ -24,5 +65,72 @@ Nanoseconds memory_latency(const Memory& memory, const Traffic& traffic);
 
 /// Of all accesses of a kernel, with nobody else on the GPU. `hot` takes the tax of refreshing hot DRAM.
 Nanoseconds memory_time(const Memory& memory, const Traffic& traffic, bool hot);
+
+// Another process on the same GPU.
+
+class OtherProcess {
+ public:
+  OtherProcess(const Parameters& parameters, std::uint64_t seed);
+
+  struct Share {
+    bool ours = true;        ///< false: the GPU belongs to the other now
+    double bandwidth = 1.0;  ///< what is left of it
+    Nanoseconds until;       ///< when this may change
+  };
+  Share share_at(Nanoseconds time);
+  bool is_active(Nanoseconds time);
+
+ private:
+  std::size_t interval_at(Nanoseconds time);
+  bool active_in(std::size_t interval) const { return starts_active_ == (interval % 2 == 0); }
+
+  bool on_;
+  Contention contention_;
+  Random random_;
+  bool starts_active_ = false;
+  std::vector<Nanoseconds> ends_;  ///< of the intervals in turn active and not
+  std::size_t last_ = 0;           ///< the interval asked for last: time moves on slowly
+};
+
+// What makes two launches of the same kernel differ, at the same clock and with the same cache.
+
+class LaunchNoise {
+ public:
+  LaunchNoise(const Parameters& parameters, std::uint64_t seed);
+  /// The factor on the time of a kernel that starts now; draws anew for each.
+  double draw(Nanoseconds now);
+
+ private:
+  double next_normal();
+  double next_correlated();
+  double next_spike();
+
+  Noise noise_;
+  bool varies_, spikes_, drifts_;
+  double lasting_ = 1.0;  ///< process and device effects
+  Random random_, spike_random_;
+  double innovation_;  ///< keeps the variance at sd²
+  double correlated_ = 0.0, spare_normal_ = 0.0;
+  bool has_spare_ = false;
+};
+
+// One stream of random numbers for each mechanism.
+
+/// Streams that belong to no single mechanism; they follow the mechanisms' numbers.
+enum class OtherStream : std::uint64_t { sensors = kMechanisms, synchronize };
+
+inline Random numbered_stream(std::uint64_t seed, std::uint64_t number) {
+  // The seed is scrambled first: neighbouring seeds and numbers would else give streams shifted by one.
+  return Random(Random(seed).next() ^ Random(~number).next());
+}
+inline Random stream_of(std::uint64_t seed, Mechanism mechanism) {
+  return numbered_stream(seed, static_cast<std::uint64_t>(mechanism));
+}
+inline Random stream_of(std::uint64_t seed, OtherStream stream) {
+  return numbered_stream(seed, static_cast<std::uint64_t>(stream));
+}
+
+/// Exponential with the given mean.
+inline double exponential(Random& random, double mean) { return -mean * std::log(1.0 - random.uniform()); }
 
 }  // namespace jitterscope::physics

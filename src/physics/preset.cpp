@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/data_folders.hpp"
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
 #include "physics/preset_keys.hpp"

@@ -1,11 +1,13 @@
 #include "physics/preset_keys.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "jitterscope/error.hpp"
 
 namespace jitterscope::physics {
 namespace {
@@ -243,6 +245,130 @@ std::vector<Key> preset_keys(Parameters& p) {
   };
   std::ranges::move(others, std::back_inserter(keys));
   return keys;
+}
+
+namespace {
+
+bool is_multiple(Hertz clock, Hertz step) { return std::abs(clock / step - std::round(clock / step)) < 1e-6; }
+
+// A GPU that changes faster would be simulated step by step for hours.
+bool is_too_short(Nanoseconds time) { return time < microseconds(10); }
+
+/// A data type in which the GPU computes nothing, or empty.
+std::string_view idle_type(const Parameters& p) {
+  const Compute& compute = p.compute;
+  const std::array<double, 5> rates = {compute.f64, compute.f32, compute.tf32, compute.f16, compute.bf16};
+  for (const DataType type : p.identity.data_types) {
+    if (rates.at(static_cast<std::size_t>(type)) <= 0) return to_string(type);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string contradiction(const Parameters& p) {
+  const Governor& governor = p.governor;
+  const Power& power = p.power;
+  const Nanoseconds none(0);
+  const double resistance = p.thermal.resistance_fast + p.thermal.resistance_slow;
+  const struct {
+    bool holds;
+    const char* words;
+  } contradictions[] = {
+      {governor.idle_clock > governor.maximum_clock, "[governor] idle_clock_mhz is above maximum_clock_mhz"},
+      {!is_multiple(governor.maximum_clock, governor.step) ||
+           !is_multiple(governor.idle_clock, governor.step),
+       "[governor] maximum_clock_mhz and idle_clock_mhz must be multiples of step_mhz"},
+      {governor.maximum_clock / governor.step > 100'000, "[governor] step_mhz is too small"},
+      {power.voltage_low > power.voltage_high, "[power] voltage_low_v is above voltage_high_v"},
+      {power.clock_low > governor.maximum_clock,
+       "[power] clock_low_mhz is above [governor] maximum_clock_mhz"},
+      {power.cap > Watts(0) && power.cap <= power.idle, "[power] cap_w is not above idle_w"},
+      {power.peak_limit > Watts(0) && power.peak_limit <= power.idle,
+       "[power] peak_limit_w is not above idle_w"},
+      {power.idle.value() * power.leakage * resistance >= 0.5,
+       "[power] leakage_per_celsius and [thermal] resistances are so large that the idle GPU heats itself "
+       "without end"},
+      {p.clock_states.depth > 0 &&
+           is_too_short(std::min(p.clock_states.mean_dwell_high, p.clock_states.mean_dwell_low)),
+       "[clock_states] with a depth needs dwells of at least 0.01 ms"},
+      {p.contention.mean_on > none && is_too_short(std::min(p.contention.mean_on, p.contention.mean_off)),
+       "[contention] mean_on_ms and mean_off_ms must be at least 0.01"},
+      {p.contention.time_slice > none && is_too_short(p.contention.time_slice),
+       "[contention] time_slice_ms must be at least 0.01, or 0 for none"},
+      {p.noise.drift != 0 && p.noise.drift_time <= none, "[noise] drift needs a positive drift_time_s"},
+      {p.noise.period_amplitude > 0 && p.noise.period <= none,
+       "[noise] period_amplitude needs a positive period_ms"},
+      {p.identity.name.empty(), "[identity] name is empty"}};
+  for (const auto& each : contradictions) {
+    if (each.holds) return each.words;
+  }
+  const std::string_view type = idle_type(p);
+  if (type.empty()) return {};
+  return fmt::format("[compute] {0}_flops_per_cycle is 0, but [identity] data_types names {0}", type);
+}
+
+namespace {
+
+/// [word], the only kind of table that a preset has.
+bool is_table_header(std::string_view code) {
+  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  const auto close = std::find_if_not(code.begin() + 1, code.end(), is_word);
+  return close != code.end() && close != code.begin() + 1 && *close == ']' &&
+         std::all_of(close + 1, code.end(), [](char c) { return c == ' ' || c == '\t'; });
+}
+
+/// What is wrong with a line, or empty. A text over several lines would hide what is a comment.
+std::string_view problem_of(std::string_view line) {
+  std::size_t code_end = line.size();
+  char quote = 0;
+  bool is_escaped = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\t') || byte == 0x7f) return "a control character: this is no text";
+    if (i > code_end) continue;
+    if (byte > 0x7f) return "a character beyond ASCII, which only comments may have";
+    if (is_escaped) {
+      is_escaped = false;
+    } else if (quote != 0) {
+      is_escaped = quote == '"' && c == '\\';
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      code_end = i;
+    }
+  }
+  const std::string_view code = line.substr(0, code_end);
+  if (code.find("\"\"\"") != std::string_view::npos || code.find("'''") != std::string_view::npos) {
+    return "a text over several lines, which no key has";
+  }
+  const std::size_t first = std::min(code.find_first_not_of(" \t"), code.size());
+  if (code.substr(first).starts_with('[') && !is_table_header(code.substr(first))) {
+    return "expected a table's name such as [power]";
+  }
+  return {};
+}
+
+}  // namespace
+
+toml::table parse_toml(std::string_view text, const std::string& file) {
+  std::string_view rest = text;
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view problem = problem_of(line);
+    if (!problem.empty()) throw UsageError(fmt::format("{}:{}: {}", file, number, problem));
+  }
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    throw UsageError(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
+  } catch (const MalformedToml&) {
+    throw UsageError(file + ": this is no TOML: look for brackets and braces that do not match");
+  }
 }
 
 }  // namespace jitterscope::physics

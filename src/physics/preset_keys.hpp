@@ -1,4 +1,4 @@
-// The keys of a preset file.
+// Presets as tables, whatever the text is.
 #pragma once
 
 #include <functional>
@@ -6,10 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/toml.hpp"
 #include "physics/parameters.hpp"
-#include "physics/preset_toml.hpp"
 
 namespace jitterscope::physics {
+
+/// Throws UsageError with file and line. Refuses what no preset needs and toml++ runs into assertions or
+/// undefined behaviour on: table names that are none, and characters beyond ASCII outside comments.
+toml::table parse_toml(std::string_view text, const std::string& file);
+
+// The keys of a preset file.
 
 struct Key {
   std::string path;      ///< "table.key"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/kernel_name.hpp"
-#include "operation/pytorch_rules.hpp"
+#include "base/names.hpp"
+#include "operation/pytorch.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {

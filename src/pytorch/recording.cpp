@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files.hpp"
 #include "base/names.hpp"
 #include "base/subprocess.hpp"
-#include "base/temporary_folder.hpp"
 #include "import/import.hpp"
 #include "jitterscope/error.hpp"
 #include "model/named_models.hpp"

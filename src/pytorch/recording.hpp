@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "operation/model.hpp"
-#include "operation/model_options.hpp"
 
 namespace jitterscope {
 

@@ -1,7 +1,7 @@
-// What was tried to make work shorter, as it stands in a file.
+// What was tried to make work shorter, as it stands in a file: for its record, and for requests of other languages.
 #pragma once
 
-#include "record/describe_comparison.hpp"
+#include "record/describe_run.hpp"
 #include "study/advice.hpp"
 
 namespace jitterscope {

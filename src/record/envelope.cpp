@@ -22,16 +22,6 @@ UsageError not_readable(const std::string& name, const std::string& reason) {
   return UsageError(fmt::format("{}: {}", name, reason));
 }
 
-// What earlier programs wrote: each command had a format of its own.
-std::string command_of_version_1(const std::string& format) {
-  constexpr std::string_view kPrefix = "jitterscope-";
-  for (const std::string_view command :
-       {"run", "methods", "engines", "selftest", "verify-pytorch", "doctor"}) {
-    if (format == std::string(kPrefix) + std::string(command)) return std::string(command);
-  }
-  return {};
-}
-
 }  // namespace
 
 void refuse_other_files(std::string_view text, const std::string& name) {
@@ -65,31 +55,23 @@ Json parse_document(std::string_view text, const std::string& name) {
 
 void check_version(const Json& document, const std::string& name) {
   const std::int64_t number = version_of(document);
-  if (number < 1 || number > kRecordVersion) {
-    throw not_readable(name, fmt::format("this is a record of version {}, and jitterscope {} reads up to {}; "
-                                         "take the program that wrote it, or a newer one",
+  if (number != kRecordVersion) {
+    throw not_readable(name, fmt::format("this is a record of version {}, and jitterscope {} reads version {}; "
+                                         "take the program that wrote it",
                                          number, version(), kRecordVersion));
   }
 }
 
 std::string command_of(const Json& document, const std::string& name) {
   const std::string format = document.is_object() ? word_of(document, "format") : std::string();
-  std::string old = command_of_version_1(format);
-  if (format != kRecordFormat && old.empty()) {
+  if (format != kRecordFormat) {
     throw not_readable(name,
                        fmt::format("this is no record of jitterscope{}; name a file that a command wrote "
                                    "by --json",
                                    format.empty() ? "" : " but a '" + format + "'"));
   }
   check_version(document, name);
-  if (old.empty()) return word_of(document, "command");
-  if (old != "run") {
-    throw not_readable(name,
-                       fmt::format("this is a record of version 1, which only that of `jitterscope run` "
-                                   "can be read of; run `jitterscope {}` again",
-                                   old));
-  }
-  return old;
+  return word_of(document, "command");
 }
 
 }  // namespace jitterscope

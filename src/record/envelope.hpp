@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "record/describe_device.hpp"
+#include "record/describe_measurement.hpp"
 #include "record/values.hpp"
 
 namespace jitterscope {
@@ -57,7 +57,7 @@ void refuse_other_files(std::string_view text, const std::string& name);
 /// A file's JSON. Throws UsageError, with what to do, where it is empty, cut off, or no JSON.
 Json parse_document(std::string_view text, const std::string& name);
 
-/// Throws UsageError where a version is none, or a newer one than is read here.
+/// Throws UsageError where a version is another one than is read here.
 void check_version(const Json& document, const std::string& name);
 
 /// Which command wrote it, its format and version checked. Throws UsageError.

@@ -9,11 +9,10 @@
 
 #include "base/names.hpp"
 #include "jitterscope/operation.hpp"
-#include "measure/achieved_rate.hpp"
-#include "measure/network_total.hpp"
+#include "measure/rates_and_totals.hpp"
 #include "operation/chain.hpp"
-#include "operation/text_pieces.hpp"
-#include "record/numbers.hpp"
+#include "operation/parse.hpp"
+#include "record/json_text.hpp"
 #include "record/words.hpp"
 
 namespace jitterscope {

@@ -1,15 +1,35 @@
-// What the plots have in common: units, sizes, colours, and specifications put together.
+// A picture of a record: a specification of Vega-Lite, which says what is drawn and holds what it is drawn
+// from.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "jitterscope/units.hpp"
-#include "report/plot.hpp"
+#include "measure/run_record.hpp"
+#include "output/text.hpp"
+#include "record/json_text.hpp"
+
+namespace jitterscope {
+
+struct Plot {
+  std::string id;                  ///< of its kind: distribution, rounds, layers…
+  std::string title;               ///< plain text, as the caption: what it shows and of what
+  std::string caption;             ///< how to read it
+  Json spec;                       ///< of Vega-Lite 5; numbers in the units that the axes name
+  std::vector<TableColumn> table;  ///< what is drawn, for those who read numbers
+};
+
+}  // namespace jitterscope
+
+// What the plots have in common: units, sizes, colours, and specifications put together.
 
 namespace jitterscope::report {
 
@@ -86,5 +106,55 @@ Json stacked_plots(Json views);
 std::string cell(double value);
 TableColumn text_column(std::string heading);
 TableColumn number_column(std::string heading);
+
+// How times are distributed: bins behind, a tick for each round, the median with its interval, modes.
+
+/// Where times lie: millions of them are as many bins.
+struct Density {
+  double low = 0.0, high = 0.0;  // nanoseconds
+  std::vector<double> shares;    // of all times; each bin as wide as the others
+  std::int64_t values = 0, outside = 0;
+
+  double edge(std::size_t bin) const {
+    return low + (high - low) * static_cast<double>(bin) / static_cast<double>(shares.size());
+  }
+};
+
+/// Ends in nanoseconds.
+struct TimeRange {
+  double low = 0.0, high = 0.0;
+
+  void include(const TimeRange& other);
+};
+
+/// Of all times but the few at either end, which would press the others together, and of each of these.
+TimeRange range_of(std::span<const double> sorted_times, std::span<const Nanoseconds> always);
+
+/// Over a range, with room beside it, in bins of some width: in narrower ones than a timer's grain, every
+/// other would be empty.
+Density density_of(std::span<const double> sorted_times, const TimeRange& range, double narrowest);
+
+/// A round as a tick reads it.
+struct DrawnRound {
+  std::size_t number;
+  Nanoseconds time;
+};
+
+/// One set of conditions, or one side.
+struct DrawnTimes {
+  std::string title, subtitle;
+  std::string of_what;  // the bins are of: "launches"
+  std::string bins;     // the name of their view
+  Density density;
+  std::vector<DrawnRound> rounds;
+  TimeEstimate time;
+  std::vector<Mode> modes;
+};
+
+/// For the table behind: the least, 5, 25, 50, 75 and 95 % and the most, one column each.
+std::vector<TableColumn> quantile_columns();
+
+/// Views of the bins, rounds, interval, median and modes.
+Json distribution_view(const DrawnTimes& drawn, const TimeUnit& unit);
 
 }  // namespace jitterscope::report

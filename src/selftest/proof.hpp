@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "measure/run_record.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope::selftest {
 
@@ -80,5 +81,48 @@ struct Proof {
   /// InterruptedError where it was ended before it could judge.
   std::vector<ProofLine> (*prove)(ProofContext&) = nullptr;
 };
+
+// How proofs make their lines.
+
+/// A judged line: passed where the claim holds.
+ProofLine judged_line(std::string name, std::string target, std::string measured, ProofValue value,
+                      bool holds, std::string note = {});
+ProofLine judged_line(std::string name, std::string target, std::string measured, ProofValue value,
+                      Verdict verdict, std::string note = {});
+/// A target that is met this far to either side of a value.
+ProofTarget around(double middle, double distance);
+/// A line without a value, and why.
+ProofLine skipped_line(std::string name, std::string target, std::string reason);
+
+/// Passes where the fit's slope is within `tolerance` of one; its 95 % interval goes beside it.
+ProofLine slope_line(std::string name, const statistics::LinearFit& fit, double tolerance,
+                     std::string note = {});
+
+/// "+0.013 µs": in microseconds, the unit of the targets.
+std::string microseconds_text(Nanoseconds time);
+
+// Lines about how often something happened in equal trials.
+
+struct Frequency {
+  std::int64_t hits = 0, trials = 0;
+
+  void add(bool hit) {
+    hits += hit ? 1 : 0;
+    ++trials;
+  }
+  double value() const { return static_cast<double>(hits) / static_cast<double>(trials); }
+};
+
+/// "96 of 100: 96.0 % (90.1–98.9 %)": with its exact 95 % interval.
+std::string frequency_text(const Frequency& share);
+
+/// Missed where the exact interval of the share excludes `least` or more. Inconclusive where it holds that,
+/// and also a share with twice the failures that `least` leaves: so few trials tell neither.
+Verdict verdict_on(const Frequency& share, double least);
+
+/// Missed where `holds` is false, else by verdict_on().
+ProofLine at_least_line(std::string name, const Frequency& share, double least, bool holds, std::string note);
+/// The same for `most` or less.
+ProofLine at_most_line(std::string name, const Frequency& share, double most, std::string note);
 
 }  // namespace jitterscope::selftest

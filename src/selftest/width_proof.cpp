@@ -7,10 +7,9 @@
 #include <cmath>
 
 #include "base/quantity_text.hpp"
-#include "selftest/frequency.hpp"
-#include "selftest/proof_lines.hpp"
-#include "selftest/proofs.hpp"
-#include "selftest/scenes.hpp"
+#include "selftest/proof.hpp"
+#include "selftest/run_proofs.hpp"
+#include "selftest/simulated_run.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::selftest {

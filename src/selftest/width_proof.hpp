@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "selftest/proof_context.hpp"
+#include "selftest/run_proofs.hpp"
 #include "selftest/simulated_run.hpp"
 
 namespace jitterscope::selftest {

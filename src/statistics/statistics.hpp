@@ -121,4 +121,26 @@ Trend classify_series(std::span<const double> values, double margin = 0.005);
 /// Lag-k sample autocorrelation; 0 for fewer than k + 2 values or no variance.
 double autocorrelation(std::span<const double> values, std::size_t lag = 1);
 
+// A mean that a few spoilt values do not move.
+
+struct TrimmedMean {
+  double value = 0.0;
+  Interval interval;     ///< 95 %
+  double p_value = 1.0;  ///< of a mean of zero, two-sided
+};
+/// Mean without the fifth of the values at each end, with the interval of Tukey and McLaughlin (Sankhya A 25,
+/// 1963): Student's, from the winsorized variance, and a little wider for few values. Of 6 values 4 are kept,
+/// of 4 all. Nothing for fewer than 2.
+std::optional<TrimmedMean> trimmed_mean(std::span<const double> values);
+
+// Counts of successes out of equal trials: intervals of their probability, and how unlikely a count is.
+
+/// Clopper and Pearson's interval of a probability: exact, so never too narrow; [0, 1] for no trials. Throws
+/// std::invalid_argument where there are fewer trials than successes, or less than none.
+Interval clopper_pearson(std::int64_t successes, std::int64_t trials, double confidence = 0.95);
+
+/// P(X <= successes) for X ~ Bin(trials, probability): the one-sided exact test of "at least `probability`"
+/// rejects where this is below its level. Throws as clopper_pearson does.
+double probability_of_at_most(std::int64_t successes, std::int64_t trials, double probability);
+
 }  // namespace jitterscope::statistics

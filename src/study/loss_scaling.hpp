@@ -1,15 +1,21 @@
-// Which scale of the loss training in float16 needs: what a process of Python, which trains, found out.
+// What a list says of a study, also of those that are no comparison of operations.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "measure/run_record.hpp"
-#include "study/study_summary.hpp"
 
 namespace jitterscope::study {
+
+struct StudySummary {
+  std::string_view id, question, concerns;
+};
+
+// Which scale of the loss training in float16 needs: what a process of Python, which trains, found out.
 
 inline constexpr StudySummary kLossScaling = {
     "loss-scaling", "Which scale of the loss does training in float16 need?",

@@ -9,7 +9,7 @@
 
 #include "experiment/comparison.hpp"
 #include "measure/measure_operation.hpp"
-#include "study/study_summary.hpp"
+#include "study/loss_scaling.hpp"
 
 namespace jitterscope::study {
 

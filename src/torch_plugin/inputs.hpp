@@ -1,10 +1,13 @@
 // The tensors that an operator is given.
 #pragma once
 
-#include <ATen/ATen.h>
-
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/core/stack.h>
 
 #include "torch_plugin/binding.hpp"
 #include "torch_plugin/plugin_interface.h"
@@ -40,5 +43,29 @@ class Inputs {
   std::vector<JitterscopeTorchGiven> given_;
   std::vector<at::Tensor> stored_;
 };
+
+// What an input may hold: indices must point into another tensor, probabilities lie between 0 and 1.
+
+/// Of real numbers.
+enum class RealValues {
+  any,            ///< as the user asks: normal, zeros…
+  probabilities,  ///< from 0 to 1
+  positive,       ///< variances: from 0.5 to 1.5
+};
+/// Of integers: each from lowest to highest.
+struct IntegerValues {
+  std::int64_t lowest = 0, highest = 0;
+};
+
+RealValues real_values(const Binding& binding, const std::string& argument);
+/// `position`: within a list of tensors. Zeros where nothing is known of the argument.
+IntegerValues integer_values(const Binding& binding, const std::string& argument, std::size_t position);
+
+// Where the maxima of a pooling are: what its gradient takes them from.
+
+/// Of max pooling's gradient: fills its indices with those that pooling its own `self` gives. Elsewhere in
+/// the plane they would send the gradient past most of dy, which PyTorch's kernels look up by window. Nothing
+/// for other operators, and for indices that were filled before.
+void point_at_maxima(const Binding& binding, const Inputs& inputs, torch::jit::Stack& arguments);
 
 }  // namespace jitterscope::torch_plugin

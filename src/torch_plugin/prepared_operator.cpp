@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "torch_plugin/pooling_indices.hpp"
+#include "torch_plugin/binding.hpp"
+#include "torch_plugin/inputs.hpp"
 #include "torch_plugin/refusal.hpp"
-#include "torch_plugin/schema_types.hpp"
 
 namespace jitterscope::torch_plugin {
 namespace {

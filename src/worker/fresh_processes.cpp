@@ -1,19 +1,20 @@
 #include "worker/fresh_processes.hpp"
 
+#include <csignal>
+#include <cstring>
+#include <memory>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <cstring>
-
-#include "base/host_time.hpp"
-#include "base/kernel_folder.hpp"
+#include "base/files.hpp"
+#include "base/host.hpp"
 #include "base/quantity_text.hpp"
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/engine_choice.hpp"
-#include "operation/engine.hpp"
-#include "record/record.hpp"
+#include "operation/operation.hpp"
+#include "record/run_file.hpp"
 
 namespace jitterscope {
 namespace {
@@ -236,6 +237,20 @@ Result measure_in_fresh_process(const std::string& executable, const std::string
   if (!result.failure.empty()) throw FailedError(result.failure);
   if (result.measurements.empty()) throw InterruptedError();
   return result;
+}
+
+RunRecord carry_out(const WorkerPlan& asked, const WorkerListeners& listeners) {
+  Plan plan = asked.plan;
+  for (std::vector<Trial>& group : plan.groups) {
+    for (Trial& trial : group) trial.options.interrupted = listeners.interrupted;
+  }
+  const std::unique_ptr<Device> device = open_device(asked.device, asked.device_seed);
+  RunRecord record;
+  record.device = device->describe();
+  Session session(*device);
+  record.calibration = session.calibration();
+  run_plan(session, plan, record, listeners.stage, [](const RunRecord&) {});
+  return record;
 }
 
 }  // namespace jitterscope

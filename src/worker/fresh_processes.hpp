@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/subprocess.hpp"
+#include "experiment/run_plan.hpp"
 #include "worker/worker_plan.hpp"
 
 namespace jitterscope {
@@ -52,5 +53,16 @@ ProcessRecords run_in_fresh_processes(const CallablePlan& plan, const FreshProce
 /// InterruptedError.
 Result measure_in_fresh_process(const std::string& executable, const std::string& device, const Trial& trial,
                                 const std::function<bool()>& interrupted);
+
+// A plan that another process made, carried out in this one.
+
+/// Told of each stage, and asked whether to stop.
+struct WorkerListeners {
+  StageListener stage;
+  std::function<bool()> interrupted;
+};
+/// Opens the device, carries the plan out and returns the record of `run`. Throws what opening or measuring
+/// throws; what went wrong with one trial stands in its result.
+RunRecord carry_out(const WorkerPlan& plan, const WorkerListeners& listeners);
 
 }  // namespace jitterscope

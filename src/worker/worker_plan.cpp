@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "jitterscope/error.hpp"
-#include "measure/check_options.hpp"
+#include "measure/schedule.hpp"
 #include "record/describe_measurement.hpp"
 #include "record/describe_run.hpp"
 #include "record/envelope.hpp"

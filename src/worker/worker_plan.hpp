@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "experiment/plan.hpp"
+#include "experiment/run_plan.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {

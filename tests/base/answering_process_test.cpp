@@ -1,4 +1,4 @@
-#include "base/answering_process.hpp"
+#include "base/subprocess.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

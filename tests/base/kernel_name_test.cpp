@@ -1,4 +1,4 @@
-#include "base/kernel_name.hpp"
+#include "base/names.hpp"
 
 #include <gtest/gtest.h>
 

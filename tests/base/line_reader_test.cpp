@@ -1,4 +1,4 @@
-#include "base/line_reader.hpp"
+#include "base/files.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Which NUMA nodes this machine has, and memory from one of them.
-#include "base/memory_nodes.hpp"
+#include "base/host.hpp"
 
 #include <gmock/gmock.h>
 #include <linux/mempolicy.h>

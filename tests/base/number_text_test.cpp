@@ -1,4 +1,4 @@
-#include "base/number_text.hpp"
+#include "base/quantity_text.hpp"
 
 #include <gmock/gmock.h>
 

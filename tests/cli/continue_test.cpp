@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "record/journal.hpp"
-#include "record/record.hpp"
+#include "commands/records.hpp"
+#include "record/run_file.hpp"
 
 namespace jitterscope {
 namespace {

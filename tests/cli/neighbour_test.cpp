@@ -16,7 +16,7 @@
 #include <sstream>
 #include <thread>
 
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 #include "cli/command.hpp"
 
 namespace jitterscope {

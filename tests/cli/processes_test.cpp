@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 #include "cli/command.hpp"
 
 namespace jitterscope {

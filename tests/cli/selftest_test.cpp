@@ -6,7 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 #include "cli/command.hpp"
 
 namespace jitterscope {

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "cli/command.hpp"
-#include "output/engines_table.hpp"
-#include "record/record.hpp"
+#include "commands/engines/record.hpp"
+#include "commands/records.hpp"
 
 namespace jitterscope {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/temporary_folder.hpp"
+#include "base/files.hpp"
 #include "cli/command.hpp"
 #include "jitterscope/device.hpp"
 

@@ -1,5 +1,5 @@
 // What may be fused, and how each refusal reads.
-#include "device/fusion.hpp"
+#include "device/chain.hpp"
 
 #include <gmock/gmock.h>
 

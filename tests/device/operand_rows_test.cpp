@@ -1,4 +1,4 @@
-#include "device/operand_rows.hpp"
+#include "device/operands.hpp"
 
 #include <gtest/gtest.h>
 

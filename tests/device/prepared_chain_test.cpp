@@ -1,5 +1,5 @@
 // Chains on the CPU and on a simulated GPU: their steps run one after the other, on each other's results.
-#include "device/prepared_chain.hpp"
+#include "device/chain.hpp"
 
 #include <gmock/gmock.h>
 

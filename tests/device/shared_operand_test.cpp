@@ -1,12 +1,10 @@
 // Operands that lie in another operation's memory, on devices that hold them, and how weights are drawn.
-#include "device/shared_operand.hpp"
+#include "device/operands.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <numeric>
-
-#include "device/input_value.hpp"
 
 namespace jitterscope {
 namespace {

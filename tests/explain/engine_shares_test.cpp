@@ -1,9 +1,9 @@
 // How often a choice by timing falls on which engine, on a device whose launches take what the test says.
-#include "explain/engine_shares.hpp"
+#include "explain/subject.hpp"
 
 #include <gmock/gmock.h>
 
-#include "operation/engine.hpp"
+#include "operation/operation.hpp"
 #include "support/scripted_device.hpp"
 
 namespace jitterscope::scripted {

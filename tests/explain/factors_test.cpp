@@ -5,8 +5,8 @@
 #include <bit>
 #include <set>
 
-#include "device/input_value.hpp"
-#include "explain/factor.hpp"
+#include "device/operands.hpp"
+#include "explain/factors.hpp"
 
 namespace jitterscope::explain {
 namespace {

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "device/virtual/virtual_device.hpp"
-#include "explain/conditioning.hpp"
 #include "explain/experiments.hpp"
-#include "explain/factor.hpp"
-#include "explain/shared_core.hpp"
+#include "explain/factors.hpp"
+#include "explain/treatment.hpp"
 #include "physics/preset.hpp"
 
 namespace jitterscope::explain {

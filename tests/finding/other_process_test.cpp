@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "finding/simulated.hpp"
-#include "worker/carry_out.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,7 +1,7 @@
 // What a record of another run gives rise to.
 #include <gmock/gmock.h>
 
-#include "finding/sequence_reason.hpp"
+#include "finding/finding.hpp"
 #include "finding/simulated.hpp"
 
 namespace jitterscope {

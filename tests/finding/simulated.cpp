@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "finding/series.hpp"
+#include "finding/evidence.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope::simulated {

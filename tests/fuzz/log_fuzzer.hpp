@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "import/library_logs.hpp"
+#include "import/import.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/temporary_folder.hpp"
+#include "base/files.hpp"
 #include "import/onnx.hpp"
 #include "jitterscope/error.hpp"
 

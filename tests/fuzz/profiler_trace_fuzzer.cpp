@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "import/formats.hpp"
+#include "import/import.hpp"
 #include "trace_fuzzer.hpp"
 
 using namespace jitterscope;

@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "commands/advise/record.hpp"
+#include "commands/records.hpp"
 #include "jitterscope/error.hpp"
-#include "output/advice_table.hpp"
 #include "output/comparison_table.hpp"
-#include "record/describe_advice.hpp"
-#include "record/describe_comparison.hpp"
+#include "record/describe_run.hpp"
 #include "record/envelope.hpp"
-#include "record/record.hpp"
 
 using namespace jitterscope;
 

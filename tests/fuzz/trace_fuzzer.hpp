@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "import/early_end.hpp"
+#include "import/json.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {

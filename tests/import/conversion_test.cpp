@@ -1,11 +1,10 @@
 #include <gmock/gmock.h>
 
 #include "import/operator_conversion.hpp"
-#include "import/operator_schema.hpp"
 #include "import/recorded_arguments.hpp"
-#include "import/tensor_layout.hpp"
+#include "import/recorded_operator.hpp"
 #include "jitterscope/error.hpp"
-#include "operation/layer_aten.hpp"
+#include "operation/pytorch.hpp"
 #include "operation/usage_message.hpp"
 
 namespace jitterscope {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "import/library_logs.hpp"
+#include "import/import.hpp"
 #include "import/log_data.hpp"
 #include "operation/usage_message.hpp"
 

@@ -1,7 +1,7 @@
 // Damaged cudnn-frontend logs, and graphs in JSON.
 #include <gmock/gmock.h>
 
-#include "import/library_logs.hpp"
+#include "import/import.hpp"
 #include "import/log_data.hpp"
 #include "operation/usage_message.hpp"
 

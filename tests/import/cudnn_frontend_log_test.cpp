@@ -3,7 +3,7 @@
 #include <map>
 #include <regex>
 
-#include "import/library_logs.hpp"
+#include "import/import.hpp"
 #include "import/log_data.hpp"
 #include "operation/usage_message.hpp"
 

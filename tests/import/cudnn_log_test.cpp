@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "import/library_logs.hpp"
+#include "import/import.hpp"
 #include "import/log_data.hpp"
 #include "operation/usage_message.hpp"
 

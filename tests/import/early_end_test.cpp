@@ -1,4 +1,4 @@
-#include "import/early_end.hpp"
+#include "import/json.hpp"
 
 #include <gmock/gmock.h>
 

@@ -6,8 +6,7 @@
 #include <set>
 #include <string>
 
-#include "import/formats.hpp"
-#include "import/read_file.hpp"
+#include "import/import.hpp"
 #include "operation/model.hpp"
 
 namespace jitterscope::testing {

@@ -1,4 +1,4 @@
-#include "import/log_lines.hpp"
+#include "import/library_log.hpp"
 
 #include <gmock/gmock.h>
 

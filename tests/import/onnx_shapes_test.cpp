@@ -3,7 +3,7 @@
 
 #include "import/onnx.hpp"
 #include "import/onnx_graph.hpp"
-#include "import/onnx_strides.hpp"
+#include "import/onnx_views.hpp"
 #include "operation/usage_message.hpp"
 
 namespace jitterscope {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "import/import.hpp"
 #include "import/onnx_graph.hpp"
-#include "import/read_file.hpp"
 #include "model/named_models.hpp"
 #include "operation/usage_message.hpp"
 

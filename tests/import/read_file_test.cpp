@@ -1,4 +1,4 @@
-#include "import/read_file.hpp"
+#include "import/import.hpp"
 
 #include <gmock/gmock.h>
 #include <zlib.h>

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "import/operator_work.hpp"
-
 namespace jitterscope {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "import/formats.hpp"
+#include "import/import.hpp"
 
 namespace jitterscope::testing {
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "import/imported.hpp"
-#include "import/readable_json.hpp"
+#include "import/json.hpp"
 #include "import/small_trace.hpp"
 #include "operation/usage_message.hpp"
 

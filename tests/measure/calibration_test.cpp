@@ -1,4 +1,4 @@
-#include "measure/calibration.hpp"
+#include "measure/session.hpp"
 
 #include <gmock/gmock.h>
 

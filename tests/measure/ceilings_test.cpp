@@ -1,4 +1,4 @@
-#include "measure/ceilings.hpp"
+#include "measure/machine.hpp"
 
 #include <gmock/gmock.h>
 

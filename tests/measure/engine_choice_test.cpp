@@ -5,10 +5,9 @@
 #include <map>
 
 #include "jitterscope/error.hpp"
-#include "measure/engine_ranking.hpp"
 #include "measure/measure_operation.hpp"
 #include "measuring.hpp"
-#include "operation/engine.hpp"
+#include "operation/operation.hpp"
 
 namespace jitterscope::scripted {
 namespace {

@@ -4,9 +4,7 @@
 #include <functional>
 
 #include "jitterscope/error.hpp"
-#include "measure/iterations.hpp"
 #include "measure/measure_operation.hpp"
-#include "measure/operand_sets.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

@@ -1,8 +1,7 @@
-#include "measure/kernel_concurrency.hpp"
+#include "measure/launch_details.hpp"
 
 #include <gtest/gtest.h>
 
-#include "measure/launch_kernels.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope {

@@ -1,4 +1,4 @@
-#include "measure/launch_counters.hpp"
+#include "measure/launch_details.hpp"
 
 #include <gmock/gmock.h>
 

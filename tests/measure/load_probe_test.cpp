@@ -1,4 +1,4 @@
-#include "measure/load_probe.hpp"
+#include "measure/steadiness.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "jitterscope/error.hpp"
-#include "measure/iterations.hpp"
-#include "measure/launch_kernels.hpp"
+#include "measure/launch_details.hpp"
 #include "measure/measure_operation.hpp"
 #include "measuring.hpp"
 

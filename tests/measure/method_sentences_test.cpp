@@ -1,4 +1,4 @@
-#include "measure/method_sentences.hpp"
+#include "measure/timing_methods.hpp"
 
 #include <gmock/gmock.h>
 

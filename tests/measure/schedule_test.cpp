@@ -41,7 +41,7 @@ class ScheduleTest : public testing::Test {
   }
   /// How many came in each block.
   std::vector<int> run(IdleSharing sharing) {
-    Schedule schedule(device_, options_, sharing);
+    Schedule schedule(device_, decisions_, options_, sharing);
     while (schedule.run_block(visitors_)) {
     }
     std::vector<int> blocks;
@@ -55,6 +55,7 @@ class ScheduleTest : public testing::Test {
   }
 
   ScriptedDevice device_;
+  LocalDecisions decisions_;
   MeasureOptions options_;
   std::deque<Worker> workers_;
   std::vector<BlockVisitor*> visitors_;
@@ -87,7 +88,7 @@ TEST_F(ScheduleTest, AsManyShareAnIdleAsLastNoLongerThanItsMean) {
 
 TEST_F(ScheduleTest, TheLeastVisitedComeFirstInAnOrderDrawnAnew) {
   for (int i = 0; i < 4; ++i) add(20, milliseconds(50));  // one in each block
-  Schedule schedule(device_, options_, IdleSharing::by_time);
+  Schedule schedule(device_, decisions_, options_, IdleSharing::by_time);
   std::vector<std::vector<std::size_t>> orders(20);
   for (auto& order : orders) {
     for (int turn = 0; turn < 4; ++turn) {

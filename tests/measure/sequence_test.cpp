@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "measuring.hpp"
-#include "operation/layer_aten.hpp"
+#include "operation/pytorch.hpp"
 
 namespace jitterscope::scripted {
 namespace {

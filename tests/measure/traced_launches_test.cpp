@@ -1,4 +1,4 @@
-#include "measure/traced_launches.hpp"
+#include "measure/launch_details.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Launches that wait for the device before they return: no gate can hold them.
 #include <gmock/gmock.h>
 
-#include "measure/first_call.hpp"
-#include "measure/rotating_workload.hpp"
+#include "measure/launch_details.hpp"
+#include "measure/measure_operation.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

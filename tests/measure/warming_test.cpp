@@ -1,4 +1,4 @@
-#include "measure/warming.hpp"
+#include "measure/steadiness.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "model/gradients.hpp"
+#include "model/network.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 
 #include "base/random.hpp"
 #include "model/calls.hpp"
-#include "model/network.hpp"
 #include "support/reference_output.hpp"
 
 namespace jitterscope {

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "operation/operation.hpp"
 #include "operation/random_operation.hpp"
-#include "operation/traffic.hpp"
 #include "operation/usage_message.hpp"
 
 namespace jitterscope {

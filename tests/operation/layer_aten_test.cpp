@@ -1,5 +1,5 @@
 // Layers as PyTorch's operators: their text, and where their operands are.
-#include "operation/layer_aten.hpp"
+#include "operation/pytorch.hpp"
 
 #include <gmock/gmock.h>
 

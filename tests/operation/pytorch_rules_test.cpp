@@ -1,4 +1,4 @@
-#include "operation/pytorch_rules.hpp"
+#include "operation/pytorch.hpp"
 
 #include <gtest/gtest.h>
 

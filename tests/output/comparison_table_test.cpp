@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "output/display_text.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,8 +1,8 @@
-#include "output/condition_labels.hpp"
+#include "output/cells.hpp"
 
 #include <gmock/gmock.h>
 
-#include "measure/network_total.hpp"
+#include "measure/rates_and_totals.hpp"
 
 namespace jitterscope {
 namespace {

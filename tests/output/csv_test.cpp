@@ -1,4 +1,4 @@
-#include "output/csv.hpp"
+#include "commands/run/files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "output/display_text.hpp"
+#include "output/text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "output/doctor_table.hpp"
+#include "commands/doctor/record.hpp"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
+#include "commands/records.hpp"
 #include "output/sample_record.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

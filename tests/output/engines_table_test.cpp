@@ -1,4 +1,4 @@
-#include "output/engines_table.hpp"
+#include "commands/engines/record.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "commands/records.hpp"
 #include "output/sample_record.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

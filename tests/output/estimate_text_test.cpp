@@ -1,4 +1,4 @@
-#include "output/estimate_text.hpp"
+#include "output/cells.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "output/explanation_table.hpp"
+#include "commands/explain/record.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,11 +1,10 @@
-#include "output/gate_text.hpp"
+#include "commands/gate/table.hpp"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
-#include "output/display_text.hpp"
-#include "output/junit.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "output/list_table.hpp"
+#include "commands/list/table.hpp"
 
 #include <gmock/gmock.h>
 

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure/run_results.hpp"
-#include "output/run_table.hpp"
+#include "commands/records.hpp"
+#include "commands/run/table.hpp"
+#include "measure/run_record.hpp"
 #include "output/sample_record.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "output/operation_label.hpp"
+#include "output/cells.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "output/page.hpp"
+#include "output/text.hpp"
 
 #include <gtest/gtest.h>
 

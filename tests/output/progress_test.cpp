@@ -8,7 +8,7 @@
 
 #include <limits>
 
-#include "output/display_text.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {

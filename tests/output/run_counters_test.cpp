@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "measure/run_results.hpp"
-#include "output/run_table.hpp"
+#include "commands/run/table.hpp"
+#include "measure/run_record.hpp"
 #include "output/sample_record.hpp"
 
 namespace jitterscope {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "measure/run_results.hpp"
-#include "output/run_table.hpp"
+#include "commands/run/table.hpp"
+#include "measure/run_record.hpp"
 #include "output/sample_record.hpp"
 
 namespace jitterscope {

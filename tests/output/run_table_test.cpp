@@ -1,4 +1,4 @@
-#include "output/run_table.hpp"
+#include "commands/run/table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <limits>
 #include <sstream>
 
-#include "output/display_text.hpp"
 #include "output/sample_record.hpp"
+#include "output/text.hpp"
 
 namespace jitterscope {
 namespace {
@@ -53,17 +53,6 @@ would show, a wrong formula would not.
 
 More: --details here, --csv FILE a row for each time, --json FILE everything.
 )");
-}
-
-TEST(RunTable, AFindingWithoutHeadlineHasItsSentence) {
-  RunRecord record = test::sample_model();  // as files of version 1 have them
-  for (Finding& finding : record.findings) finding.headline.clear();
-  for (RunEntry& entry : record.entries) {
-    for (Finding& finding : entry.result.findings) finding.headline.clear();
-  }
-  const std::string table = run_table(record);
-  EXPECT_THAT(table, testing::Not(testing::ContainsRegex("[*][*]: *\n")));
-  EXPECT_THAT(table, HasSubstr("1. **other_process**: " + record.findings[0].sentence.substr(0, 10)));
 }
 
 TEST(RunTable, OneOperation) {

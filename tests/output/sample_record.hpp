@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "commands/run/table.hpp"
 #include "measure/run_record.hpp"
-#include "output/run_table.hpp"
 
 namespace jitterscope::test {
 

@@ -1,4 +1,4 @@
-#include "output/selftest_table.hpp"
+#include "commands/selftest/record.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "commands/records.hpp"
 #include "record/json_text.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "output/run_sections.hpp"
+#include "commands/run/table.hpp"
 
 namespace jitterscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "commands/run/files.hpp"
 #include "output/sample_record.hpp"
-#include "output/summary_csv.hpp"
 
 namespace jitterscope {
 namespace {

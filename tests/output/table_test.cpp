@@ -1,12 +1,10 @@
-#include "output/table.hpp"
+#include "output/text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <sstream>
 #include <vector>
-
-#include "output/display_text.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "physics/cache.hpp"
+#include "physics/kernel_time.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The governor: idle and rising clocks, wandering ones, and kernels that follow them.
 #include <gtest/gtest.h>
 
-#include "physics/governor.hpp"
+#include "physics/power_and_clocks.hpp"
 #include "physics_support.hpp"
 
 namespace jitterscope::physics {

@@ -1,4 +1,4 @@
-#include "physics/contention.hpp"
+#include "physics/kernel_time.hpp"
 
 #include <gtest/gtest.h>
 

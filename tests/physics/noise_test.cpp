@@ -1,4 +1,4 @@
-#include "physics/noise.hpp"
+#include "physics/kernel_time.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "physics/power.hpp"
+#include "physics/power_and_clocks.hpp"
 
 #include <gtest/gtest.h>
 

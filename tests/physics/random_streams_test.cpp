@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "physics/contention.hpp"
-#include "physics/governor.hpp"
-#include "physics/noise.hpp"
+#include "physics/kernel_time.hpp"
+#include "physics/power_and_clocks.hpp"
 #include "physics/preset.hpp"
 #include "physics_support.hpp"
 

@@ -1,4 +1,4 @@
-#include "physics/thermal.hpp"
+#include "physics/power_and_clocks.hpp"
 
 #include <gtest/gtest.h>
 

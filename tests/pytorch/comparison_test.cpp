@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "output/pytorch_table.hpp"
+#include "commands/verify_pytorch/record.hpp"
 
 namespace jitterscope {
 namespace {

@@ -7,15 +7,12 @@
 #include <set>
 #include <variant>
 
-#include "base/file_text.hpp"
+#include "base/files.hpp"
 #include "base/random.hpp"
-#include "output/csv.hpp"
-#include "output/record_text.hpp"
+#include "commands/records.hpp"
+#include "commands/run/files.hpp"
 #include "output/sample_record.hpp"
-#include "output/summary_csv.hpp"
 #include "record/json_text.hpp"
-#include "record/record.hpp"
-#include "report/plots.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "record/journal.hpp"
+#include "record/run_file.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -7,10 +7,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "commands/records.hpp"
+#include "commands/run/files.hpp"
 #include "output/output_file.hpp"
-#include "output/run_journal.hpp"
 #include "output/sample_record.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

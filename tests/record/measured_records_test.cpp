@@ -1,15 +1,13 @@
 // Records of simulated runs read back, and print as they did.
 #include <gtest/gtest.h>
 
+#include "commands/records.hpp"
+#include "commands/run/files.hpp"
+#include "commands/run/table.hpp"
 #include "finding/finding.hpp"
-#include "measure/ceilings.hpp"
-#include "measure/environment.hpp"
+#include "measure/machine.hpp"
 #include "measure/measure_operation.hpp"
 #include "measure/sequence.hpp"
-#include "output/csv.hpp"
-#include "output/run_table.hpp"
-#include "output/summary_csv.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

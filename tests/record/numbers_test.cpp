@@ -1,4 +1,4 @@
-#include "record/numbers.hpp"
+#include "record/json_text.hpp"
 
 #include <gtest/gtest.h>
 

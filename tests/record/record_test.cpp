@@ -1,4 +1,4 @@
-#include "record/record.hpp"
+#include "commands/records.hpp"
 
 #include <gmock/gmock.h>
 
@@ -217,8 +217,8 @@ TEST(Record, SaysOfOtherFilesWhatTheyAre) {
               HasSubstr("a record of version 3, and jitterscope"));
   EXPECT_THAT(reason(R"({"format": "jitterscope-record", "version": 2, "command": "methods"})"),
               HasSubstr("`jitterscope methods` wrote this"));
-  EXPECT_THAT(reason(R"({"format": "jitterscope-doctor", "version": 1})"),
-              HasSubstr("run `jitterscope doctor` again"));
+  EXPECT_THAT(reason(R"({"format": "jitterscope-record", "version": 1, "command": "run"})"),
+              HasSubstr("a record of version 1, and jitterscope"));
 }
 
 TEST(Record, RefusesWhatNoRunCanHold) {
@@ -226,23 +226,6 @@ TEST(Record, RefusesWhatNoRunCanHold) {
   document["sequence"]["calls"][0]["result"] = 1;
   EXPECT_THAT(reason(json_text(document)),
               HasSubstr("sequence.calls[0].result: the number of one of the results"));
-}
-
-TEST(Record, VersionOneHasDefaultsForWhatItLacks) {
-  const RunRecord read =
-      read_run_record(R"({"format": "jitterscope-run", "version": 1, "title": "add:count=8",
-    "interrupted": false, "device": {"id": "cpu", "name": "a CPU", "processors": 2},
-    "results": [{"operation": "add:count=8", "count": 1, "layers": [], "measurements": [
-      {"conditions": {"cache": "cold", "load": "burst", "data": "normal", "queue": "saturated"},
-       "time": {"median_seconds": 2e-5, "low_seconds": 1e-5, "high_seconds": 3e-5, "rounds": 8},
-       "stop_reason": "time_limit", "rounds": [{"launch_seconds": [2e-5]}]}]}]})",
-                      "old.json");
-  const Measurement& measurement = read.entries.at(0).result.measurements.at(0);
-  EXPECT_EQ(measurement.time.median, microseconds(20));
-  EXPECT_EQ(measurement.repeatability.high, microseconds(30)) << "the only interval that there was";
-  EXPECT_EQ(measurement.stop_reason, StopReason::time_limit);
-  EXPECT_EQ(measurement.rounds[0].block, -1);
-  EXPECT_TRUE(read.device.capabilities.is_host) << "a CPU was one before files said so";
 }
 
 }  // namespace

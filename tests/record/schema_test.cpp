@@ -9,9 +9,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "commands/records.hpp"
 #include "output/sample_record.hpp"
 #include "record/json_text.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,8 +1,8 @@
 // Plots of comparisons and studies, and of what lies between two times.
 #include <gmock/gmock.h>
 
+#include "commands/records.hpp"
 #include "report/drawn.hpp"
-#include "report/plots.hpp"
 
 namespace jitterscope {
 namespace {

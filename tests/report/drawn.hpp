@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/plot.hpp"
+#include "report/drawing.hpp"
 
 namespace jitterscope::test {
 

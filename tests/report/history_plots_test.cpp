@@ -1,4 +1,4 @@
-#include "report/history_plots.hpp"
+#include "commands/history/plots.hpp"
 
 #include <gmock/gmock.h>
 

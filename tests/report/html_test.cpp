@@ -1,10 +1,9 @@
-#include "report/html.hpp"
+#include "report/page.hpp"
 
 #include <gmock/gmock.h>
 
 #include "jitterscope/error.hpp"
 #include "output/sample_record.hpp"
-#include "report/picture.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/plots.hpp"
+#include "commands/records.hpp"
 
 #include <gmock/gmock.h>
 

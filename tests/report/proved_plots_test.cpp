@@ -1,8 +1,8 @@
 // Plots of what commands prove or compare: a selftest, PyTorch beside us, a doctor's noise floor.
 #include <gmock/gmock.h>
 
+#include "commands/records.hpp"
 #include "output/sample_record.hpp"
-#include "report/plots.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,9 +1,9 @@
 // Sweeps and the roofline above them.
 #include <gmock/gmock.h>
 
+#include "commands/records.hpp"
 #include "output/sample_record.hpp"
 #include "report/drawn.hpp"
-#include "report/plots.hpp"
 
 namespace jitterscope {
 namespace {

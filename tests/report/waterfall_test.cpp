@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "report/plots.hpp"
+#include "commands/records.hpp"
 
 namespace jitterscope {
 namespace {

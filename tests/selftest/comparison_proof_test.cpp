@@ -1,4 +1,4 @@
-#include "selftest/comparison_proof.hpp"
+#include "selftest/comparison_and_explain_proofs.hpp"
 
 #include "physics/preset.hpp"
 #include "proving.hpp"

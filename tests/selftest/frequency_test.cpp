@@ -1,4 +1,4 @@
-#include "selftest/frequency.hpp"
+#include "selftest/proof.hpp"
 
 #include <gtest/gtest.h>
 

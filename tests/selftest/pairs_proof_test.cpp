@@ -2,7 +2,7 @@
 
 #include "base/random.hpp"
 #include "proving.hpp"
-#include "statistics/binomial.hpp"
+#include "statistics/statistics.hpp"
 
 namespace jitterscope::selftest {
 namespace {

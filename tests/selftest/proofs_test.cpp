@@ -1,4 +1,4 @@
-#include "selftest/proofs.hpp"
+#include "selftest/run_proofs.hpp"
 
 #include <gmock/gmock.h>
 

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "jitterscope/error.hpp"
-#include "selftest/proof_context.hpp"
-#include "selftest/proofs.hpp"
+#include "selftest/run_proofs.hpp"
 #include "support/scripted_device.hpp"
 
 namespace jitterscope::selftest {

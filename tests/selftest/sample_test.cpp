@@ -1,7 +1,6 @@
-#include "selftest/sample.hpp"
+#include "selftest/simulated_run.hpp"
 
 #include "proving.hpp"
-#include "selftest/scenes.hpp"
 
 namespace jitterscope::selftest {
 namespace {

@@ -1,4 +1,4 @@
-#include "statistics/binomial.hpp"
+#include "statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "statistics/shapley.hpp"
+#include "statistics/factor_effects.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "statistics/trimmed_mean.hpp"
+#include "statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "statistics/two_level_design.hpp"
+#include "statistics/factor_effects.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a study says of how exactly it knows its ratios.
-#include "study/exactness.hpp"
+#include "study/answers.hpp"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "jitterscope/error.hpp"
-#include "operation/engine.hpp"
+#include "operation/operation.hpp"
 #include "support/scripted_operation.hpp"
 #include "support/scripted_queue.hpp"
 

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "jitterscope/error.hpp"
-#include "operation/engine.hpp"
+#include "operation/operation.hpp"
 #include "support/reference_output.hpp"
 #include "support/scripted_device.hpp"
 #include "support/scripted_queue.hpp"

@@ -1,4 +1,4 @@
-#include "worker/carry_out_load.hpp"
+#include "worker/neighbour_process.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "worker/carry_out.hpp"
+#include "worker/fresh_processes.hpp"
 
 #include <gmock/gmock.h>
 

@@ -12,8 +12,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "commands/records.hpp"
 #include "jitterscope/error.hpp"
-#include "record/record.hpp"
 
 namespace jitterscope {
 namespace {

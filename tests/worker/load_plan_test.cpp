@@ -1,4 +1,4 @@
-#include "worker/load_plan.hpp"
+#include "worker/neighbour_process.hpp"
 
 #include <gmock/gmock.h>
 

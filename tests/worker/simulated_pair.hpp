@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "worker/carry_out.hpp"
+#include "worker/fresh_processes.hpp"
 
 namespace jitterscope::test {
 

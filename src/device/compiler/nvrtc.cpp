@@ -1,23 +1,40 @@
 #include "device/compiler/nvrtc.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <tuple>
 #include <vector>
 
-#include "base/function_table.hpp"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "base/files.hpp"
+#include "base/shared_library.hpp"
 #include "base/names.hpp"
-#include "device/compiler/cuda_headers.hpp"
-#include "device/compiler/source_kernels.hpp"
+#include "device/compiler/user_kernel.hpp"
 #include "jitterscope/error.hpp"
 #include "operation/words.hpp"
 
+// Where CUDA's own headers lie, for a compiler that brings none.
+
 namespace jitterscope {
+
+/// Folders with cuda_fp16.h and with cuda/std, of the same toolkit as a library where it has them beside it;
+/// then those of NVIDIA's wheels, $CUDA_HOME and /usr/local/cuda, and the system's. Fewer where none is
+/// found.
+std::vector<std::string> cuda_header_folders(const std::string& library);
+
 namespace {
 
 // The library's stable binary interface, declared here: its header is a package of its own, which those who
@@ -302,6 +319,116 @@ LibraryInfo nvrtc_library() {
   LibraryInfo info{.name = "nvrtc", .version = "", .path = opened.path, .problem = opened.problem};
   if (opened.functions) info.version = version_of(*opened.functions);
   return info;
+}
+
+namespace {
+
+// Each part behind its length, so that no two requests read alike.
+std::string joined_parts(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += fmt::format("{}\n{}\n", part.size(), part);
+  return text;
+}
+
+std::string key_of(const CompileRequest& request) {
+  return joined_parts({request.source, request.file, request.kernel, std::to_string(request.architecture),
+                       std::to_string(request.older_architecture), std::to_string(request.registers),
+                       request.fast_math ? "1" : "0", std::to_string(request.optimize),
+                       std::to_string(request.bound_threads), std::to_string(request.min_blocks)});
+}
+
+std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
+  return folder / fmt::format("{:016x}", std::hash<std::string>()(key));
+}
+
+}  // namespace
+
+const CompiledKernel& compiled_kernel(const CompileRequest& request) {
+  static std::mutex mutex;
+  static std::map<CompileRequest, CompiledKernel> known;
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(request); found != known.end()) return found->second;
+  const char* folder = std::getenv(kKernelFolderVariable);
+  if (folder == nullptr) return known.emplace(request, compile_kernel(request)).first->second;
+  std::optional<CompiledKernel> kernel = find_kernel(folder, request);
+  if (!kernel) leave_kernel(folder, request, kernel.emplace(compile_kernel(request)));
+  return known.emplace(request, *std::move(kernel)).first->second;
+}
+
+std::optional<CompiledKernel> find_kernel(const std::filesystem::path& folder,
+                                          const CompileRequest& request) {
+  const std::string key = key_of(request);
+  const std::string text = file_text(file_of(folder, key)).text;
+  if (!text.starts_with(key)) return std::nullopt;  // another request of the same hash
+  const std::size_t symbol_end = text.find('\n', key.size());
+  if (symbol_end == std::string::npos) return std::nullopt;
+  const std::size_t spills_end = text.find('\n', symbol_end + 1);
+  if (spills_end == std::string::npos) return std::nullopt;
+  const std::size_t sizes_end = text.find('\n', spills_end + 1);
+  if (sizes_end == std::string::npos) return std::nullopt;
+  CompiledKernel kernel{text.substr(sizes_end + 1), text.substr(key.size(), symbol_end - key.size()),
+                        text.substr(symbol_end + 1, spills_end - symbol_end - 1)};
+  if (kernel.image.empty() || kernel.symbol.empty()) return std::nullopt;
+  std::istringstream sizes(text.substr(spills_end + 1, sizes_end - spills_end - 1));
+  for (std::size_t size = 0; sizes >> size;) kernel.parameter_sizes.push_back(size);
+  return kernel;
+}
+
+void leave_kernel(const std::filesystem::path& folder, const CompileRequest& request,
+                  const CompiledKernel& kernel) {
+  const std::string key = key_of(request);
+  const std::filesystem::path whole = file_of(folder, key);
+  const std::filesystem::path part = whole.string() + fmt::format(".{}", ::getpid());
+  {
+    std::ofstream file(part, std::ios::binary);
+    file << key << kernel.symbol << '\n' << kernel.spills << '\n';
+    for (const std::size_t size : kernel.parameter_sizes) file << size << ' ';
+    file << '\n' << kernel.image;
+    file.close();
+    if (!file) return;
+  }
+  std::error_code ignored;
+  std::filesystem::rename(part, whole, ignored);  // so that no process reads a part
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Beside a folder of libraries: of a toolkit or of a wheel of its own, and of other wheels (cuda_runtime has
+// the headers, cuda_nvrtc the library, and cuda_cccl what is in cuda/std).
+void add_include_folders(std::vector<fs::path>& folders, const fs::path& libraries) {
+  std::error_code error;
+  folders.push_back(libraries.parent_path() / "include");
+  if (libraries.parent_path().parent_path().filename() != "nvidia") return;
+  for (const auto& wheel : fs::directory_iterator(libraries.parent_path().parent_path(), error))
+    folders.push_back(wheel.path() / "include");
+}
+
+}  // namespace
+
+std::vector<std::string> cuda_header_folders(const std::string& library) {
+  std::error_code error;
+  std::vector<fs::path> candidates;
+  const fs::path real = fs::canonical(library, error);
+  if (!error) add_include_folders(candidates, real.parent_path());
+  for (const std::string& folder : nvidia_library_folders())
+    add_include_folders(candidates, fs::path(folder));
+  candidates.emplace_back("/usr/include");
+  std::vector<std::string> found;
+  const auto add_first = [&](const std::vector<std::string>& below, const char* header) {
+    for (const fs::path& candidate : candidates) {
+      for (const std::string& part : below) {
+        const fs::path folder = part.empty() ? candidate : candidate / part;
+        if (!fs::exists(folder / header, error)) continue;
+        if (std::ranges::find(found, folder.string()) == found.end()) found.push_back(folder.string());
+        return;
+      }
+    }
+  };
+  add_first({""}, "cuda_fp16.h");
+  add_first({"", "cccl"}, "cuda/std/cstdint");  // below cccl since CUDA 13
+  return found;
 }
 
 }  // namespace jitterscope

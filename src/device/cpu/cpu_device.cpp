@@ -1,19 +1,20 @@
 #include "device/cpu/cpu_device.hpp"
 
-#include <fmt/format.h>
-#include <time.h>
-
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 
-#include "base/host_time.hpp"
+#include <fmt/format.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/host.hpp"
 #include "device/can_run.hpp"
-#include "device/cpu/checks.hpp"
-#include "device/cpu/cpu_queue.hpp"
+#include "device/chain.hpp"
 #include "device/cpu/machine.hpp"
-#include "device/cpu/onednn_facts.hpp"
 #include "device/cpu/operations/prepare.hpp"
-#include "device/fusion.hpp"
-#include "device/prepared_chain.hpp"
 #include "device/torch/plugin.hpp"
 #include "jitterscope/error.hpp"
 
@@ -151,3 +152,254 @@ DeviceListing list_cpu_device() { return {"cpu", cpu::name_of(cpu::read_machine(
 std::vector<LibraryInfo> cpu_libraries() { return {cpu::onednn_library(), torch::torch_library()}; }
 
 }  // namespace jitterscope
+
+namespace jitterscope::cpu {
+namespace {
+
+template <class Slots>
+const auto& passed(const Slots& slots, std::uint32_t slot) {
+  const auto& value = slots[slot % Queue::kRingSize];
+  if (!value) throw FailedError("the queue has not passed this point yet: wait for it first");
+  return *value;
+}
+
+}  // namespace
+
+void CpuQueue::close_gate() {
+  refuse_while_recording("close the gate");
+  run_pending();
+  gate_closed_ = true;
+}
+
+// What waits runs in the next call that may throw, since a workload may.
+void CpuQueue::open_gate() noexcept { gate_closed_ = false; }
+
+void CpuQueue::launch(Workload& workload) { launch_in_a_row(workload, 1); }
+
+void CpuQueue::launch_in_a_row(Workload& workload, std::int64_t launches) {
+  enqueue({.kind = Command::Kind::launch, .workload = &workload, .launches = launches});
+}
+
+Mark CpuQueue::mark() {
+  const Mark mark{next_mark_++ % kRingSize};
+  marks_[mark.slot].reset();
+  enqueue({.kind = Command::Kind::mark, .slot = mark.slot});
+  return mark;
+}
+
+ClockStamp CpuQueue::stamp_clock() {
+  const ClockStamp stamp{next_stamp_++ % kRingSize};
+  stamps_[stamp.slot].reset();
+  enqueue({.kind = Command::Kind::stamp, .slot = stamp.slot});
+  return stamp;
+}
+
+void CpuQueue::set_cache(CacheState state, Workload& workload) {
+  enqueue({.kind = Command::Kind::set_cache, .workload = &workload, .cache = state});
+}
+
+std::unique_ptr<Recording> CpuQueue::record(const std::function<void(Queue&)>& work) {
+  refuse_while_recording("record");
+  auto recording = std::make_unique<CpuRecording>();
+  recorded_ = &recording->commands;
+  try {
+    work(*this);
+  } catch (...) {
+    recorded_ = nullptr;
+    throw;
+  }
+  recorded_ = nullptr;
+  return recording;
+}
+
+void CpuQueue::replay(Recording& recording) {
+  const auto* own = dynamic_cast<CpuRecording*>(&recording);
+  if (own == nullptr) throw UsageError("a recording of another device cannot be replayed on the cpu");
+  enqueue({.kind = Command::Kind::replay, .recording = own});
+}
+
+void CpuQueue::wait() {
+  refuse_while_recording("wait");
+  const bool forgotten = gate_closed_ && !pending_.empty();
+  gate_closed_ = false;
+  run_pending();
+  // The thread that would open the gate is the one that waits.
+  if (forgotten) throw FailedError("the queue was waited for behind a closed gate: open the gate first");
+}
+
+void CpuQueue::wait_for(Mark) { wait(); }
+
+Nanoseconds CpuQueue::elapsed(Mark from, Mark to) {
+  return passed(marks_, to.slot) - passed(marks_, from.slot);
+}
+
+std::optional<ClockReading> CpuQueue::clock_between(ClockStamp from, ClockStamp to) {
+  return CycleCounter::between(passed(stamps_, from.slot), passed(stamps_, to.slot));
+}
+
+void CpuQueue::enqueue(const Command& command) {
+  if (recorded_ != nullptr) {
+    recorded_->push_back(command);
+  } else if (gate_closed_) {
+    pending_.push_back(command);
+  } else {
+    run_pending();
+    run(command);
+  }
+}
+
+void CpuQueue::run(const Command& command) {
+  switch (command.kind) {
+    case Command::Kind::launch: return command.workload->run_in_a_row(nullptr, command.launches);
+    case Command::Kind::mark: marks_[command.slot] = host_time_now(); return;
+    case Command::Kind::stamp: stamps_[command.slot] = counter_.read(); return;
+    case Command::Kind::set_cache: return caches_.set(command.cache, *command.workload);
+    case Command::Kind::replay:
+      for (const Command& recorded : command.recording->commands) run(recorded);
+  }
+}
+
+// After a failure the rest is dropped: it was queued behind work that never happened.
+void CpuQueue::run_pending() {
+  if (pending_.empty()) return;
+  struct Clear {
+    std::vector<Command>& commands;
+    ~Clear() { commands.clear(); }
+  } clear{pending_};
+  for (const Command& command : pending_) run(command);
+}
+
+void CpuQueue::refuse_while_recording(const char* what) const {
+  if (recorded_ != nullptr) throw UsageError(std::string("a queue cannot ") + what + " while it records");
+}
+
+namespace {
+
+// User space only: that much is allowed up to a paranoid level of 2, the kernel's default.
+int open_cycles_event() {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_HARDWARE;
+  attributes.config = PERF_COUNT_HW_CPU_CYCLES;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+struct EventCount {
+  std::uint64_t cycles = 0, enabled = 0, running = 0;
+};
+
+// Time on a core, without sleep and preemption, in which no cycles are counted.
+Nanoseconds thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return Nanoseconds(static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec));
+}
+
+}  // namespace
+
+CycleCounter::CycleCounter() : event_(open_cycles_event()) {}
+
+CycleCounter::~CycleCounter() {
+  if (event_ >= 0) close(event_);
+}
+
+CycleCounter::Reading CycleCounter::read() const {
+  Reading reading;
+  if (event_ < 0) {
+    reading.frequency = time_known_cycles();
+    reading.wall = host_time_now();
+    return reading;
+  }
+  EventCount count;
+  reading.wall = host_time_now();
+  reading.running = thread_time();
+  const bool complete = ::read(event_, &count, sizeof count) == static_cast<ssize_t>(sizeof count);
+  // Where other users of the counters left it only part of the time, the count is scaled up as perf does.
+  if (complete && count.running > 0) {
+    const double share = static_cast<double>(count.enabled) / static_cast<double>(count.running);
+    reading.cycles = static_cast<double>(count.cycles) * share;
+  }
+  return reading;
+}
+
+std::optional<ClockReading> CycleCounter::between(const Reading& from, const Reading& to) {
+  const Nanoseconds window = to.wall - from.wall;
+  if (from.frequency && to.frequency) return ClockReading{0.5 * (*from.frequency + *to.frequency), window};
+  const double cycles = to.cycles - from.cycles;
+  const Nanoseconds running = to.running - from.running;
+  if (cycles <= 0 || running <= Nanoseconds(0)) return std::nullopt;
+  return ClockReading{Hertz(cycles / to_seconds(running)), window};
+}
+
+std::string_view CycleCounter::source() const { return event_ >= 0 ? "perf_events" : "known_cycles"; }
+
+namespace {
+
+// A chain of adds, each of which needs the one before: one cycle each on every x86-64 and AArch64 core
+// of the last 15 years. Both operands are registers: Golden Cove and later add small constants at
+// renaming, in no time at all.
+#if defined(__x86_64__)
+inline void chain_of_64(std::uint64_t& sum, std::uint64_t addend) {
+  asm volatile(".rept 64\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(addend) : "cc");
+}
+inline void chain_of_1(std::uint64_t& sum, std::uint64_t addend) {
+  asm volatile("add %1, %0" : "+r"(sum) : "r"(addend) : "cc");
+}
+#elif defined(__aarch64__)
+inline void chain_of_64(std::uint64_t& sum, std::uint64_t addend) {
+  asm volatile(".rept 64\n\tadd %0, %0, %1\n\t.endr" : "+r"(sum) : "r"(addend));
+}
+inline void chain_of_1(std::uint64_t& sum, std::uint64_t addend) {
+  asm volatile("add %0, %0, %1" : "+r"(sum) : "r"(addend));
+}
+#else
+inline void chain_of_1(std::uint64_t& sum, std::uint64_t addend) {
+  sum += addend;
+  asm volatile("" : "+r"(sum));
+}
+inline void chain_of_64(std::uint64_t& sum, std::uint64_t addend) {
+  for (int i = 0; i < 64; ++i) chain_of_1(sum, addend);
+}
+#endif
+
+using Clock = std::chrono::steady_clock;
+
+double nanoseconds_of(Clock::duration duration) {
+  return std::chrono::duration<double, std::nano>(duration).count();
+}
+
+// What the two readings of the clock themselves take: some 20 ns of the 12 us that are timed.
+double reading_time() {
+  double shortest = 1e9;
+  for (int i = 0; i < 64; ++i) {
+    const Clock::time_point begin = Clock::now();
+    shortest = std::min(shortest, nanoseconds_of(Clock::now() - begin));
+  }
+  return shortest;
+}
+
+}  // namespace
+
+void spend_cycles(std::int64_t cycles) {
+  std::uint64_t sum = 0;
+  for (std::int64_t i = cycles / 64; i > 0; --i) chain_of_64(sum, 3);
+  for (std::int64_t i = cycles % 64; i > 0; --i) chain_of_1(sum, 3);
+}
+
+Hertz time_known_cycles() {
+  static const double kReading = reading_time();
+  constexpr std::int64_t kCycles = 40'000;
+  // The shortest of three: an interrupt lengthens one of them, and never shortens any.
+  double shortest = 1e18;
+  for (int i = 0; i < 3; ++i) {
+    const Clock::time_point begin = Clock::now();
+    spend_cycles(kCycles);
+    shortest = std::min(shortest, nanoseconds_of(Clock::now() - begin));
+  }
+  return Hertz(static_cast<double>(kCycles) / (shortest - kReading) * 1e9);
+}
+
+}  // namespace jitterscope::cpu

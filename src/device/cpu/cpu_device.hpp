@@ -1,10 +1,16 @@
 // The CPU as a device: oneDNN for layers, own loops for the rest, real measurements.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
+#include "device/cpu/memory.hpp"
 #include "jitterscope/device.hpp"
+#include "jitterscope/units.hpp"
 
 namespace jitterscope {
 
@@ -14,3 +20,95 @@ DeviceListing list_cpu_device();
 std::vector<LibraryInfo> cpu_libraries();
 
 }  // namespace jitterscope
+
+// The core's clock between two moments: by perf events where the system allows, else by known cycles.
+
+namespace jitterscope::cpu {
+
+/// Counts for the thread that made it.
+class CycleCounter {
+ public:
+  struct Reading {
+    Nanoseconds wall, running;       ///< running: time that this thread had a core
+    double cycles = 0.0;             ///< by perf events
+    std::optional<Hertz> frequency;  ///< by known cycles
+  };
+
+  CycleCounter();
+  ~CycleCounter();
+  CycleCounter(const CycleCounter&) = delete;
+  CycleCounter& operator=(const CycleCounter&) = delete;
+
+  Reading read() const;
+  static std::optional<ClockReading> between(const Reading& from, const Reading& to);
+  /// "perf_events" or "known_cycles".
+  std::string_view source() const;
+
+ private:
+  int event_ = -1;  ///< file of the perf event; negative where there is none
+};
+
+// The line of work of the CPU. Commands run in the calling thread: at once while the gate is open, else
+// when the queue is next waited for or given work after the gate has opened.
+
+struct CpuRecording;
+
+class CpuQueue final : public Queue {
+ public:
+  explicit CpuQueue(Bytes last_level_cache) : caches_(last_level_cache) {}
+
+  void close_gate() override;
+  void open_gate() noexcept override;
+  void launch(Workload& workload) override;
+  void launch_in_a_row(Workload& workload, std::int64_t launches) override;
+  Mark mark() override;
+  ClockStamp stamp_clock() override;
+  void set_cache(CacheState state, Workload& workload) override;
+  std::unique_ptr<Recording> record(const std::function<void(Queue&)>& work) override;
+  void replay(Recording& recording) override;
+  void wait() override;
+  void wait_for(Mark mark) override;
+  Nanoseconds elapsed(Mark from, Mark to) override;
+  std::optional<ClockReading> clock_between(ClockStamp from, ClockStamp to) override;
+  NativeQueue native() override { return nullptr; }
+
+  struct Command {
+    enum class Kind { launch, mark, stamp, set_cache, replay };
+    Kind kind = Kind::launch;
+    Workload* workload = nullptr;
+    std::int64_t launches = 1;  ///< of it in a row
+    const CpuRecording* recording = nullptr;
+    std::uint32_t slot = 0;
+    CacheState cache = CacheState::warm;
+  };
+
+ private:
+  void enqueue(const Command& command);
+  void run(const Command& command);
+  void run_pending();
+  void refuse_while_recording(const char* what) const;
+
+  CycleCounter counter_;
+  CacheControl caches_;
+  std::vector<Command> pending_;
+  std::vector<Command>* recorded_ = nullptr;  ///< where commands go while recording
+  bool gate_closed_ = false;
+  std::uint32_t next_mark_ = 0, next_stamp_ = 0;
+  // Nothing in a slot: not passed yet.
+  std::array<std::optional<Nanoseconds>, kRingSize> marks_;
+  std::array<std::optional<CycleCounter::Reading>, kRingSize> stamps_;
+};
+
+struct CpuRecording final : Recording {
+  std::vector<CpuQueue::Command> commands;
+};
+
+// Work of a known number of core cycles.
+
+/// Takes `cycles` cycles of the core, plus a few dozen for the branches around.
+void spend_cycles(std::int64_t cycles);
+
+/// The core's clock now, by timing known cycles for about 40 us.
+Hertz time_known_cycles();
+
+}  // namespace jitterscope::cpu

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jitterscope/device.hpp"
 #include "jitterscope/units.hpp"
 
 namespace jitterscope::cpu {
@@ -31,5 +32,11 @@ MachineFacts read_machine(const std::filesystem::path& root = "/");
 Bytes available_memory(const std::filesystem::path& root = "/");
 std::optional<Hertz> current_clock(const std::filesystem::path& root = "/");
 std::optional<Celsius> current_temperature(const std::filesystem::path& root = "/");
+
+// What limits precision on this CPU, line by line.
+
+/// Cores that the affinity mask and the control group's quota leave, at least one.
+int usable_cores(const MachineFacts& machine);
+std::vector<Check> checks_of(const MachineFacts& machine, const std::vector<LibraryInfo>& libraries);
 
 }  // namespace jitterscope::cpu

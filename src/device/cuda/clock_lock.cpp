@@ -14,8 +14,8 @@
 #include <cmath>
 #include <system_error>
 
-#include "device/clock_request.hpp"
 #include "device/cuda/nvml.hpp"
+#include "device/device.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {

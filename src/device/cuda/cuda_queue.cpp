@@ -1,17 +1,55 @@
 #include "device/cuda/cuda_queue.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 
-#include "device/cuda/child_graph.hpp"
+#include <cuda.h>
+#include <fmt/format.h>
+
 #include "device/cuda/driver.hpp"
-#include "device/cuda/temporary_memory.hpp"
+#include "device/cuda/memory.hpp"
+#include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
 
+// Recorded work of somebody else's as a part of a recording of ours.
+
 namespace jitterscope::cuda {
+
+/// Puts a copy of `graph` behind what the capturing stream has recorded so far. Throws FailedError, and
+/// MissingError where the driver is too old.
+void add_to_capture(CUstream stream, CUgraph graph);
+
+// Memory of the GPU for a moment, as a program takes it around a launch.
+
+/// By cuMemAlloc and cuMemFree, which waits for all that the GPU does.
+class DriverMemory final : public TemporaryMemory {
+ public:
+  DriverMemory(const Context& context, Bytes size) : context_(context), memory_(size) {}
+  ~DriverMemory() override { context_.make_current(); }
+
+ private:
+  const Context& context_;
+  DeviceMemory memory_;
+};
+
+/// By cuMemAllocAsync and cuMemFreeAsync of the GPU's own pool, in stream order. As the pool is by default,
+/// it gives what is free back to the driver at each synchronization.
+class PooledMemory final : public TemporaryMemory {
+ public:
+  /// Throws UsageError where the GPU has no such pool.
+  PooledMemory(const Context& context, CUstream stream, Bytes size);
+  ~PooledMemory() override;
+  PooledMemory(const PooledMemory&) = delete;
+  PooledMemory& operator=(const PooledMemory&) = delete;
+
+ private:
+  const Context& context_;
+  CUstream stream_;
+  CUdeviceptr address_ = 0;
+};
+
 namespace {
 
 // Twice the L2, since replacement is not exactly least-recently-used; at least 64 MiB for small caches.
@@ -264,5 +302,79 @@ std::optional<ClockReading> CudaQueue::clock_between(ClockStamp from, ClockStamp
   const Nanoseconds window(static_cast<double>(last.nanoseconds - first.nanoseconds));
   return ClockReading{Hertz(static_cast<double>(last.cycles - first.cycles) / to_seconds(window)), window};
 }
+
+Stream::Stream(StreamPriority priority) {
+  int least = 0, greatest = 0;
+  check(driver().cuCtxGetStreamPriorityRange(&least, &greatest), "asking for the priorities of streams");
+  check(driver().cuStreamCreateWithPriority(&handle_, CU_STREAM_NON_BLOCKING,
+                                            priority == StreamPriority::highest ? greatest : least),
+        "making a stream");
+}
+
+Stream::~Stream() {
+  if (handle_ != nullptr) driver().cuStreamDestroy(handle_);
+}
+
+OrderEvent::OrderEvent(unsigned flags) {
+  check(driver().cuEventCreate(&handle_, CU_EVENT_DISABLE_TIMING | flags), "making an event");
+}
+
+OrderEvent::~OrderEvent() {
+  if (handle_ != nullptr) driver().cuEventDestroy(handle_);
+}
+
+void OrderEvent::record(CUstream stream) const {
+  check(driver().cuEventRecord(handle_, stream), "recording an event");
+}
+
+void OrderEvent::hold(CUstream stream) const {
+  check(driver().cuStreamWaitEvent(stream, handle_, 0), "making a stream wait for another");
+}
+
+namespace {
+
+// As CUDA 11.3 has them. The headers of CUDA 13 declare newer ones by these names, with parameters for edges
+// that no node of ours has; every driver still exports these.
+using GetCaptureInfo = CUresult(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*, const CUgraphNode**,
+                                std::size_t*);
+using UpdateDependencies = CUresult(CUstream, CUgraphNode*, std::size_t, unsigned);
+using AddChildGraph = CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUgraph);
+
+template <class Function>
+Function* find(const char* name) {
+  if (Function* function = driver().library.find_function<Function>(name)) return function;
+  throw MissingError(
+      fmt::format("the NVIDIA driver is too old for recordings: it has no {}; install 470 or newer", name));
+}
+
+}  // namespace
+
+void add_to_capture(CUstream stream, CUgraph graph) {
+  static GetCaptureInfo* const get_info = find<GetCaptureInfo>("cuStreamGetCaptureInfo_v2");
+  static UpdateDependencies* const update = find<UpdateDependencies>("cuStreamUpdateCaptureDependencies");
+  static AddChildGraph* const add = find<AddChildGraph>("cuGraphAddChildGraphNode");
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUgraph whole = nullptr;
+  const CUgraphNode* before = nullptr;
+  std::size_t count = 0;
+  check(get_info(stream, &status, nullptr, &whole, &before, &count), "asking for a recording's end");
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+    throw FailedError("the recording was ended by what it recorded");
+  CUgraphNode node = nullptr;
+  check(add(&node, whole, before, count, graph), "adding recorded work to a recording");
+  check(update(stream, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES), "going on behind recorded work");
+}
+
+PooledMemory::PooledMemory(const Context& context, CUstream stream, Bytes size)
+    : context_(context), stream_(stream) {
+  if (context_.attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) == 0) {
+    throw UsageError("this GPU has no pool of memory in stream order");
+  }
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(size.value(), 1));
+  check(driver().cuMemAllocAsync(&address_, bytes, stream_), "taking memory from the GPU's pool");
+}
+
+// A GPU that is lost says so to whoever waits next.
+PooledMemory::~PooledMemory() { driver().cuMemFreeAsync(address_, stream_); }
 
 }  // namespace jitterscope::cuda

@@ -1,11 +1,12 @@
 // A CUDA stream with a gate, marks, clock stamps and cache states.
 #pragma once
 
-#include <cuda.h>
-
+#include <utility>
 #include <vector>
 
-#include "device/cuda/context.hpp"
+#include <cuda.h>
+
+#include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/memory.hpp"
 #include "jitterscope/device.hpp"
@@ -72,6 +73,62 @@ class CudaQueue : public Queue {
   std::uint32_t gate_ticket_ = 0, stamp_ticket_ = 0, next_mark_ = 0;
   std::uint32_t marks_behind_gate_ = 0;
   bool gate_closed_ = false, recording_ = false;
+};
+
+// Streams and events of an operation's own.
+
+enum class StreamPriority { usual, highest };
+
+/// Needs the context current throughout.
+class Stream {
+ public:
+  explicit Stream(StreamPriority priority = StreamPriority::usual);
+  ~Stream();
+  Stream(Stream&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Stream& operator=(Stream&&) = delete;
+  CUstream handle() const { return handle_; }
+
+ private:
+  CUstream handle_ = nullptr;
+};
+
+/// Carries order from one stream to others, or to the host; it reads no time.
+class OrderEvent {
+ public:
+  /// `flags` besides: CU_EVENT_BLOCKING_SYNC lets a host that waits sleep.
+  explicit OrderEvent(unsigned flags = 0);
+  ~OrderEvent();
+  OrderEvent(OrderEvent&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  OrderEvent& operator=(OrderEvent&&) = delete;
+  CUevent handle() const { return handle_; }
+  void record(CUstream stream) const;
+  /// What `stream` gets from now on begins when the last record has passed.
+  void hold(CUstream stream) const;
+
+ private:
+  CUevent handle_ = nullptr;
+};
+
+// A queue on a stream of its own, whose work runs beside that of the context's stream.
+
+class CompanionStream {
+ protected:
+  explicit CompanionStream(const Context& context) : stream_(made_in(context)) {}
+  CUstream own_stream() const { return stream_.handle(); }
+
+ private:
+  static Stream made_in(const Context& context) {
+    context.make_current();
+    return Stream();
+  }
+  Stream stream_;
+};
+
+/// The stream is made before the queue, and destroyed after it, which leaves the context current.
+class CompanionQueue final : private CompanionStream, public CudaQueue {
+ public:
+  explicit CompanionQueue(const Context& context)
+      : CompanionStream(context), CudaQueue(context, own_stream()) {}
 };
 
 }  // namespace jitterscope::cuda

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/cuda/kernels/host_device.hpp"
+#include "device/cuda/kernels/shapes.hpp"
 #include "jitterscope/operation.hpp"
 #include "jitterscope/units.hpp"
 

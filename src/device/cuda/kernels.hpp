@@ -1,12 +1,12 @@
 // jitterscope's own kernels in one context, with typed launches.
 #pragma once
 
-#include <cuda.h>
-
 #include <array>
 #include <cstdint>
 
-#include "device/cuda/context.hpp"
+#include <cuda.h>
+
+#include "device/cuda/driver.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope::cuda {
@@ -71,5 +71,15 @@ class Kernels {
   std::array<CUfunction, 2> random_indices_{}, indices_to_double_{};  // of i64 and i32
   PerType fill_random_, to_double_;
 };
+
+// Loading jitterscope's own kernels from their embedded binaries.
+
+class Context;
+
+/// Throws MissingError where this GPU or its driver cannot run the binary, with what can be done.
+CUmodule load_module(const Context& context, const void* binary);
+
+/// The kernel is loaded when this returns, and not at its first launch.
+CUfunction find_function(CUmodule module, const char* name);
 
 }  // namespace jitterscope::cuda

@@ -1,15 +1,21 @@
 #include "device/torch/plugin.hpp"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
+#include <array>
+#include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 
-#include "device/torch/built_with.hpp"
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "base/files.hpp"
 #include "jitterscope/error.hpp"
+#include "operation/aten_text.hpp"
+#include "torch_plugin/plugin_interface.h"
 
 namespace jitterscope::torch {
 namespace {
@@ -127,6 +133,136 @@ LibraryInfo torch_library() {
     info.version = *built.torch + (built.cuda.empty() ? " (cpu)" : " (CUDA " + built.cuda + ")");
   }
   return info;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// `torch=2.11.0;`
+std::string value_of(std::string_view marker, std::string_view key) {
+  const std::size_t begin = marker.find(key);
+  if (begin == std::string_view::npos) return {};
+  const std::string_view rest = marker.substr(begin + key.size());
+  return std::string(rest.substr(0, rest.find(';')));
+}
+
+}  // namespace
+
+BuiltWith read_built_with(const fs::path& plugin) {
+  BuiltWith result;
+  const std::string content = file_text(plugin).text;
+  const std::size_t begin = content.find(JITTERSCOPE_TORCH_MARKER);
+  if (begin == std::string::npos) return result;
+  const std::string_view marker = content.c_str() + begin + std::string_view(JITTERSCOPE_TORCH_MARKER).size();
+  result.torch = value_of(marker, "torch=");
+  result.cuda = value_of(marker, "cuda=");
+  result.abi = value_of(marker, "abi=");
+  result.folder = value_of(marker, "folder=");
+  const std::string version = value_of(marker, "interface=");
+  std::from_chars(version.data(), version.data() + version.size(), result.interface_version);
+  return result;
+}
+
+std::string found_torch(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / "libtorch.so", ignored)) return {};
+  const std::string text = file_text(folder.parent_path() / "version.py").text, key = "__version__ = '";
+  const std::size_t begin = text.find(key);
+  if (begin == std::string::npos) return "of unknown version";
+  const std::size_t end = text.find('\'', begin + key.size());
+  return text.substr(begin + key.size(), end - begin - key.size());
+}
+
+namespace {
+
+// Calls a function of the plug-in, and throws what it answers.
+template <class Function, class... Arguments>
+void call(Function* function, Arguments... arguments) {
+  std::array<char, 2048> error;  // written only on failure: clearing it would take as long as a launch
+  error[0] = '\0';
+  const JitterscopeTorchResult result = function(arguments..., error.data(), error.size());
+  switch (result) {
+    case JITTERSCOPE_TORCH_DONE: return;
+    case JITTERSCOPE_TORCH_USAGE: throw UsageError(error.data());
+    case JITTERSCOPE_TORCH_MISSING: throw MissingError(error.data());
+    case JITTERSCOPE_TORCH_FAILED: break;
+  }
+  throw FailedError(error.data());
+}
+
+// The regions that a function of the plug-in lists.
+template <class List>
+std::vector<MemoryRegion> regions_of(List* list, const JitterscopeTorchOperation* operation) {
+  std::vector<JitterscopeTorchRegion> regions(list(operation, nullptr, 0));
+  regions.resize(list(operation, regions.data(), regions.size()));
+  std::vector<MemoryRegion> result;
+  for (const JitterscopeTorchRegion& region : regions)
+    result.push_back({region.address, Bytes(region.bytes)});
+  return result;
+}
+
+std::vector<JitterscopeTorchGiven> given_memory(const Operation& operation, const InputData& data) {
+  std::vector<JitterscopeTorchGiven> given;
+  for (const Bytes size : tensor_sizes(std::get<Aten>(operation.parameters()))) {
+    const SharedOperand* shared = find_shared(data, given.size(), size);
+    const auto memory = shared == nullptr ? std::nullopt : owned_memory(*shared);
+    given.push_back({nullptr, 0});
+    if (!memory) continue;
+    given.back() = {static_cast<std::byte*>(memory->address) + shared->offset.value(),
+                    is_filled_by_owner(*shared) ? 1 : 0};
+  }
+  return given;
+}
+
+}  // namespace
+
+Handle::Handle(const Operation& operation, const InputData& data, const Place& place)
+    : plugin_(&torch::plugin()), operation_(nullptr, plugin_->destroy) {
+  const std::string text = operation.text(), kind(to_string(data.kind));
+  const std::vector<JitterscopeTorchGiven> given = given_memory(operation, data);
+  const JitterscopeTorchRequest request{text.c_str(),  place.device_type.c_str(),
+                                        place.ordinal, place.queue,
+                                        kind.c_str(),  data.seed,
+                                        given.data(),  given.size()};
+  JitterscopeTorchOperation* made = nullptr;
+  call(plugin_->prepare, &request, &made);
+  operation_.reset(made);
+}
+
+void TorchOperation::run(NativeQueue queue) { call(handle_.plugin().run, handle_.get(), queue); }
+
+bool TorchOperation::produce_inputs(NativeQueue queue) {
+  call(handle_.plugin().produce_inputs, handle_.get(), queue);
+  return true;
+}
+
+std::vector<MemoryRegion> TorchOperation::memory() const {
+  return regions_of(handle_.plugin().memory, handle_.get());
+}
+
+std::vector<MemoryRegion> TorchOperation::operand_memory() const {
+  return regions_of(handle_.plugin().operands, handle_.get());
+}
+
+std::size_t TorchOperation::input_count() const {
+  return tensor_sizes(std::get<Aten>(operation_.parameters())).size();
+}
+
+std::vector<double> TorchOperation::read_operand(std::size_t index) {
+  const std::int64_t elements = handle_.plugin().output_elements(handle_.get(), index);
+  if (elements < 0) {
+    throw UsageError(fmt::format("{} has {} outputs; there is no output {}", algorithm(),
+                                 handle_.plugin().output_count(handle_.get()), index));
+  }
+  std::vector<double> values(static_cast<std::size_t>(elements));
+  call(handle_.plugin().read_output, handle_.get(), index, values.data());
+  return values;
+}
+
+std::unique_ptr<PreparedOperation> prepare_aten(const Operation& operation, const InputData& data,
+                                                const Place& place) {
+  return std::make_unique<TorchOperation>(operation, Handle(operation, data, place));
 }
 
 }  // namespace jitterscope::torch

@@ -1,12 +1,15 @@
-#include <fmt/format.h>
+#include "device/virtual/open_virtual_device.hpp"
 
 #include <algorithm>
 #include <sstream>
+
+#include <fmt/format.h>
 
 #include "base/names.hpp"
 #include "device/virtual/virtual_device.hpp"
 #include "jitterscope/error.hpp"
 #include "physics/preset.hpp"
+#include "physics/preset_keys.hpp"
 
 namespace jitterscope::virtual_gpu {
 namespace {
@@ -67,6 +70,25 @@ std::unique_ptr<VirtualDevice> open_virtual_device(std::string_view name, std::u
 std::string virtual_device_summary() {
   return fmt::format("simulated GPU ({}; {} if none is named)", joined(physics::preset_names()),
                      kDefaultPreset);
+}
+
+std::vector<std::string> preset_names() { return physics::preset_names(); }
+
+std::vector<std::string> mechanism_names() {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < physics::kMechanisms; ++i) {
+    names.emplace_back(to_string(static_cast<physics::Mechanism>(i)));
+  }
+  return names;
+}
+
+std::vector<PresetKey> preset_keys() {
+  physics::Parameters parameters;
+  std::vector<PresetKey> keys;
+  for (const physics::Key& key : physics::preset_keys(parameters)) {
+    keys.push_back({std::string(key.table()), std::string(key.name()), key.expected});
+  }
+  return keys;
 }
 
 }  // namespace jitterscope::virtual_gpu

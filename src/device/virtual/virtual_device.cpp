@@ -1,22 +1,47 @@
 #include "device/virtual/virtual_device.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/names.hpp"
+#include "base/quantity_text.hpp"
 #include "device/can_run.hpp"
-#include "device/clock_request.hpp"
-#include "device/fusion.hpp"
+#include "device/chain.hpp"
+#include "device/device.hpp"
 #include "device/virtual/timeline.hpp"
 #include "device/virtual/virtual_chain.hpp"
-#include "device/virtual/virtual_checks.hpp"
-#include "device/virtual/virtual_counters.hpp"
 #include "device/virtual/virtual_operation.hpp"
 #include "device/virtual/virtual_queue.hpp"
+#include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
+#include "physics/parameters.hpp"
+
+// What a virtual GPU's preset gives and withholds, as lines of `doctor`.
 
 namespace jitterscope::virtual_gpu {
+
+std::vector<Check> check_virtual_gpu(const physics::Parameters& parameters,
+                                     const std::vector<std::string>& other_processes);
+
+// Counters of a simulated GPU: what its model knows of a launch, by the names that a real GPU has for it.
+
+/// Those that are read by default first.
+std::vector<Counter> virtual_counters();
+
+/// Those of these names, or the default set where none is named. Throws UsageError that names the nearest.
+std::vector<Counter> find_virtual_counters(const std::vector<std::string>& names);
+
+std::unique_ptr<CounterReader> count_virtual_launches(Timeline& timeline,
+                                                      const std::vector<std::string>& names);
+
 namespace {
 
 // A clock read by NVML takes 1 us (H200); five sensors are read.
@@ -210,6 +235,188 @@ std::unique_ptr<ClockLock> SimulatedDevice::lock_clocks(std::string_view request
 std::unique_ptr<VirtualDevice> make_virtual_device(const physics::Parameters& parameters, std::uint64_t seed,
                                                    std::string_view id) {
   return std::make_unique<SimulatedDevice>(parameters, seed, id);
+}
+
+namespace {
+
+using Status = Check::Status;
+
+constexpr const char* kRemedy = "take another preset, or a changed copy of this one";
+
+Check check_sensors(const physics::Sensors& sensors) {
+  std::vector<std::string> withheld;
+  const auto note = [&](bool given, const char* name) {
+    if (!given) withheld.emplace_back(name);
+  };
+  note(sensors.clock, "clock");
+  note(sensors.power, "power");
+  note(sensors.temperature, "temperature");
+  note(sensors.energy, "energy");
+  note(sensors.throttle_counters, "time throttled");
+  if (withheld.empty()) return {"sensors", Status::good, "all sensors may be read", ""};
+  return {"sensors", Status::limits, fmt::format("this preset withholds: {}", joined(withheld)), kRemedy};
+}
+
+Check check_clock_lock(const physics::Sensors& sensors) {
+  if (sensors.may_lock_clocks) return {"clock locking", Status::good, "clocks may be locked", ""};
+  return {"clock locking", Status::limits, "this preset lets nobody lock clocks",
+          "not needed: the clock of each round is measured, and the time at reference clock is given"};
+}
+
+Check check_power(const physics::Parameters& parameters) {
+  const bool has_cap = parameters.power.cap > Watts(0) && parameters.has(physics::Mechanism::power_cap);
+  return {"power cap", Status::good,
+          has_cap ? fmt::format("power limit {}", power_text(parameters.power.cap)) : "no power limit", ""};
+}
+
+Check check_processes(const std::vector<std::string>& others) {
+  if (others.empty()) return {"other processes", Status::good, "no other process uses this GPU", ""};
+  return {"other processes", Status::limits, fmt::format("others use this GPU: {}", joined(others)),
+          "none on a simulated GPU but another preset: while they run, times contain theirs"};
+}
+
+Check check_mechanisms(const physics::Parameters& parameters) {
+  std::vector<std::string> off;
+  for (std::size_t i = 0; i < physics::kMechanisms; ++i) {
+    if (parameters.off[i]) off.emplace_back(to_string(static_cast<physics::Mechanism>(i)));
+  }
+  if (off.empty()) return {"mechanisms", Status::good, "every cause of variation is simulated", ""};
+  return {"mechanisms", Status::limits, fmt::format("switched off: {}", joined(off)),
+          "leave out ',without=' to have them"};
+}
+
+}  // namespace
+
+std::vector<Check> check_virtual_gpu(const physics::Parameters& parameters,
+                                     const std::vector<std::string>& other_processes) {
+  return {{"simulation", Status::limits,
+           fmt::format("{} is simulated: its numbers say nothing about a real GPU", parameters.identity.name),
+           "take --device cuda or cpu to measure hardware"},
+          check_sensors(parameters.sensors),
+          check_clock_lock(parameters.sensors),
+          check_power(parameters),
+          check_processes(other_processes),
+          check_mechanisms(parameters)};
+}
+
+namespace {
+
+std::optional<double> percent(double part, double whole) {
+  if (!(whole > 0.0)) return std::nullopt;
+  return 100.0 * part / whole;
+}
+
+double number_of(Bytes bytes) { return static_cast<double>(bytes.value()); }
+
+// The model has no warps: it knows neither occupancy nor what warps wait for, nor which processors are
+// active.
+struct VirtualCounter {
+  const char* name;
+  const char* unit;
+  const char* description;
+  CounterQuantity quantity;
+  std::optional<double> (*value)(const LaunchCounts&);
+};
+
+const std::array kCounters = {
+    VirtualCounter{"dram__bytes_read.sum", "byte", "bytes read from DRAM", CounterQuantity::dram_bytes_read,
+                   [](const LaunchCounts& counts) -> std::optional<double> {
+                     return number_of(counts.traffic.read_misses);
+                   }},
+    VirtualCounter{"dram__bytes_write.sum", "byte", "bytes written to DRAM",
+                   CounterQuantity::dram_bytes_written,
+                   [](const LaunchCounts& counts) -> std::optional<double> {
+                     return number_of(counts.traffic.write_backs);
+                   }},
+    VirtualCounter{"lts__t_sector_hit_rate.pct", "percent", "accesses to L2 that hit",
+                   CounterQuantity::l2_hit_rate,
+                   [](const LaunchCounts& counts) {
+                     const Bytes hits = counts.traffic.accessed - counts.traffic.read_misses;
+                     return percent(number_of(hits), number_of(counts.traffic.accessed));
+                   }},
+    VirtualCounter{
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "percent",
+        "cycles in which units that multiply matrices work", CounterQuantity::tensor_active,
+        [](const LaunchCounts& counts) { return percent(counts.tensor.value(), counts.cycles.value()); }},
+    VirtualCounter{"sm__cycles_elapsed.avg", "cycle", "cycles of the SM clock", CounterQuantity::other,
+                   [](const LaunchCounts& counts) -> std::optional<double> { return counts.cycles.value(); }},
+    VirtualCounter{"gpu__time_duration.sum", "nanosecond", "time of the kernels", CounterQuantity::other,
+                   [](const LaunchCounts& counts) -> std::optional<double> { return counts.time.value(); }}};
+
+const VirtualCounter& counter_named(const std::string& name) {
+  // Without what stands behind its dot it is the one that there is, as on a GPU.
+  const auto found = std::ranges::find_if(kCounters, [&](const VirtualCounter& counter) {
+    return counter.name == name || std::string_view(counter.name).starts_with(name + '.');
+  });
+  if (found != kCounters.end()) return *found;
+  std::vector<std::string> known;
+  for (const VirtualCounter& counter : kCounters) known.emplace_back(counter.name);
+  throw UsageError(fmt::format("a simulated GPU has no counter '{}'{}", name, suggestion(name, known)));
+}
+
+Counter described(const VirtualCounter& counter) {
+  return {.name = counter.name,
+          .unit = counter.unit,
+          .description = counter.description,
+          .quantity = counter.quantity,
+          .is_default = counter.quantity != CounterQuantity::other};
+}
+
+class VirtualCounterReader final : public CounterReader {
+ public:
+  VirtualCounterReader(Timeline& timeline, std::vector<Counter> counters)
+      : timeline_(timeline), counters_(std::move(counters)) {}
+
+  CounterReading read(const std::function<void()>& prepare, const std::function<void()>& launch) override {
+    prepare();
+    timeline_.synchronize();
+    const Counting counting(timeline_);
+    launch();
+    timeline_.synchronize();
+    CounterReading reading{.passes = 1, .values = {}};
+    for (const Counter& counter : counters_) {
+      reading.values.push_back({.name = counter.name,
+                                .unit = counter.unit,
+                                .quantity = counter.quantity,
+                                .value = counter_named(counter.name).value(counting.counts)});
+    }
+    return reading;
+  }
+
+ private:
+  struct Counting {
+    explicit Counting(Timeline& counted) : timeline(counted) { timeline.counts = &counts; }
+    ~Counting() { timeline.counts = nullptr; }
+    Counting(const Counting&) = delete;
+    Counting& operator=(const Counting&) = delete;
+    Timeline& timeline;
+    LaunchCounts counts;
+  };
+
+  Timeline& timeline_;
+  std::vector<Counter> counters_;
+};
+
+}  // namespace
+
+std::vector<Counter> virtual_counters() {
+  std::vector<Counter> counters;
+  for (const VirtualCounter& counter : kCounters) counters.push_back(described(counter));
+  return counters;
+}
+
+std::vector<Counter> find_virtual_counters(const std::vector<std::string>& names) {
+  std::vector<Counter> counters;
+  for (const std::string& name : names) counters.push_back(described(counter_named(name)));
+  if (!names.empty()) return counters;
+  counters = virtual_counters();
+  std::erase_if(counters, [](const Counter& counter) { return !counter.is_default; });
+  return counters;
+}
+
+std::unique_ptr<CounterReader> count_virtual_launches(Timeline& timeline,
+                                                      const std::vector<std::string>& names) {
+  return std::make_unique<VirtualCounterReader>(timeline, find_virtual_counters(names));
 }
 
 }  // namespace jitterscope::virtual_gpu

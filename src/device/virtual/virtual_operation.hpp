@@ -1,5 +1,5 @@
-// An operation on a virtual GPU: buffers that the cache knows, a kernel's work, and operands by value on
-// demand.
+// What operands of a virtual GPU hold: inputs from a seed, outputs from the float64 reference, rounded to the
+// type.
 #pragma once
 
 #include <map>
@@ -7,10 +7,26 @@
 #include <optional>
 #include <vector>
 
-#include "device/virtual/operand_values.hpp"
 #include "device/virtual/timeline.hpp"
+#include "jitterscope/device.hpp"
 
 namespace jitterscope::virtual_gpu {
+
+double rounded_to(DataType dtype, double value);
+
+/// Operand `index` of an operation; the same for the same kind and seed. Indices are random for any kind.
+std::vector<double> input_values(const Operand& operand, std::size_t index, const InputData& data);
+
+/// Of an output. Where computing all would take long, a check looks at some only
+/// (Reference::for_each_sampled): the others are zero where those are asked for.
+enum class Elements { looked_at, all };
+
+/// The output, counted from 0, that follows from the inputs.
+std::vector<double> output_values(const Operation& operation, std::size_t output,
+                                  std::vector<std::vector<double>> inputs, Elements elements);
+
+// An operation on a virtual GPU: buffers that the cache knows, a kernel's work, and operands by value on
+// demand.
 
 class VirtualOperation final : public PreparedOperation {
  public:

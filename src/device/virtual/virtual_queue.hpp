@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "device/virtual/stream_group.hpp"
 #include "device/virtual/timeline.hpp"
+#include "device/virtual/virtual_chain.hpp"
 
 namespace jitterscope::virtual_gpu {
 

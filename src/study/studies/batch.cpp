@@ -13,7 +13,6 @@
 #include "jitterscope/error.hpp"
 #include "measure/verify.hpp"
 #include "study/answers.hpp"
-#include "study/batch_size.hpp"
 #include "study/studies/studies.hpp"
 
 namespace jitterscope::study::studies {

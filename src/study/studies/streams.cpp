@@ -1,19 +1,47 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "experiment/comparison.hpp"
+#include "study/answers.hpp"
+#include "study/studies/studies.hpp"
+
+// Whether launches over several streams ran side by side, by the trace, and what that gained.
+
+namespace jitterscope::study::studies {
+
+/// The kernels of one arm.
+struct TracedArm {
+  std::string arm;
+  double time_ratio = 1.0;
+  KernelConcurrency at_once;
+};
+
+/// One operation, spread over streams by all arms.
+struct SpreadOutcome {
+  std::string name;               ///< of what each launch does
+  bool is_faster = false;         ///< with one of the arms
+  bool is_undecided = false;      ///< with one of them, whether it is
+  std::vector<TracedArm> traced;  ///< arms behind the first; empty where kernels were not traced
+  std::string not_traced;         ///< why, where they were to be
+};
+
+/// In the order in which they were compared; arms that failed or computed something else are left out.
+std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record);
+
+/// Sentences: how many kernels ran at once, where none did though there were streams for it, and where some
+/// did and nothing was gained. Or that kernels could not be traced, and why.
+std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>& outcomes);
+
 // Streams. Varies over how many streams 16 launches of the same work are spread, each with operands of its
 // own. Reports the time of all 16, by size where the study chooses the work, and by a trace behind the times
 // how many kernels ran at once. Can go wrong: a launch that fills the device leaves no room beside it, so
 // streams help small work only; and the host must launch faster than the device works, which is given here,
 // as all launches wait behind a gate.
-#include <fmt/format.h>
 
-#include <algorithm>
-
-#include "base/names.hpp"
-#include "study/answers.hpp"
-#include "study/studies/chain_arms.hpp"
-#include "study/studies/side_by_side.hpp"
-#include "study/studies/studies.hpp"
-
-namespace jitterscope::study::studies {
 namespace {
 
 constexpr std::int64_t kLaunches = 16;
@@ -99,6 +127,220 @@ Study streams() {
           .remedy = streams_remedy,
           .kernel_remedy = streams_in_cuda,
           .answer = streams_answer};
+}
+
+// Priorities. Varies whether a short chain of launches has a stream of high priority, while blocks on another
+// stream keep all processors busy. Reports the time from its start to its end. Can go wrong: a priority
+// decides which block comes next and stops none that runs, so the gain goes by the length of the load's
+// blocks: here 10 us. Stopping what is left of the load takes some us, which are in all times under load: the
+// answer says so.
+
+namespace {
+
+constexpr const char* kUsual = "usual priority, under load";
+constexpr const char* kHigh = "high priority, under load";
+constexpr const char* kAlone = "alone";
+
+std::vector<Arm> priorities_arms(const StudyContext& context) {
+  require_streams(context);
+  constexpr std::int64_t kSmallLaunches = 4, kLoad = 100'000;  // ns
+  const auto arm = [](const char* name, bool high_priority, std::int64_t load) {
+    return chain_arm(name, Instrument::events, [=](const Operation& operation) {
+      return Chain{.steps = std::vector<Operation>(kSmallLaunches, operation),
+                   .high_priority = high_priority,
+                   .load_ns = load};
+    });
+  };
+  return {arm(kUsual, false, kLoad), arm(kHigh, true, kLoad), arm(kAlone, false, 0)};
+}
+
+std::string priorities_subject(const DeviceDescription&) { return "relu:count=16Ki"; }
+
+Remedy priorities_remedy(const std::string&) {
+  return {
+      {"stream = torch.cuda.Stream(priority=-1)", "with torch.cuda.stream(stream): output = model(request)"},
+      "It takes time from the work on other streams, and stops no block that runs."};
+}
+
+Remedy priorities_in_cuda(const std::string&) {
+  return {{"cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1);",
+           "kernel<<<grid, block, 0, stream>>>(…);"},
+          "It takes time from the work on other streams, and stops no block that runs.",
+          "In CUDA"};
+}
+
+std::vector<std::string> priorities_answer(const ComparisonRecord& record) {
+  ComparisonRecord under_load = record;
+  std::erase_if(under_load.comparisons, [&](const Comparison& comparison) {
+    return record.alternatives[comparison.alternative] == kAlone;
+  });
+  std::vector<std::string> sentences =
+      answer_by_fastest(under_load, remedy_for(record, priorities_remedy, priorities_in_cuda));
+  if (const Comparison* alone = comparison_with(record, kAlone); alone != nullptr && !is_wrong(*alone)) {
+    sentences.insert(sentences.begin() + 1,
+                     alone->verdict == statistics::EffectVerdict::undecided
+                         ? not_decided("whether it is faster alone on the device")
+                         : fmt::format("Alone on the device it is {}.", speed_against(alone->time, kUsual)));
+  }
+  sentences.emplace_back(
+      "The load is of blocks of 10 µs. It is stopped when the small work is done, which takes some µs that are in "
+      "both times under load.");
+  return sentences;
+}
+
+}  // namespace
+
+Study priorities() {
+  return {.id = "priorities",
+          .question = "Does a stream of high priority get small work past a load on another stream?",
+          .concerns = "everything but spins, chains, operators of PyTorch and copies of pageable memory",
+          .is_remedy = false,
+          .subject = priorities_subject,
+          .can_be_asked_of = can_be_step,
+          .arms = priorities_arms,
+          .remedy = priorities_remedy,
+          .kernel_remedy = priorities_in_cuda,
+          .answer = priorities_answer};
+}
+
+namespace {
+
+// The end of one kernel beside the start of the next is not yet side by side.
+constexpr double kSideBySide = 1.1;
+
+double mean_of_arm(const TracedArm& arm) { return arm.at_once.mean_at_once; }
+
+double most_of(const SpreadOutcome& outcome) {
+  return outcome.traced.empty() ? 0.0 : mean_of_arm(std::ranges::max(outcome.traced, {}, mean_of_arm));
+}
+
+bool ran_side_by_side(const SpreadOutcome& outcome) { return most_of(outcome) >= kSideBySide; }
+
+bool gains_nothing(const SpreadOutcome& outcome) { return !outcome.is_faster && !outcome.is_undecided; }
+
+// Of a network there may be hundreds.
+std::string few_of(const std::vector<std::string>& all, const char* separator) {
+  constexpr std::size_t kFew = 4;
+  std::vector<std::string> few(all.begin(),
+                               all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kFew)));
+  if (all.size() > kFew) few.push_back(fmt::format("and {} more", all.size() - kFew));
+  return joined(few, separator);
+}
+
+std::vector<std::string> names_of(const std::vector<SpreadOutcome>& outcomes) {
+  std::vector<std::string> names;
+  for (const SpreadOutcome& outcome : outcomes) names.push_back(outcome.name);
+  return names;
+}
+
+std::vector<SpreadOutcome> chosen(const std::vector<SpreadOutcome>& outcomes, const auto& is_chosen) {
+  std::vector<SpreadOutcome> found;
+  std::ranges::copy_if(outcomes, std::back_inserter(found), is_chosen);
+  return found;
+}
+
+// " of A, B" where the sentence is not about all that was asked of.
+std::string of_which(const std::vector<SpreadOutcome>& some, std::size_t all) {
+  return all == 1 || some.size() == all ? std::string() : " of " + few_of(names_of(some), ", ");
+}
+
+// Every arm of the one operation that there is.
+std::string arms_sentence(const SpreadOutcome& outcome) {
+  std::string text;
+  for (const TracedArm& arm : outcome.traced) {
+    text += text.empty() ? fmt::format("By the trace, {} ran {:.1f} kernels side by side (at most {})",
+                                       arm.arm, arm.at_once.mean_at_once, arm.at_once.most_at_once)
+                         : fmt::format("; {} {:.1f} ({})", arm.arm, arm.at_once.mean_at_once,
+                                       arm.at_once.most_at_once);
+  }
+  return text + '.';
+}
+
+// Of each operation the fastest arm, or the one with most at once where none is faster.
+std::string operations_sentence(const std::vector<SpreadOutcome>& outcomes) {
+  std::vector<std::string> each;
+  for (const SpreadOutcome& outcome : outcomes) {
+    const TracedArm& arm = outcome.is_faster ? std::ranges::min(outcome.traced, {}, &TracedArm::time_ratio)
+                                             : std::ranges::max(outcome.traced, {}, mean_of_arm);
+    each.push_back(fmt::format("{} {:.1f} at once with {} (at most {})", outcome.name,
+                               arm.at_once.mean_at_once, arm.arm, arm.at_once.most_at_once));
+  }
+  return "By the trace, kernels ran side by side: " + few_of(each, "; ") + '.';
+}
+
+std::string apart_sentence(const std::vector<SpreadOutcome>& apart, std::size_t all) {
+  std::int64_t streams = 1;
+  double mean = 1.0;
+  for (const SpreadOutcome& outcome : apart) {
+    mean = std::max(mean, most_of(outcome));
+    for (const TracedArm& arm : outcome.traced) streams = std::max(streams, arm.at_once.streams);
+  }
+  if (streams == 1)
+    return fmt::format("By the trace, all kernels{} were on one stream.", of_which(apart, all));
+  std::string why;
+  if (std::ranges::all_of(apart, &SpreadOutcome::is_faster)) {
+    why = ": what is gained lies between the kernels";
+  } else if (std::ranges::all_of(apart, gains_nothing)) {
+    why = ": a kernel leaves no room beside it, or ends before the next one starts";
+  }
+  return fmt::format(
+      "By the trace, kernels{} did not run side by side, although they were on up to {} streams ({:.1f} at "
+      "once){}.",
+      of_which(apart, all), streams, mean, why);
+}
+
+}  // namespace
+
+std::vector<SpreadOutcome> spread_outcomes(const ComparisonRecord& record) {
+  std::vector<SpreadOutcome> outcomes;
+  for (const Comparison& comparison : record.comparisons) {
+    const Operation* operation = operation_of(comparison.first.subject);
+    if (operation == nullptr || !has_time(comparison)) continue;
+    const auto* chain = std::get_if<Chain>(&operation->parameters());
+    if (chain == nullptr) continue;
+    const std::string name = chain->steps.front().text();
+    if (std::ranges::find(outcomes, name, &SpreadOutcome::name) == outcomes.end()) {
+      outcomes.emplace_back().name = name;
+    }
+    SpreadOutcome& outcome = *std::ranges::find(outcomes, name, &SpreadOutcome::name);
+    using statistics::EffectVerdict;
+    outcome.is_faster = outcome.is_faster || comparison.verdict == EffectVerdict::faster;
+    outcome.is_undecided = outcome.is_undecided || comparison.verdict == EffectVerdict::undecided;
+    const std::string& arm = record.alternatives[comparison.alternative];
+    const ComparedSide& side = comparison.second;
+    // Under further conditions it is the same trace.
+    const bool is_new = std::ranges::find(outcome.traced, arm, &TracedArm::arm) == outcome.traced.end();
+    if (side.concurrency && is_new) outcome.traced.push_back({arm, comparison.time.ratio, *side.concurrency});
+    if (side.without_kernels) outcome.not_traced = side.without_kernels->reason;
+  }
+  return outcomes;
+}
+
+std::vector<std::string> side_by_side_sentences(const std::vector<SpreadOutcome>& outcomes) {
+  const std::vector<SpreadOutcome> together = chosen(outcomes, ran_side_by_side);
+  const std::vector<SpreadOutcome> in_vain = chosen(together, gains_nothing);
+  const std::vector<SpreadOutcome> apart = chosen(outcomes, [](const SpreadOutcome& outcome) {
+    return !outcome.traced.empty() && !ran_side_by_side(outcome);
+  });
+  const std::vector<SpreadOutcome> unknown = chosen(outcomes, [](const SpreadOutcome& outcome) {
+    return outcome.traced.empty() && !outcome.not_traced.empty();
+  });
+  std::vector<std::string> sentences;
+  if (!together.empty())
+    sentences.push_back(outcomes.size() == 1 ? arms_sentence(together.front())
+                                             : operations_sentence(together));
+  if (!in_vain.empty()) {
+    sentences.push_back(fmt::format(
+        "Kernels{} ran side by side and yet gained nothing: what they share, such as memory, is the limit.",
+        of_which(in_vain, outcomes.size())));
+  }
+  if (!apart.empty()) sentences.push_back(apart_sentence(apart, outcomes.size()));
+  if (!unknown.empty()) {
+    sentences.push_back(
+        fmt::format("Whether kernels{} ran side by side is not known, as they could not be traced: {}.",
+                    of_which(unknown, outcomes.size()), unknown.front().not_traced));
+  }
+  return sentences;
 }
 
 }  // namespace jitterscope::study::studies

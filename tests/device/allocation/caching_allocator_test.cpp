@@ -1,5 +1,5 @@
 // The rules of PyTorch's allocator, over a source of addresses that are never touched.
-#include "device/allocation/caching_allocator.hpp"
+#include "device/allocation/allocators.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,10 +1,8 @@
 // Patterns of allocations: read, replayed, placed.
-#include "device/allocation/pattern.hpp"
+#include "device/allocation/allocators.hpp"
 
 #include <gmock/gmock.h>
 
-#include "device/allocation/preallocated.hpp"
-#include "device/allocation/replay.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <set>
 
-#include "device/compiler/kernel_source.hpp"
 #include "device/compiler/user_kernel.hpp"
 #include "jitterscope/error.hpp"
 

@@ -1,5 +1,5 @@
 // Compiled kernels that one process leaves for another.
-#include "device/compiler/shared_kernels.hpp"
+#include "device/compiler/nvrtc.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/temporary_folder.hpp"
+#include "base/files.hpp"
 
 namespace jitterscope {
 namespace {

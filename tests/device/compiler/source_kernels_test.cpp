@@ -1,13 +1,11 @@
 // What a CUDA source's text says of its kernels, and whether arguments fit, where no compiler is there.
-#include "device/compiler/source_kernels.hpp"
+#include "device/compiler/user_kernel.hpp"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 
-#include "base/temporary_folder.hpp"
-#include "device/compiler/kernel_source.hpp"
-#include "device/compiler/user_kernel.hpp"
+#include "base/files.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope {

@@ -1,4 +1,4 @@
-#include "device/cpu/cache_control.hpp"
+#include "device/cpu/memory.hpp"
 
 #include <gtest/gtest.h>
 

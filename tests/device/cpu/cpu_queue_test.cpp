@@ -1,9 +1,8 @@
-#include "device/cpu/cpu_queue.hpp"
+#include "device/cpu/cpu_device.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/cpu/cpu_device.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cpu {

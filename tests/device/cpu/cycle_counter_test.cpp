@@ -1,8 +1,6 @@
-#include "device/cpu/cycle_counter.hpp"
+#include "device/cpu/cpu_device.hpp"
 
 #include <gtest/gtest.h>
-
-#include "device/cpu/known_cycles.hpp"
 
 namespace jitterscope::cpu {
 namespace {

@@ -6,8 +6,6 @@
 
 #include <fstream>
 
-#include "device/cpu/checks.hpp"
-
 namespace jitterscope::cpu {
 namespace {
 

@@ -1,4 +1,4 @@
-#include "device/cpu/memory_in_pieces.hpp"
+#include "device/cpu/memory.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // With CUPTI itself, whose host side needs no GPU: the counters that are read by default are there, and cost
 // the passes that the guide says.
-#include "device/cuda/cupti/chip_counters.hpp"
+#include "device/cuda/cupti/range_profiler.hpp"
 
 #include <gmock/gmock.h>
 

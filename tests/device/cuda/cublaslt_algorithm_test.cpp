@@ -1,5 +1,5 @@
 // What runs without a GPU; that a product runs by the algorithm named, matmul_test.cpp shows on one.
-#include "device/cuda/operations/cublaslt_algorithm.hpp"
+#include "device/cuda/operations/cublas.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "device/cuda/operations/cublaslt.hpp"
-#include "device/cuda/operations/cublaslt_log.hpp"
 #include "import/import.hpp"
 #include "jitterscope/error.hpp"
 

@@ -1,9 +1,7 @@
 // The index arithmetic that kernels share with the host.
 #include <gtest/gtest.h>
 
-#include "device/cuda/kernels/channel_shape.hpp"
-#include "device/cuda/kernels/pool_shape.hpp"
-#include "device/cuda/kernels/sums_shape.hpp"
+#include "device/cuda/kernels/shapes.hpp"
 
 namespace jitterscope::cuda {
 namespace {

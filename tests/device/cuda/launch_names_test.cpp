@@ -1,5 +1,5 @@
 // Against a driver that stands in for NVIDIA's; CUPTI itself is not called.
-#include "device/cuda/cupti/launch_names.hpp"
+#include "device/cuda/cupti/cupti.hpp"
 
 #include <cuda.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "device/cuda/library_names.hpp"
+#include "device/cuda/driver.hpp"
 
 #include <gmock/gmock.h>
 

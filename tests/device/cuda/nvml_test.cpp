@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 
-#include "device/cuda/other_processes.hpp"
 #include "support/stand_in_nvml.hpp"
 
 namespace jitterscope::cuda {

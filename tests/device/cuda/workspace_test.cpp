@@ -1,4 +1,4 @@
-#include "device/cuda/workspace.hpp"
+#include "device/cuda/memory.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,11 +6,11 @@
 #include <cstdlib>
 
 #include "device/cpu/reference.hpp"
-#include "device/shared_operand.hpp"
+#include "device/operands.hpp"
 #include "jitterscope/device.hpp"
 #include "measure/verify.hpp"
 #include "operation/aten_text.hpp"
-#include "operation/layer_aten.hpp"
+#include "operation/pytorch.hpp"
 
 namespace jitterscope {
 namespace {

@@ -4,9 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "device/torch/built_with.hpp"
 #include "device/torch/plugin.hpp"
-#include "device/torch/torch_operation.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::torch {

@@ -1,4 +1,4 @@
-#include "device/virtual/launch_share.hpp"
+#include "device/virtual/virtual_chain.hpp"
 
 #include <gtest/gtest.h>
 

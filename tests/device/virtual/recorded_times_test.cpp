@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "device/virtual/kernel_work.hpp"
-#include "device/virtual/product_tiles.hpp"
 #include "physics/preset.hpp"
 
 namespace jitterscope::virtual_gpu {

@@ -1,4 +1,4 @@
-#include "device/virtual/stream_schedule.hpp"
+#include "device/virtual/timeline.hpp"
 
 #include <gtest/gtest.h>
 

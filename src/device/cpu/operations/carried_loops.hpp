@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "device/cpu/operations/prepared.hpp"
+#include "device/cpu/operations/cpu_operation.hpp"
 
 namespace jitterscope::cpu {
 

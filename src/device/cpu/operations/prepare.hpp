@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "device/cpu/operations/prepared.hpp"
+#include "device/cpu/operations/cpu_operation.hpp"
+#include "jitterscope/device.hpp"
 
 namespace jitterscope::cpu {
 
@@ -39,5 +42,16 @@ std::unique_ptr<PreparedOperation> prepare_copy(const Operation& operation, cons
 std::vector<Allocator> allocators();
 std::unique_ptr<PreparedOperation> prepare_allocation(const Operation&, const InputTable&);
 std::unique_ptr<PreparedOperation> prepare_spin(const Operation& operation, const InputTable& inputs);
+
+// What the loaded oneDNN is and can do.
+
+LibraryInfo onednn_library();
+/// The instruction set that it uses here: avx2, avx512_core_bf16, …
+std::string onednn_instruction_set();
+/// What conv2d, matmul and linear are computed in; the other kinds, in own loops, also in further_types().
+std::vector<DataType> product_types();
+std::vector<DataType> further_types();
+/// Threads that a parallel loop or a layer runs on.
+int thread_count();
 
 }  // namespace jitterscope::cpu

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "base/names.hpp"
-#include "device/cuda/cupti/chip_counters.hpp"
-#include "device/cuda/cupti/counter_host.hpp"
 #include "device/cuda/cupti/kernel_trace.hpp"
 #include "device/cuda/cupti/range_profiler.hpp"
 #include "jitterscope/error.hpp"

@@ -1,9 +1,13 @@
 #include "device/cuda/cupti/cupti.hpp"
 
+#include <new>
+#include <utility>
+
+#include <cuda.h>
 #include <fmt/format.h>
 
-#include "base/function_table.hpp"
-#include "device/cuda/library_names.hpp"
+#include "base/shared_library.hpp"
+#include "device/cuda/driver.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 
@@ -51,6 +55,101 @@ LibraryInfo cupti_library() {
     info.version = std::to_string(version);
   }
   return info;
+}
+
+void LaunchCalls::enable(CUpti_SubscriberHandle subscriber) {
+  for (const CUpti_CallbackDomain domain : {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API}) {
+    check_cupti(cupti().cuptiEnableDomain(1, subscriber, domain), "cannot see calls to the GPU's driver");
+  }
+}
+
+void LaunchCalls::begin(std::uint64_t launch) {
+  const std::lock_guard lock(mutex_);
+  current_ = launch;
+}
+
+void LaunchCalls::end() {
+  const std::lock_guard lock(mutex_);
+  current_.reset();
+}
+
+void LaunchCalls::note(const void* data) noexcept {
+  const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+  if (call.callbackSite != CUPTI_API_ENTER) return;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (current_) launches_.insert_or_assign(call.correlationId, *current_);
+  } catch (const std::bad_alloc&) {
+    return;  // its kernels then belong to no launch, and no exception may pass through CUPTI
+  }
+}
+
+std::optional<std::uint64_t> LaunchCalls::find(std::uint32_t correlation) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = launches_.find(correlation);
+  return found == launches_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void LaunchCalls::clear() {
+  const std::lock_guard lock(mutex_);
+  current_.reset();
+  launches_.clear();
+}
+
+namespace {
+
+// Launches by CUDA's runtime come to these, with the same correlation id (CUDA 13.0). Null for other calls.
+CUfunction launched_function(CUpti_CallbackId id, const void* parameters) {
+  switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
+      return static_cast<const cuLaunchKernelEx_params*>(parameters)->f;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
+      return static_cast<const cuLaunchKernel_params*>(parameters)->f;  // the first of all of these
+    default: return nullptr;
+  }
+}
+
+// A launch takes a function or, under the same type, a kernel of a library, which is none to cuFuncGetName.
+std::string name_of(CUfunction function) {
+  if (driver().cuFuncGetName == nullptr || driver().cuKernelGetName == nullptr) return {};
+  const char* name = nullptr;
+  if (driver().cuFuncGetName(&name, function) != CUDA_SUCCESS &&
+      driver().cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) != CUDA_SUCCESS) {
+    return {};
+  }
+  return name == nullptr ? "" : name;
+}
+
+}  // namespace
+
+void LaunchNames::note(CUpti_CallbackId id, const void* data) noexcept {
+  const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+  if (call.callbackSite != CUPTI_API_ENTER) return;
+  try {
+    const CUfunction function = launched_function(id, call.functionParams);
+    if (function == nullptr) return;
+    std::string name = name_of(function);
+    if (name.empty()) return;
+    const std::lock_guard lock(mutex_);
+    names_.insert_or_assign(call.correlationId, std::move(name));
+  } catch (const std::bad_alloc&) {
+    return;  // CUPTI's name serves, and no exception may pass through it
+  }
+}
+
+std::string LaunchNames::find(std::uint32_t correlation) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(correlation);
+  return found == names_.end() ? std::string() : found->second;
+}
+
+void LaunchNames::clear() {
+  const std::lock_guard lock(mutex_);
+  names_.clear();
 }
 
 }  // namespace jitterscope::cuda

@@ -15,8 +15,6 @@
 #include <utility>
 
 #include "device/cuda/cupti/cupti.hpp"
-#include "device/cuda/cupti/launch_calls.hpp"
-#include "device/cuda/cupti/launch_names.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {

@@ -1,8 +1,8 @@
 // Batch normalization: each channel's sums, what follows from them, and one pass over the elements.
-#include "device/cuda/kernels/channel_shape.hpp"
 #include "device/cuda/kernels/column_sums.cuh"
 #include "device/cuda/kernels/norm.cuh"
 #include "device/cuda/kernels/pack.cuh"
+#include "device/cuda/kernels/shapes.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // y = x + bias of the channel, and a bias in every row of y, as a product with bias needs it.
-#include "device/cuda/kernels/channel_shape.hpp"
 #include "device/cuda/kernels/pack.cuh"
+#include "device/cuda/kernels/shapes.hpp"
 
 namespace {
 

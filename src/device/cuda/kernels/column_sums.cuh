@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/cuda/kernels/number.cuh"
-#include "device/cuda/kernels/sums_shape.hpp"
+#include "device/cuda/kernels/shapes.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "device/cuda/kernels/pack.cuh"
-#include "device/cuda/kernels/transpose_shape.hpp"
+#include "device/cuda/kernels/shapes.hpp"
 
 namespace {
 

@@ -2,9 +2,9 @@
 // with all of a tensor or of a row in such accesses.
 #pragma once
 
-#include "device/cuda/kernels/host_device.hpp"
 #include "device/cuda/kernels/number.cuh"
 #include "device/cuda/kernels/reduce.cuh"
+#include "device/cuda/kernels/shapes.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // Maximum and average over windows: a thread for each element that is written. The gradient asks the windows
 // that cover its element, so nothing is added atomically and the result is the same each time.
 #include "device/cuda/kernels/number.cuh"
-#include "device/cuda/kernels/pool_shape.hpp"
 #include "device/cuda/kernels/reduce.cuh"
+#include "device/cuda/kernels/shapes.hpp"
 
 namespace {
 

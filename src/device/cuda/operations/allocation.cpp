@@ -4,11 +4,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "device/allocation/caching_allocator.hpp"
-#include "device/allocation/preallocated.hpp"
-#include "device/allocation/replay.hpp"
+#include "device/allocation/allocators.hpp"
+#include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
-#include "device/cuda/operand_data.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 

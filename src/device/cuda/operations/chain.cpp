@@ -7,10 +7,10 @@
 #include <optional>
 #include <thread>
 
+#include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/driver.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/operations/operations.hpp"
-#include "device/cuda/stream.hpp"
 #include "jitterscope/error.hpp"
 
 namespace jitterscope::cuda {

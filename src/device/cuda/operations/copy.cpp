@@ -1,23 +1,51 @@
-// Copies within the GPU's memory and between it and the host's.
-#include <fmt/format.h>
-
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
-#include "base/memory_nodes.hpp"
+#include <fmt/format.h>
+
+#include "base/host.hpp"
+#include "base/quantity_text.hpp"
 #include "device/cuda/cuda_operation.hpp"
 #include "device/cuda/driver.hpp"
-#include "device/cuda/host_buffer.hpp"
 #include "device/cuda/kernels.hpp"
-#include "device/cuda/operand_data.hpp"
+#include "device/cuda/memory.hpp"
 #include "device/cuda/operations/operations.hpp"
-#include "device/shared_operand.hpp"
+#include "device/operands.hpp"
 #include "jitterscope/error.hpp"
+#include "jitterscope/operation.hpp"
+
+// The host's side of a copy, by each way to allocate it.
 
 namespace jitterscope::cuda {
+
+/// Page-locked by the driver, or as malloc gives it; that is page-locked where it is to be `registered`. From
+/// one NUMA node, where one is named.
+class HostBuffer {
+ public:
+  HostBuffer(Bytes size, HostMemory memory, std::optional<int> node = {});
+
+  void* pointer() const { return pageable_ ? pageable_.get() : pinned_.pointer(); }
+  Bytes size() const { return size_; }
+  /// Of memory that the driver allocated: where a kernel finds it.
+  CUdeviceptr device_address() const { return pinned_.device_address(); }
+
+ private:
+  struct Free {
+    void operator()(void* pointer) const { std::free(pointer); }
+  };
+  Bytes size_;
+  PinnedMemory pinned_;
+  std::unique_ptr<void, Free> pageable_;
+  std::unique_ptr<Registration> registration_;  // ends before the memory does
+};
+
+// Copies within the GPU's memory and between it and the host's.
+
 namespace {
 
 class DeviceCopy : public CudaOperation {
@@ -220,6 +248,39 @@ std::unique_ptr<PreparedOperation> prepare_copy(const Context& context, const Op
     case HostMemory::mapped: return std::make_unique<MappedCopy>(context, operation, data);
   }
   throw std::logic_error("a kind of host memory has no copy");
+}
+
+namespace {
+
+// Whole pages of its own: locking them locks nothing of others.
+constexpr std::int64_t kPage = 4096;
+
+void* allocate_pages(Bytes size) {
+  const std::int64_t whole = (size.value() + kPage - 1) / kPage * kPage;
+  void* pages = std::aligned_alloc(kPage, static_cast<std::size_t>(whole));
+  if (pages == nullptr) {
+    throw FailedError(
+        fmt::format("the system refused {} of host memory: free some, or copy less", bytes_text(size)));
+  }
+  return pages;
+}
+
+}  // namespace
+
+HostBuffer::HostBuffer(Bytes size, HostMemory memory, std::optional<int> node) : size_(size) {
+  const MemoryFromNode from(node);
+  switch (memory) {
+    case HostMemory::pinned:
+    case HostMemory::mapped: pinned_ = PinnedMemory(size); break;
+    case HostMemory::pageable:
+    case HostMemory::registered_anew: pageable_.reset(allocate_pages(size)); break;
+    case HostMemory::registered:
+      pageable_.reset(allocate_pages(size));
+      registration_ = std::make_unique<Registration>(pageable_.get(), size);
+      break;
+  }
+  // The system takes a page from its node when it is touched first.
+  if (node && pageable_) std::memset(pageable_.get(), 0, static_cast<std::size_t>(size.value()));
 }
 
 }  // namespace jitterscope::cuda

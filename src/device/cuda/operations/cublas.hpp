@@ -1,13 +1,29 @@
-// cuBLAS, opened at run time.
+// What the two libraries of matrix products share.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <cublasLt.h>
 #include <cublas_v2.h>
 
-#include <string_view>
-
 #include "base/shared_library.hpp"
+#include "jitterscope/operation.hpp"
 
 namespace jitterscope::cuda {
+
+struct ProductTypes {
+  cudaDataType_t matrix, scale;
+  cublasComputeType_t compute;
+};
+ProductTypes product_types(DataType dtype);
+
+/// A linear layer is a product with the transpose of its weights.
+Matmul matmul_of(const Operation& operation);
+
+// cuBLAS, opened at run time.
 
 // clang-format off
 #define JITTERSCOPE_CUBLAS_FUNCTIONS(X)                                                    \
@@ -46,5 +62,90 @@ cublasHandle_t cublas_handle();
 
 /// Throws FailedError "WHAT: CUBLAS_STATUS_X" unless success.
 void check_cublas(cublasStatus_t status, std::string_view what);
+
+// cuBLASLt, opened at run time.
+
+// clang-format off
+#define JITTERSCOPE_CUBLASLT_FUNCTIONS(X)                                                          \
+  X(cublasLtCreate)                                                                                \
+  X(cublasLtGetVersion) X(cublasLtGetStatusString) X(cublasLtMatmul) X(cublasLtMatmulDescCreate)   \
+      X(cublasLtMatmulDescDestroy) X(cublasLtMatmulDescSetAttribute) X(cublasLtMatrixLayoutCreate) \
+          X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                       \
+              X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                 \
+                  X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic)        \
+                      X(cublasLtMatmulAlgoConfigGetAttribute) X(cublasLtMatmulAlgoInit)            \
+                          X(cublasLtMatmulAlgoConfigSetAttribute) X(cublasLtMatmulAlgoCheck)       \
+                              X(cublasLtLoggerSetCallback) X(cublasLtLoggerSetMask) X(cublasLtLoggerOpenFile)
+// clang-format on
+
+/// The functions, each under its own name: cublaslt().cublasLtMatmul(...).
+struct CublasLt {
+  SharedLibrary library;
+#define JITTERSCOPE_DECLARE(name) decltype(&::name) name = nullptr;
+  JITTERSCOPE_CUBLASLT_FUNCTIONS(JITTERSCOPE_DECLARE)
+#undef JITTERSCOPE_DECLARE
+};
+
+/// Opens libcublasLt.so.13 or .12 on first use. Throws MissingError with what was looked for and what to do.
+const CublasLt& cublaslt();
+
+/// The handle of the calling thread's current context.
+cublasLtHandle_t cublaslt_handle();
+
+/// Throws FailedError "WHAT: CUBLAS_STATUS_X" unless success.
+void check_cublaslt(cublasStatus_t status, std::string_view what);
+
+/// Owns one of cuBLASLt's descriptions (of a product, a matrix or a preference), which all have the same
+/// three verbs.
+template <class Handle, auto kDestroy, auto kSetAttribute>
+class CublasLtDescription {
+ public:
+  explicit CublasLtDescription(Handle handle) : handle_(handle) {}
+  ~CublasLtDescription() {
+    if (handle_ != nullptr) (cublaslt().*kDestroy)(handle_);
+  }
+  CublasLtDescription(CublasLtDescription&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)) {}
+  CublasLtDescription& operator=(CublasLtDescription&&) = delete;
+
+  Handle get() const { return handle_; }
+  template <class Attribute, class Value>
+  void set(Attribute attribute, const Value& value) {
+    check_cublaslt((cublaslt().*kSetAttribute)(handle_, attribute, &value, sizeof(value)),
+                   "setting an attribute of cuBLASLt");
+  }
+
+ private:
+  Handle handle_;
+};
+
+using ProductDescription = CublasLtDescription<cublasLtMatmulDesc_t, &CublasLt::cublasLtMatmulDescDestroy,
+                                               &CublasLt::cublasLtMatmulDescSetAttribute>;
+using MatrixDescription = CublasLtDescription<cublasLtMatrixLayout_t, &CublasLt::cublasLtMatrixLayoutDestroy,
+                                              &CublasLt::cublasLtMatrixLayoutSetAttribute>;
+using Preference = CublasLtDescription<cublasLtMatmulPreference_t, &CublasLt::cublasLtMatmulPreferenceDestroy,
+                                       &CublasLt::cublasLtMatmulPreferenceSetAttribute>;
+
+// cuBLASLt's algorithms as tags: algo21_tile=128x128_stages=16x4_splitk=2_reduction=2_cluster=2x1x1.
+
+/// In cuBLASLt's own words; what is zero there (its own choice) is left out.
+std::string algorithm_tag(const cublasLtMatmulAlgo_t& algorithm);
+
+/// Sets what a tag says after the algorithm's number. Throws UsageError for a part that is none, FailedError
+/// where cuBLASLt refuses a value.
+void configure(cublasLtMatmulAlgo_t& algorithm, std::string_view tag);
+
+/// Throws UsageError for a text that is no tag, FailedError where this cuBLASLt has no such algorithm.
+cublasLtMatmulAlgo_t algorithm_of_tag(cublasLtHandle_t handle, const ProductTypes& types,
+                                      std::string_view tag);
+
+// What cuBLAS chose, which it says only in the log of cuBLASLt, by which it runs.
+
+/// The algorithm of the last product that `work` launched, as a tag; empty where cuBLASLt logged none. A log
+/// that the user asked cuBLASLt for by its environment ends here.
+std::string logged_algorithm(const std::function<void()>& work);
+
+/// Of a line of cuBLASLt's log; empty where it has no `algo=[…]`.
+std::string algorithm_tag_of_log(std::string_view line);
 
 }  // namespace jitterscope::cuda

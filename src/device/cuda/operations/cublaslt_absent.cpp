@@ -1,5 +1,4 @@
 // Stands in where the build found no cublasLt.h.
-#include "device/cuda/operations/fused_operations.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
 

@@ -1,8 +1,7 @@
 // Stands in where the build found no cudnn.h.
-#include "device/cuda/operations/fused_operations.hpp"
 #include "device/cuda/operations/operations.hpp"
 #include "jitterscope/error.hpp"
-#include "operation/pytorch_rules.hpp"
+#include "operation/pytorch.hpp"
 
 namespace jitterscope::cuda {
 namespace {

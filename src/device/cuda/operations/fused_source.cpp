@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "device/fusion.hpp"
+#include "device/chain.hpp"
 #include "operation/chain.hpp"
 
 namespace jitterscope::cuda {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "device/cuda/context.hpp"
-#include "device/prepared_chain.hpp"
+#include "device/chain.hpp"
+#include "device/cuda/driver.hpp"
 #include "jitterscope/device.hpp"
 
 namespace jitterscope::cuda {
@@ -42,5 +42,15 @@ LibraryInfo cudnn_library();
 LibraryInfo cublas_library();
 LibraryInfo cublaslt_library();
 LibraryInfo cupti_library();
+
+// The ways in which a GPU runs a fused chain of one lane, by what device/fusion.hpp calls them.
+
+/// GpuFusion::generated_kernel: compiled by NVRTC.
+std::unique_ptr<PreparedOperation> prepare_fused_kernel(const Context&, const Operation&, const InputData&);
+/// GpuFusion::product_epilogue: by cuBLASLt.
+std::unique_ptr<PreparedOperation> prepare_fused_product(const Context&, const Operation&, const InputData&);
+/// GpuFusion::convolution_graph: by cuDNN.
+std::unique_ptr<PreparedOperation> prepare_fused_convolution(const Context&, const Operation&,
+                                                             const InputData&);
 
 }  // namespace jitterscope::cuda

@@ -1,0 +1,341 @@
+#include "cli/command_line.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "cli/targets.hpp"
+#include "jitterscope/error.hpp"
+#include "model/named_models.hpp"
+#include "operation/words.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+std::string without_dashes(std::string_view option) {
+  option = option.substr(0, option.find('='));
+  return std::string(option.substr(std::min(option.size(), option.find_first_not_of('-'))));
+}
+
+const CLI::App* command_of(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  if (parsed.empty()) return nullptr;
+  const CLI::App* below = command_of(*parsed.front());  // history list
+  return below == nullptr ? parsed.front() : below;
+}
+
+// "history list"
+std::string full_name(const CLI::App& command) {
+  const CLI::App* above = command.get_parent();
+  const bool is_below = above != nullptr && above->get_parent() != nullptr;
+  return (is_below ? full_name(*above) + " " : "") + command.get_name();
+}
+
+// The first of the examples under --help.
+std::string example_of(const CLI::App& command) {
+  const std::string footer = command.get_footer();
+  const std::size_t begin = footer.find("jitterscope ");
+  if (begin == std::string::npos) return "jitterscope " + full_name(command);
+  return footer.substr(begin, footer.find('\n', begin) - begin);
+}
+
+bool is_option_of(const CLI::App& command, const std::string& name) {
+  const std::vector<std::string> known = option_names(command);
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+// What people give as an option and is written into the operation or model here.
+bool belongs_to_target(const std::string& name) {
+  constexpr std::string_view kParameters[] = {"batch",  "batch-size", "batch_size", "bs",
+                                              "dtype",  "type",       "fp16",       "half",
+                                              "layout", "shape",      "size",       "direction"};
+  return std::find(std::begin(kParameters), std::end(kParameters), name) != std::end(kParameters);
+}
+
+std::string unknown_option(const CLI::App& app, const CLI::App& command, const std::string& typed) {
+  const std::string name = without_dashes(typed);
+  const std::string of = full_name(command);
+  if (is_option_of(command, name) && typed.starts_with("--")) {
+    return fmt::format("{} is an option of {}: write it behind the command, as in {} {}", in_quotes(typed),
+                       of, example_of(command), typed);
+  }
+  if (belongs_to_target(name)) {
+    return fmt::format(
+        "{} has no option {}: it is a part of what is timed, as in resnet50:batch=32,dtype=f16", of,
+        in_quotes(typed));
+  }
+  std::vector<std::string> known = option_names(command);
+  const std::vector<std::string> everywhere = option_names(app);
+  known.insert(known.end(), everywhere.begin(), everywhere.end());
+  const std::string nearest = nearest_name(name, known);
+  const std::string see = fmt::format("see jitterscope {} --help", of);
+  if (nearest.empty()) return fmt::format("{} has no option {}; {}", of, in_quotes(typed), see);
+  return fmt::format("{} has no option {} (did you mean '--{}'?); {}", of, in_quotes(typed), nearest, see);
+}
+
+std::string too_much(const CLI::App& command, const std::string& typed) {
+  if (is_option_of(command, "device") && (typed == "cpu" || typed == "gpu" || typed.starts_with("cuda"))) {
+    return fmt::format("{} does not take {}: a device is given by --device {}", full_name(command),
+                       in_quotes(typed), typed);
+  }
+  return fmt::format("{} does not take {} as well; an example is {}", full_name(command), in_quotes(typed),
+                     example_of(command));
+}
+
+std::string unexpected(const CLI::App& app) {
+  const CLI::App* command = command_of(app);
+  const std::vector<std::string> rest = app.remaining(true);
+  if (command == nullptr || rest.empty()) return {};
+  const auto option =
+      std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with('-'); });
+  return option == rest.end() ? too_much(*command, rest.front()) : unknown_option(app, *command, *option);
+}
+
+bool names_target(const std::string& word) {
+  const std::string name = word.substr(0, word.find_first_of(":,"));
+  std::error_code ignored;
+  const bool looks_like_file = word.find_first_of("./") != std::string::npos;
+  if (names_operation(word) || looks_like_file || std::filesystem::exists(word, ignored)) return true;
+  return std::ranges::any_of(named_models(),
+                             [&](const ModelDescription& model) { return model.name == name; });
+}
+
+// Where a command is wanted: behind --settings, which belongs to all of them.
+std::vector<std::string> behind_settings(const std::vector<std::string>& arguments) {
+  auto word = arguments.begin();
+  while (word != arguments.end() && word->starts_with("--settings")) {
+    const bool has_value_behind = *word == "--settings" && std::next(word) != arguments.end();
+    word += has_value_behind ? 2 : 1;
+  }
+  return {word, arguments.end()};
+}
+
+std::string without_command(const CLI::App& app, const std::vector<std::string>& typed) {
+  const std::string all = joined(command_names(app));
+  const std::vector<std::string> arguments = behind_settings(typed);
+  if (arguments.empty()) {
+    return fmt::format(
+        "a command is missing ({}); start with jitterscope run resnet18, or see jitterscope --help", all);
+  }
+  const std::string& word = arguments.front();
+  if (word == "-v" || word == "-V") return "there is no option '" + word + "'; write jitterscope --version";
+  if (word.starts_with('-')) {
+    return fmt::format(
+        "{} stands where a command is wanted ({}); options follow it, as in jitterscope run "
+        "resnet18 --device cpu",
+        in_quotes(word), all);
+  }
+  if (word == "help") return "there is no command 'help'; see jitterscope --help and jitterscope run --help";
+  if (word == "version") return "there is no command 'version'; write jitterscope --version";
+  if (names_target(word)) {
+    return fmt::format("there is no command {}: write jitterscope run {}", in_quotes(word),
+                       printable(word, 200));
+  }
+  if (names_operation(word + ':')) {
+    return fmt::format(
+        "there is no command {}: it is an operation; write jitterscope run {}:… with its "
+        "parameters (jitterscope list shows them)",
+        in_quotes(word), printable(word, 200));
+  }
+  return fmt::format("there is no command {}{}; see jitterscope --help", in_quotes(word),
+                     suggestion(word, command_names(app)));
+}
+
+std::string missing_target(const CLI::App& command) {
+  if (const std::vector<std::string> verbs = command_names(command); !verbs.empty()) {
+    return fmt::format("{}: one of these is wanted: {}; an example is {}", command.get_name(), joined(verbs),
+                       example_of(command));
+  }
+  const auto takes_several = command.get_options([](const CLI::Option* option) {
+    return option->get_expected_max() > 1 && option->count() > 0 && !option->get_positional();
+  });
+  const std::string missing = fmt::format("{}: nothing is named that it works on", full_name(command));
+  if (takes_several.empty()) return fmt::format("{}; an example is {}", missing, example_of(command));
+  return fmt::format(
+      "{}: all words behind {} are taken as its values; name the operation or model first, as in {}", missing,
+      takes_several.front()->get_name(), example_of(command));
+}
+
+// Values that are missing, or too many of them.
+std::string wrong_number_of_values(const CLI::App& app, const std::string& text) {
+  const CLI::App* command = command_of(app);
+  const std::string name = text.substr(0, text.find(':'));
+  const CLI::Option* option = command == nullptr ? nullptr : command->get_option_no_throw(name);
+  if (option == nullptr) option = app.get_option_no_throw(name);
+  if (option == nullptr) return text;
+  const int most = option->get_items_expected_max(), wanted = option->get_items_expected_min();
+  if (text.find("At Most") != std::string::npos) {
+    return fmt::format("{}: more than {} behind it ({})", name, counted(most, "value"),
+                       option->get_description());
+  }
+  return fmt::format("{}: {} missing behind it ({})", name,
+                     wanted == 1 ? "a value is" : fmt::format("one of {} values is", wanted),
+                     option->get_description());
+}
+
+}  // namespace
+
+bool has_wrong_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> words = behind_settings(arguments);
+  return command_of(app) == nullptr && !words.empty() && !words.front().starts_with('-');
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command :
+       app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string explained(const CLI::App& app, const CLI::ParseError& error,
+                      const std::vector<std::string>& arguments) {
+  const std::string text = error.what();
+  const CLI::App* command = command_of(app);
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  const bool is_help = error.get_exit_code() == 0;
+  if (command == nullptr && (is_extra || is_missing || is_help)) return without_command(app, arguments);
+  if (is_missing) return missing_target(*command);
+  if (is_extra) {
+    if (const std::string sentence = unexpected(app); !sentence.empty()) return sentence;
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return wrong_number_of_values(app, text);
+  // CLI11 says "Could not convert: --seed = x" where a number was wanted.
+  constexpr std::string_view kConversion = "Could not convert: ";
+  if (text.starts_with(kConversion)) return text.substr(kConversion.size()) + ": a number is wanted there";
+  return text;
+}
+
+void refuse_typed_flags(const CLI::App& command, const Invocation& invocation,
+                        const std::vector<std::string>& taken, const std::string& why) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_taken = !name.starts_with("--") || std::ranges::find(taken, name) != taken.end();
+    const auto& of_settings = invocation.options_of_settings;
+    const bool is_typed = option->count() > 0 && std::ranges::find(of_settings, option) == of_settings.end();
+    if (!is_taken && is_typed) throw UsageError(name + ": " + why);
+  }
+}
+
+namespace {
+
+struct WrittenFormat {
+  std::vector<std::string_view> flags;
+  std::string_view what;                  ///< "--html writes WHAT"
+  std::vector<std::string_view> endings;  ///< the first is the usual one
+  bool takes_others = false;              ///< data may be called anything but what it is not
+};
+
+const std::vector<WrittenFormat>& written_formats() {
+  static const std::vector<WrittenFormat> formats = {{{"--html", "--output"}, "a page", {".html", ".htm"}},
+                                                     {{"--json"}, "JSON", {".json"}, true},
+                                                     {{"--csv", "--csv-launches"}, "CSV", {".csv"}, true},
+                                                     {{"--markdown"}, "Markdown", {".md", ".markdown"}, true},
+                                                     {{"--junit"}, "XML", {".xml"}, true}};
+  return formats;
+}
+
+// "" of names without one, and of those that end in a number, as result.2026 and v1.2.
+std::string ending_of(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (ending.size() < 2 || !is_letter(ending[1])) return {};
+  std::ranges::transform(ending, ending.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return ending;
+}
+
+bool belongs_elsewhere(const std::string& ending) {
+  constexpr std::string_view kOthers[] = {".svg", ".png", ".pdf",  ".jpg", ".jpeg",
+                                          ".gif", ".tsv", ".xlsx", ".gz",  ".zip"};
+  const auto& formats = written_formats();
+  return std::ranges::find(kOthers, ending) != std::end(kOthers) ||
+         std::ranges::any_of(formats, [&](const WrittenFormat& format) {
+           return std::ranges::find(format.endings, ending) != format.endings.end();
+         });
+}
+
+bool is_own(const WrittenFormat& format, const std::string& path) {
+  return std::ranges::find(format.endings, ending_of(path)) != format.endings.end();
+}
+
+// The empty text where the name is good.
+std::string problem_with(const WrittenFormat& format, const std::string& path) {
+  if (path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")) return {};
+  const std::string ending = ending_of(path);
+  if (ending.empty() || is_own(format, path) || (format.takes_others && !belongs_elsewhere(ending)))
+    return {};
+  std::filesystem::path better = std::filesystem::path(path).replace_extension();  // x.json of x.json.gz
+  if (!is_own(format, better.string())) better += format.endings.front();
+  return fmt::format("it writes {}, and '{}' is named as another file; write {}", format.what, path,
+                     better.string());
+}
+
+}  // namespace
+
+void check_file_endings(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    for (const WrittenFormat& format : written_formats()) {
+      const std::string name = option->get_lnames().empty() ? "" : "--" + option->get_lnames().front();
+      if (std::ranges::find(format.flags, name) == format.flags.end()) continue;
+      option->check(
+          CLI::Validator([&format](const std::string& path) { return problem_with(format, path); }, ""));
+    }
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) check_file_endings(*command);
+}
+
+namespace {
+
+constexpr const char* kCountersFlag = "--counters";
+
+bool names_counters(const std::string& word) {
+  if (word.empty() || word.front() == '-' || word.find_first_of("/:=") != std::string::npos) return false;
+  std::error_code ignored;
+  return word.find("__") != std::string::npos && !std::filesystem::exists(word, ignored);
+}
+
+}  // namespace
+
+std::vector<std::string> with_counter_names(const std::vector<std::string>& words) {
+  std::vector<std::string> joined;
+  for (const std::string& word : words) {
+    if (!joined.empty() && joined.back() == kCountersFlag && names_counters(word)) {
+      joined.back() += "=" + word;
+    } else {
+      joined.push_back(word);
+    }
+  }
+  return joined;
+}
+
+std::optional<std::vector<std::string>> asked_counters(const std::string& flag) {
+  if (flag.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  if (flag == "true") return names;
+  std::istringstream list(flag);
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  for (const std::string& name : names) {
+    if (!name.empty()) continue;
+    throw UsageError("--counters: a name is empty; write NAME,NAME as jitterscope list counters shows them");
+  }
+  return names;
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,139 @@
+#include "cli/output_flags.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "cli/python.hpp"
+#include "commands/records.hpp"
+#include "jitterscope/error.hpp"
+#include "output/text.hpp"
+#include "report/page.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+std::optional<std::size_t> parse_top(const std::string& text) {
+  constexpr std::size_t kMost = 1'000'000;
+  if (text == "all") return kMost;
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number == 0 || number > kMost) {
+    throw UsageError(fmt::format("--top {}: a number of operations, or all", text));
+  }
+  return number;
+}
+
+FindingsShown parse_findings(const std::string& word) {
+  const std::vector<std::string> known = {"none", "top", "all"};
+  const auto found = std::ranges::find(known, word);
+  if (found == known.end()) {
+    throw UsageError(fmt::format("--findings: unknown word '{}'{}", word, suggestion(word, known)));
+  }
+  return static_cast<FindingsShown>(found - known.begin());
+}
+
+}  // namespace
+
+void PageFlags::add_to(CLI::App& command) {
+  command.add_option("--top", top,
+                     "show so many operations, the slowest first, or all (default: 10 of a model, all of "
+                     "others)");
+  command.add_option("--findings", findings,
+                     "none, top (the three with the largest effect, in a line each) or all, with evidence "
+                     "and remedies (default: top)");
+  command.add_flag("--details", details,
+                   "show all that is known of each operation, all findings, and what the words mean");
+}
+
+ShownPage PageFlags::shown() const {
+  ShownPage page{.width = page_width(), .details = details};
+  if (!top.empty()) page.top = parse_top(top);
+  if (!findings.empty()) page.findings = parse_findings(findings);
+  return page;
+}
+
+void ReportFlags::add_to(CLI::App& command) {
+  const CLI::Validator is_named([](const std::string& path) { return path.empty() ? "name a file" : ""; },
+                                "");
+  command
+      .add_option("--html", html, "write a page with plots to PATH: one file, to be opened without a network")
+      ->check(is_named);
+  command.add_option("--plot", plot, "write the main plot to PATH.png or PATH.svg (needs vl-convert-python)")
+      ->check(is_named);
+}
+
+ReportFiles::ReportFiles(const ReportFlags& flags) : plot_name_(flags.plot) {
+  if (!flags.html.empty()) {
+    if (flags.html == "-") {
+      throw UsageError(
+          "--html: name a file; to standard output goes what 'jitterscope report RECORD -o -' writes");
+    }
+    vega_ = vega_library();
+    html_.emplace(flags.html);
+  }
+  if (!plot_name_.empty()) {
+    picture_format(plot_name_);
+    python_ = python_that_draws(drawing_interpreters());
+    plot_.emplace(plot_name_);
+  }
+}
+
+void ReportFiles::write(std::span<const AnyRecord> records) {
+  if (!html_ && !plot_) return;
+  std::vector<ReportSection> sections;
+  for (const AnyRecord& record : records) sections.push_back(report_section(record));
+  if (html_) html_->commit(html_report(sections, vega_));
+  if (!plot_) return;
+  plot_->commit(draw_picture(main_plot(sections.front().plots), picture_format(plot_name_), python_));
+}
+
+namespace {
+
+// Why the record can be no baseline; empty where it can.
+std::string problem_of(const RunRecord& record, ExitCode exit_code) {
+  if (record.interrupted) return "it was interrupted";
+  if (exit_code == ExitCode::check_failed) return "a result is wrong";
+  const auto has_time = [](const RunEntry& entry) { return !entry.result.measurements.empty(); };
+  return std::ranges::any_of(record.entries, has_time) ? "" : "nothing was timed";
+}
+
+}  // namespace
+
+void HistoryFlags::add_to(CLI::App& command) {
+  command
+      .add_option(
+          "--history", folder,
+          "folder of the records (default: the nearest .jitterscope/ from here upwards, else a new one "
+          "here)")
+      ->type_name("DIR");
+}
+
+History HistoryFlags::history() const {
+  if (!folder.empty()) return History(folder);
+  // Shown as it is typed from here.
+  const std::filesystem::path here = std::filesystem::current_path();
+  return History(history_folder(here).lexically_proximate(here));
+}
+
+RecordToSave::RecordToSave(std::string name, const HistoryFlags& flags)
+    : name_(std::move(name)), history_(flags.history()) {
+  history_.check_can_add(name_);
+}
+
+void RecordToSave::save(const RunRecord& record, ExitCode exit_code) const {
+  if (const std::string problem = problem_of(record, exit_code); !problem.empty()) {
+    fmt::print(stderr, "jitterscope: not saved as {}: {}\n", name_, problem);
+    return;
+  }
+  const HistoryEntry entry = history_.add(name_, record);
+  fmt::print(stderr, "jitterscope: saved as {} in {}\n", entry.text(), one_line(history_.folder().string()));
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,676 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/host.hpp"
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "cli/compared_work.hpp"
+#include "cli/invocation.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/output_flags.hpp"
+#include "cli/provider_choice.hpp"
+#include "cli/run_request.hpp"
+#include "cli/targets.hpp"
+#include "commands/advise/record.hpp"
+#include "commands/records.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/machine.hpp"
+#include "measure/rates_and_totals.hpp"
+#include "measure/verify.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "study/advice.hpp"
+#include "study/loss_scaling.hpp"
+#include "study/study.hpp"
+
+// The steps of `advise`: what is measured, in which order, within a budget.
+
+namespace jitterscope::cli {
+
+struct Invocation;
+
+struct AdviceRequest {
+  std::vector<std::string> targets;
+  std::string only, provider = "auto", device = "auto";
+  std::vector<std::string> allowed;  ///< studies; empty: all
+  MeasureOptions options;            ///< of bursts, in one cache state
+  std::int64_t processes = 3;
+  Nanoseconds budget = seconds(300);
+};
+
+class AdvisedWork {
+ public:
+  /// Reads the work. Fills device and title of the record, whose goal, margin and tolerance are there. Throws
+  /// UsageError where nothing of it can run on the device.
+  AdvisedWork(AdviceRequest request, const Invocation& invocation, study::AdviceRecord& record);
+
+  /// What would be tried, for --dry-run.
+  std::string plan_text();
+  /// Measures the work as it is, step after step what is left to try, and in the end the sum. Ctrl-C ends it
+  /// with what is known.
+  void advise();
+
+ private:
+  void observe();
+  std::vector<AppliedArm> arms_to_try(const WorkList& work);
+  bool step();
+  void measure_together();
+  ComparisonRecord compare(const std::vector<std::vector<AppliedArm>>& alternatives, const WorkList& work,
+                           const std::vector<std::string>& names, const MeasureOptions& options, bool verify);
+  ComparedAlternative applied(const std::string& label, std::span<const AppliedArm> arms,
+                              const WorkList& work, const MeasureOptions& options) const;
+  Nanoseconds duration_of(std::size_t trials) const;
+  Nanoseconds verification_of(const WorkList& work, std::size_t alternatives) const;
+  void learn_durations(std::span<const Nanoseconds> durations, const WorkList& work, std::size_t alternatives,
+                       bool verified);
+  Nanoseconds time_left() const;
+  void say(const std::string& stage) const;
+  void recommend(const study::Study& study, const std::string& arm);
+
+  AdviceRequest request_;
+  const Invocation& invocation_;
+  study::AdviceRecord& record_;
+  WorkList work_;                  ///< as it is
+  std::vector<AppliedArm> taken_;  ///< in the order in which they were taken
+  Nanoseconds began_;
+  /// Of one trial in one process, as the last comparison took it, and without verification.
+  Nanoseconds time_of_trial_;
+  /// How long verification took in the last comparison that had one, over what verification_time says.
+  double verification_factor_ = 1.0;
+};
+
+// The layers of a work as it is, before any advice: how long each takes, and what hardware counts of it.
+
+/// Fills the layers of the record, which says whether it was interrupted. Throws FailedError where nothing
+/// was measured.
+void measure_layers(const WorkList& work, const MeasureOptions& options, const Invocation& invocation,
+                    study::AdviceRecord& record);
+
+/// What hardware counts of the longest: it says why they take so long, and no remedy depends on it. In a
+/// process of its own, where the counters' hooks move no time. The record's notes say where there is nothing.
+void count_longest_layers(const MeasureOptions& options, const Invocation& invocation,
+                          study::AdviceRecord& record);
+
+namespace {
+
+struct AdviseFlags {
+  std::vector<std::string> targets, allowed;
+  MeasureFlags measure;
+  PageFlags page;
+  ReportFlags report;
+  std::string provider = "auto", only, json, margin = "1%", tolerance = "1%", goal = "latency";
+  std::int64_t processes = 3;
+  double budget = 300.0;  // seconds
+  bool dry_run = false;
+};
+
+// Of the studies that are none, each is asked by itself.
+void require_remedy(const std::string& name) {
+  if (name != study::kLossScaling.id && study::find_study(name).is_remedy) return;
+  throw UsageError(fmt::format(
+      "--allow {0}: that study shows what a machine or a training does, and has no remedy to try; ask it by "
+      "itself: jitterscope study {0}",
+      name));
+}
+
+constexpr const char* kAdviseExamples = R"(Examples:
+  jitterscope advise resnet50:batch=64
+  jitterscope advise conv2d:n=32,c=256,hw=14,k=256,rs=3,pad=1 --tolerance 0.1%
+  jitterscope advise resnet18:batch=1,direction=fprop --goal throughput --budget 2m
+  jitterscope advise linear:n=256,in=1024,out=1024 --allow engine,graph --device virtual:h200
+  jitterscope advise resnet50:batch=64 --html advice.html
+
+Exit codes: 0 done, also where nothing helps, 2 usage, 3 device or library missing, 5 the work has no time, 130
+interrupted, with what was known by then.)";
+
+const std::vector<study::Goal> kGoals = {study::Goal::latency, study::Goal::throughput, study::Goal::memory};
+
+class AdviseCommand {
+ public:
+  AdviseCommand(const AdviseFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    check_flags();
+    for (const std::string& name : flags_.allowed) require_remedy(name);
+    record_.goal = read_word("--goal", flags_.goal, kGoals);
+    record_.margin = read_margin(flags_.margin);
+    record_.tolerance = read_percentage("--tolerance", flags_.tolerance);
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
+    record_.environment = read_environment(invocation_.command_line);
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
+    AdvisedWork work({.targets = flags_.targets,
+                      .only = flags_.only,
+                      .provider = flags_.provider,
+                      .device = flags_.measure.device,
+                      .allowed = flags_.allowed,
+                      .options = own_options(),
+                      .processes = flags_.processes,
+                      .budget = seconds(flags_.budget)},
+                     invocation_, record_);
+    if (flags_.dry_run) {
+      print_result(work.plan_text());
+      return;
+    }
+    work.advise();
+    record_.conclusions = study::conclusions_of(record_);
+    if (flags_.json != "-") print_result(advice_table(record_, flags_.page.page(false)));
+    if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
+    if (record_.interrupted) invocation_.exit_code = ExitCode::interrupted;
+  }
+
+ private:
+  void check_flags() const {
+    constexpr std::int64_t kMostProcesses = 100;
+    constexpr double kLeast = 5.0, kMost = 86400.0;
+    if (flags_.processes < 2 || flags_.processes > kMostProcesses) {
+      throw UsageError(fmt::format("--processes: 2 to {}: one process cannot tell a gain from its own luck",
+                                   kMostProcesses));
+    }
+    if (!(flags_.budget >= kLeast) || flags_.budget > kMost) {
+      throw UsageError(fmt::format("--budget: {:g} s to {:g} h", kLeast, kMost / 3600.0));
+    }
+    if (!flags_.measure.lock_clocks.empty()) {
+      throw UsageError(
+          "advise tries remedies at the clocks that the work will have: leave --lock-clocks out");
+    }
+    if (!flags_.measure.loads.empty()) {
+      throw UsageError(
+          "advise tries remedies in bursts and checks the sum under a sustained load: leave --load out");
+    }
+    if (flags_.measure.caches.size() > 1) throw UsageError("--cache: one state, the one that the work has");
+  }
+
+  MeasureOptions own_options() const {
+    MeasureOptions options = flags_.measure.options();
+    if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
+    options.loads = {Load::burst};
+    // Three processes, in which remedies alternate, know a ratio about twice as well as one knows a time.
+    if (!flags_.measure.asks_for_precision()) options.precision = record_.margin;
+    return options;
+  }
+
+  const AdviseFlags& flags_;
+  Invocation& invocation_;
+  study::AdviceRecord record_;
+  std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
+};
+
+}  // namespace
+
+void add_advise_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<AdviseFlags>();
+  flags->measure.queue = "eager";  // as programs launch: what the host costs can be saved as well
+  flags->measure.help = {.caches =
+                             "the one cache state that the work has: warm, cold, dirty or produced "
+                             "(default: warm)",
+                         .precision = "as --margin",
+                         .has_load = false,
+                         .has_lock_clocks = false,
+                         .has_sustained_time_limit = false};
+  CLI::App* command =
+      app.add_subcommand("advise", "say what would make work shorter: tries remedies and measures their sum");
+  command
+      ->add_option("targets", flags->targets,
+                   "operations, a network or a file of layers, as `run` takes them")
+      ->required();
+  flags->measure.add_to(*command);
+  command
+      ->add_option("--goal", flags->goal,
+                   "what is to become less: latency, throughput (the time for each sample, so that "
+                   "batches may grow), memory")
+      ->capture_default_str();
+  command->add_option("--allow", flags->allowed, "only remedies of these studies; jitterscope list studies")
+      ->delimiter(',');
+  command->add_option("--tolerance", flags->tolerance, "the largest relative error of a result")
+      ->capture_default_str();
+  command->add_option("--margin", flags->margin, "a gain must be shown to be larger")->capture_default_str();
+  command
+      ->add_option("--budget", flags->budget,
+                   "how long it may take; what does not fit is left out, the longest layers first in")
+      ->transform(duration_in("--budget", seconds(1)))
+      ->capture_default_str();
+  command
+      ->add_option("--processes", flags->processes,
+                   "fresh processes in which remedies alternate; the unit of each interval")
+      ->capture_default_str();
+  command->add_option("--provider", flags->provider, "what runs a network's layers: auto, torch, builtin")
+      ->capture_default_str();
+  command->add_option("--only", flags->only,
+                      "only layers in whose name or operation this regular expression is found");
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
+  flags->page.add_to(*command);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be tried");
+  command->footer(kAdviseExamples);
+  command->callback([flags, &invocation] { AdviseCommand(*flags, invocation).run(); });
+}
+
+namespace {
+
+// Where remedies are tried: most of the time, and not the many layers that hold none of it.
+constexpr double kShareOfTime = 0.9;
+// Of the budget, for the first step: it has the most arms, and the others and the sum come after it.
+constexpr double kShareOfFirstStep = 0.45;
+// A trial of a comparison, before one was made: it shares its idles, but is prepared and verified as well.
+constexpr double kTrialOverRun = 1.0;
+
+// Wider types are left out: they take memory, and most of a step's time. On an H200 float64 took 128 % longer
+// than float32 for six convolutions of ResNet-50 together, though three of them were faster in it.
+constexpr double kMostMemory = 1.01;
+
+// How much of the work as it is one launch does.
+double work_of(std::span<const AppliedArm> arms) {
+  double work = 1.0;
+  for (const AppliedArm& applied : arms) work *= applied.arm.work;
+  return work;
+}
+
+// Of all operands.
+double memory_of(const WorkList& work) {
+  double bytes = 0.0;
+  for (const Layer& layer : work.model.layers) {
+    bytes += static_cast<double>(layer.operation.bytes().value()) *
+             static_cast<double>(std::max<std::int64_t>(1, layer.count()));
+  }
+  return bytes;
+}
+
+// Of the operations of the layers, longest first: how many fit, each tried by every arm and verified.
+std::size_t layers_that_fit(std::span<const study::AdvisedLayer> layers, std::size_t arms,
+                            Nanoseconds trials_of_a_layer, Nanoseconds time) {
+  std::size_t fit = 0;
+  Nanoseconds sum(0.0);
+  for (const study::AdvisedLayer& layer : layers) {
+    sum += trials_of_a_layer;
+    if (const Operation* operation = operation_of(layer.subject))
+      sum += verification_time(*operation) * static_cast<double>(arms);
+    if (sum > time) break;
+    ++fit;
+  }
+  return std::max<std::size_t>(1, fit);
+}
+
+// The layers of the work on which remedies are tried.
+WorkList tried_of(WorkList work, std::span<const study::AdvisedLayer> layers) {
+  std::vector<bool> keep;
+  for (const Layer& layer : work.model.layers) {
+    keep.push_back(std::ranges::any_of(layers, [&](const study::AdvisedLayer& known) {
+      const Operation* operation = operation_of(known.subject);
+      return known.is_tried && operation != nullptr && *operation == layer.operation;
+    }));
+  }
+  keep_layers(work, keep);
+  return work;
+}
+
+bool is_allowed(const std::vector<std::string>& allowed, const study::Study& study) {
+  return allowed.empty() || std::ranges::find(allowed, study.id) != allowed.end();
+}
+
+// Where there is something to write as well.
+bool is_remedy(const study::Study& study, const study::Arm& arm) {
+  return arm.is_remedy && !study.remedy(arm.name).lines.empty();
+}
+
+// What is launched is changed before how it is launched.
+std::vector<AppliedArm> with_arm(std::vector<AppliedArm> arms, const AppliedArm& arm) {
+  auto place = arms.end();
+  if (!arm.study->saves_host_time) {
+    place = std::ranges::find_if(arms, [](const AppliedArm& known) { return known.study->saves_host_time; });
+  }
+  arms.insert(place, arm);
+  return arms;
+}
+
+}  // namespace
+
+AdvisedWork::AdvisedWork(AdviceRequest request, const Invocation& invocation, study::AdviceRecord& record)
+    : request_(std::move(request)), invocation_(invocation), record_(record), began_(host_time_now()) {
+  work_ = read_targets(request_.targets, request_.only);
+  record_.title = work_.title;
+  const std::unique_ptr<Device> device = open_device(request_.device, request_.options.seed);
+  record_.device = device->describe();
+  if (!record_.device.capabilities.launches_return_early) request_.options.queue = QueueMode::saturated;
+  fit_to_device(work_, record_.device);
+  const std::string taken_in_tf32 = take_as_pytorch(work_, record_.device);
+  choose_provider(work_, parse_provider(request_.provider), record_.device, true);
+  refuse_impossible(work_, record_.device);
+  record_.notes.insert(record_.notes.end(), work_.model.notes.begin(), work_.model.notes.end());
+  for (const std::string& note : {taken_in_tf32, note_on_f32(work_, record_.device)}) {
+    if (!note.empty()) record_.notes.push_back(note);
+  }
+}
+
+Nanoseconds AdvisedWork::time_left() const { return request_.budget - (host_time_now() - began_); }
+
+Nanoseconds AdvisedWork::duration_of(std::size_t trials) const {
+  return time_of_trial_ * static_cast<double>(trials) * static_cast<double>(request_.processes);
+}
+
+Nanoseconds AdvisedWork::verification_of(const WorkList& work, std::size_t alternatives) const {
+  Nanoseconds sum(0.0);
+  for (const Layer& layer : work.model.layers) sum += verification_time(layer.operation);
+  return sum * (verification_factor_ * static_cast<double>(alternatives));
+}
+
+ComparedAlternative AdvisedWork::applied(const std::string& label, std::span<const AppliedArm> arms,
+                                         const WorkList& work, const MeasureOptions& options) const {
+  return apply_arms(label, arms, work, options, request_.provider, record_.device);
+}
+
+// All arms of all studies that are left, as the work is now. The device is open no longer than that: its
+// memory is the workers'.
+std::vector<AppliedArm> AdvisedWork::arms_to_try(const WorkList& work) {
+  const std::unique_ptr<Device> device = open_device(request_.device, request_.options.seed);
+  const double most_memory = memory_of(work) * kMostMemory;
+  record_.untried.clear();
+  std::vector<AppliedArm> found;
+  for (const study::Study& study : study::all_studies()) {
+    if (!study.is_remedy || std::ranges::find(taken_, &study, &AppliedArm::study) != taken_.end()) continue;
+    const auto leave_out = [&](std::string reason) {
+      record_.untried.push_back({study.id, std::move(reason)});
+    };
+    if (!is_allowed(request_.allowed, study)) {
+      leave_out("not among --allow");
+      continue;
+    }
+    if (study.changes_amount && record_.goal != study::Goal::throughput) {
+      leave_out("a larger batch makes no launch shorter (--goal throughput)");
+      continue;
+    }
+    if (study.saves_host_time && request_.options.queue != QueueMode::eager) {
+      leave_out("only launches that wait for the host gain from it (--queue eager)");
+      continue;
+    }
+    study::StudyContext context{*device, record_.device, {}};
+    for (const Layer& layer : work.model.layers) {
+      if (study.can_be_asked_of(layer.operation)) context.operations.push_back(layer.operation);
+    }
+    if (context.operations.empty()) {
+      leave_out("it is about " + study.concerns);
+      continue;
+    }
+    // What such a GPU would gain no other one need gain.
+    std::erase_if(context.operations,
+                  [&](const Operation& each) { return is_only_moved(each, record_.device); });
+    if (context.operations.empty()) {
+      leave_out("a simulated GPU does not look at what a kernel does (--device cuda)");
+      continue;
+    }
+    try {
+      const std::vector<study::Arm> arms = study.arms(context);
+      for (std::size_t i = 1; i < arms.size(); ++i) {
+        AppliedArm arm{&study, arms[i]};
+        if (!is_remedy(study, arm.arm)) continue;
+        const WorkList changed = applied("", {&arm, 1}, work, request_.options).work;
+        if (memory_of(changed) <= most_memory * arm.arm.work) found.push_back(std::move(arm));
+      }
+    } catch (const UsageError& error) {
+      leave_out(error.what());
+    }
+  }
+  return found;
+}
+
+std::string AdvisedWork::plan_text() {
+  std::string text = fmt::format("What would make {} faster on {}?\n\n", work_.title, record_.device.name);
+  text += fmt::format("measured as it is: {}\n", counted(std::ssize(work_.model.layers), "operation"));
+  for (const AppliedArm& arm : arms_to_try(work_)) {
+    text += fmt::format("tried: {}\n", study::remedy_name(arm.study->id, arm.arm.name));
+  }
+  for (const study::UntriedStudy& untried : record_.untried) {
+    text += fmt::format("not tried: {}: {}\n", untried.study, untried.reason);
+  }
+  return text +
+         fmt::format(
+             "Each step compares what is left in {} fresh processes, on the layers that hold {} of the time, "
+             "and the sum of what was taken is measured in the end; {} at most.\n",
+             request_.processes, percent_text(kShareOfTime), duration_text(request_.budget));
+}
+
+void AdvisedWork::advise() {
+  observe();
+  if (!record_.interrupted && !record_.device.capabilities.is_host)
+    count_longest_layers(request_.options, invocation_, record_);
+  while (!record_.interrupted && step()) {
+  }
+  if (!taken_.empty() && !record_.interrupted) measure_together();
+}
+
+// Above the live line, so that one sees how far it is.
+void AdvisedWork::say(const std::string& stage) const {
+  fmt::print(stderr, "jitterscope: {}, {} of {} left\n", stage,
+             duration_text(std::max(Nanoseconds(0), time_left())), duration_text(request_.budget));
+}
+
+void AdvisedWork::observe() {
+  say("measuring the work as it is");
+  const Nanoseconds start = host_time_now();
+  measure_layers(work_, request_.options, invocation_, record_);
+  const auto measured = static_cast<double>(std::max<std::size_t>(1, work_.model.layers.size()));
+  time_of_trial_ = (host_time_now() - start) / measured * kTrialOverRun;
+  study::choose_layers(record_.layers, kShareOfTime, record_.layers.size());
+  const std::size_t arms = arms_to_try(tried_of(work_, record_.layers)).size() + 1;
+  study::choose_layers(
+      record_.layers, kShareOfTime,
+      layers_that_fit(record_.layers, arms, duration_of(arms), request_.budget * kShareOfFirstStep));
+}
+
+ComparisonRecord AdvisedWork::compare(const std::vector<std::vector<AppliedArm>>& alternatives,
+                                      const WorkList& work, const std::vector<std::string>& names,
+                                      const MeasureOptions& options, bool verify) {
+  ComparisonRecord record;
+  record.device = record_.device;
+  record.margin = record_.margin;
+  record.processes_asked = request_.processes;
+  record.alternatives = names;
+  std::vector<ComparedAlternative> compared;
+  std::vector<double> works;
+  for (std::size_t i = 0; i < alternatives.size(); ++i) {
+    compared.push_back(applied(names[i], alternatives[i], work, options));
+    works.push_back(work_of(alternatives[i]));
+  }
+  record.works = recorded_works(std::move(works));
+  ComparedWork plan = pair_alternatives(compared, options, record_.device);
+  plan.plan.verify = verify;
+  const std::vector<Nanoseconds> durations = compare_in_processes(plan, invocation_, record, time_left());
+  learn_durations(durations, work, alternatives.size(), verify);
+  if (!record.interrupted && std::ssize(durations) < record.processes_asked) {
+    add_once(
+        record_.notes,
+        fmt::format("A comparison ended after {}, and not {}, since the budget of {} was used up: --budget.",
+                    counted(std::ssize(durations), "process"), record.processes_asked,
+                    duration_text(request_.budget)));
+  }
+  for (const std::string& note : plan.notes) add_once(record_.notes, note);
+  for (const std::string& lost : record.lost_processes) add_once(record_.notes, "Lost: " + lost + '.');
+  record_.interrupted = record_.interrupted || record.interrupted;
+  return record;
+}
+
+// The first process verifies, and the others do not.
+void AdvisedWork::learn_durations(std::span<const Nanoseconds> durations, const WorkList& work,
+                                  std::size_t alternatives, bool verified) {
+  if (durations.empty()) return;
+  const auto trials = static_cast<double>(work.model.layers.size() * alternatives);
+  const Nanoseconds foreseen = verification_of(work, alternatives);
+  Nanoseconds without(0.0);
+  if (durations.size() > 1) {
+    for (const Nanoseconds duration : durations.subspan(1)) without += duration;
+    without = without / static_cast<double>(durations.size() - 1);
+  } else {
+    without = std::max(durations.front() - (verified ? foreseen : Nanoseconds(0.0)), durations.front() * 0.1);
+  }
+  time_of_trial_ = without / trials;
+  if (!verified || foreseen <= Nanoseconds(0.0) || durations.size() < 2) return;
+  verification_factor_ *= std::max(0.0, (durations.front() - without) / foreseen);
+}
+
+// Whether one was taken.
+bool AdvisedWork::step() {
+  const WorkList work = tried_of(work_, record_.layers);
+  const WorkList now = applied("", taken_, work, request_.options).work;
+  std::vector<std::vector<AppliedArm>> alternatives = {taken_};
+  std::vector<std::string> names = {"before"};
+  std::vector<study::Candidate> candidates;
+  const double memory = memory_of(now);
+  for (const AppliedArm& arm : arms_to_try(now)) {
+    std::vector<AppliedArm> arms = with_arm(taken_, arm);
+    const std::string name = study::remedy_name(arm.study->id, arm.arm.name);
+    const WorkList changed = applied("", arms, work, request_.options).work;
+    if (const std::string problem = problem_of(changed, record_.device); !problem.empty()) {
+      add_once(record_.notes, fmt::format("{} is left out: {}.", name, problem));
+      continue;
+    }
+    candidates.push_back({arm.study->id, arm.arm.name, memory_of(changed) / memory / arm.arm.work});
+    names.push_back(name);
+    alternatives.push_back(std::move(arms));
+  }
+  if (candidates.empty()) return false;
+  const Nanoseconds needed =
+      duration_of(work.model.layers.size() * names.size()) + verification_of(work, names.size());
+  const bool fits = needed <= time_left();
+  if (!record_.steps.empty() && !fits) {
+    add_once(record_.notes, fmt::format("The budget of {} did not suffice for a further step: --budget.",
+                                        duration_text(request_.budget)));
+    return false;
+  }
+  say(fmt::format("step {}: {} on {}", record_.steps.size() + 1, counted(std::ssize(candidates), "arm"),
+                  counted(std::ssize(work.model.layers), "operation")));
+  const study::TriedRemedy* taken =
+      study::add_step(record_, compare(alternatives, work, names, request_.options, true), candidates);
+  if (record_.interrupted || taken == nullptr) return false;
+  taken_ = alternatives[study::alternative_of(record_.steps.back(), *taken)];
+  recommend(study::find_study(taken->study), taken->arm);
+  return true;
+}
+
+// What is launched is written before how it is launched: a graph holds the model as it was captured.
+void AdvisedWork::recommend(const study::Study& study, const std::string& arm) {
+  std::vector<Operation> operations;
+  for (const Layer& layer : work_.model.layers) {
+    if (study.can_be_asked_of(layer.operation)) operations.push_back(layer.operation);
+  }
+  const study::Remedy remedy = study::remedy_of(study, arm, operations);
+  const auto is_launching = [](const study::Recommendation& known) {
+    return study::find_study(known.study).saves_host_time;
+  };
+  auto place = record_.recommendations.end();
+  if (!study.saves_host_time) place = std::ranges::find_if(record_.recommendations, is_launching);
+  record_.recommendations.insert(place, {study.id, arm, remedy.place, remedy.lines, remedy.price});
+}
+
+void AdvisedWork::measure_together() {
+  const std::vector<std::vector<AppliedArm>> alternatives = {{}, taken_};
+  const std::vector<std::string> names = {"as it is", "with all that was taken"};
+  const WorkList tried = tried_of(work_, record_.layers);
+  // All layers, if there is time for them, and compared with float64, if there is time for that as well.
+  const bool all_fit = duration_of(work_.model.layers.size() * names.size()) <= time_left();
+  const WorkList& whole = all_fit ? work_ : tried;
+  const Nanoseconds verified =
+      duration_of(whole.model.layers.size() * names.size()) + verification_of(whole, names.size());
+  const bool verify = verified <= time_left();
+  if (!all_fit) {
+    add_once(
+        record_.notes,
+        fmt::format(
+            "The sum is that of the {} on which remedies were tried: all do not fit into the budget of {}.",
+            counted(std::ssize(tried.model.layers), "layer"), duration_text(request_.budget)));
+  }
+  say("measuring what was taken together");
+  record_.together = compare(alternatives, whole, names, request_.options, verify);
+  if (record_.interrupted) return;
+  // A sustained measurement lasts until time and clock have settled: some seconds each.
+  constexpr double kSustained = 2.0;  // seconds
+  MeasureOptions options = request_.options;
+  options.loads = {Load::sustained};
+  options.sustained_time_limit = seconds(kSustained);
+  const Nanoseconds each = seconds(kSustained) * 2.0 * static_cast<double>(request_.processes);
+  const auto fit = static_cast<std::size_t>(std::max(0.0, time_left() / each));
+  if (fit == 0) {
+    add_once(record_.notes, "There was no time left to measure the sum under a sustained load: --budget.");
+    return;
+  }
+  std::vector<study::AdvisedLayer> layers = record_.layers;
+  study::choose_layers(layers, kShareOfTime, std::min(fit, tried.model.layers.size()));
+  say("and without pauses");
+  record_.sustained = compare(alternatives, tried_of(work_, layers), names, options, false);
+}
+
+namespace {
+
+// In one process.
+RunRecord carried_out(Plan plan, const Invocation& invocation, study::AdviceRecord& record) {
+  plan.ceilings = false;
+  RunRecord found;
+  found.device = record.device;
+  measure_in_processes(plan, 1, invocation, found);
+  record.interrupted = found.interrupted;
+  return found;
+}
+
+}  // namespace
+
+void measure_layers(const WorkList& work, const MeasureOptions& options, const Invocation& invocation,
+                    study::AdviceRecord& record) {
+  Plan plan;
+  for (const Layer& layer : work.model.layers) {
+    plan.groups.push_back({{layer.operation, options}});
+    plan.entries.push_back({.count = layer.count(), .layers = layer.names});
+  }
+  const RunRecord found = carried_out(std::move(plan), invocation, record);
+  std::string failure = "nothing was measured";
+  for (const RunEntry& entry : found.entries) {
+    if (entry.result.measurements.empty()) {
+      failure = entry.result.failure.empty() ? failure : entry.result.failure;
+      continue;
+    }
+    const Measurement& measurement = entry.result.measurements.front();
+    record.layers.push_back({.layers = entry.layers,
+                             .count = std::max<std::int64_t>(1, entry.count),
+                             .subject = entry.result.subject,
+                             .time = measurement.time,
+                             .findings = entry.result.findings});
+  }
+  if (record.layers.empty() && !record.interrupted) throw FailedError(failure);
+}
+
+void count_longest_layers(const MeasureOptions& options, const Invocation& invocation,
+                          study::AdviceRecord& record) {
+  constexpr std::size_t kMost = 3;
+  const std::size_t count = std::min(kMost, record.layers.size());
+  MeasureOptions counting = options;
+  counting.time_limit = milliseconds(50);  // the times are known
+  counting.counters.emplace();
+  Plan plan;
+  for (std::size_t i = 0; i < count; ++i) {
+    const study::AdvisedLayer& layer = record.layers[i];
+    plan.groups.push_back({{std::get<Operation>(layer.subject), counting}});
+    plan.entries.push_back({.count = layer.count, .layers = layer.layers});
+  }
+  RunRecord found;
+  try {
+    found = carried_out(std::move(plan), invocation, record);
+  } catch (const FailedError& error) {
+    return add_once(record.notes, fmt::format("Hardware counters were not read: {}.", error.what()));
+  }
+  for (std::size_t i = 0; i < std::min(count, found.entries.size()); ++i) {
+    const Result& result = found.entries[i].result;
+    if (!result.counters.empty()) record.layers[i].counters = result.counters.front();
+    if (result.without_counters)
+      add_once(record.notes, "Hardware counters were not read: " + result.without_counters->reason);
+  }
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,450 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "cli/command_line.hpp"
+#include "cli/compared_work.hpp"
+#include "cli/invocation.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/output_flags.hpp"
+#include "cli/provider_choice.hpp"
+#include "cli/python.hpp"
+#include "cli/targets.hpp"
+#include "commands/records.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/machine.hpp"
+#include "operation/pytorch.hpp"
+#include "operation/words.hpp"
+#include "output/comparison_table.hpp"
+#include "output/output_file.hpp"
+#include "worker/fresh_processes.hpp"
+
+// What `compare` was asked to compare.
+
+namespace jitterscope::cli {
+
+/// One of the things that are compared, as it was typed.
+struct Alternative {
+  std::string label;        ///< what sets it apart: "engine=best", or the target itself
+  std::string target;       ///< an operation or a model
+  MeasureFlags conditions;  ///< its own
+  std::string provider = "auto";
+};
+
+/// Each target is an alternative, or with `vary` (NAME=VALUE,VALUE…) one target is varied in all
+/// combinations, the first of each value first. Parameters of the operation or model, and cache, data, queue,
+/// instrument and provider can be varied. Throws UsageError: what cannot be varied, with the nearest name;
+/// fewer than two alternatives.
+std::vector<Alternative> read_alternatives(const std::vector<std::string>& targets,
+                                           const std::vector<std::string>& vary,
+                                           const MeasureFlags& conditions, const std::string& provider);
+
+/// Reads what each of them times, run by its provider; loads and limits are left to the comparison. Throws
+/// UsageError as read_targets does.
+std::vector<ComparedAlternative> read_works(const std::vector<Alternative>& alternatives,
+                                            const std::string& only, const DeviceDescription& device);
+
+namespace {
+
+struct CompareFlags {
+  ReportFlags report;
+  std::vector<std::string> targets, vary;
+  MeasureFlags measure;
+  PageFlags page;
+  std::string provider = "auto", only, json, margin = "1%", fail_if;
+  std::int64_t processes = 8;
+  bool verify = false, dry_run = false;
+};
+
+constexpr const char* kCompareExamples = R"(Examples:
+  jitterscope compare matmul:m=512,n=512,k=512,dtype=f16 matmul:m=512,n=512,k=512,dtype=bf16
+  jitterscope compare conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16 --vary engine=pytorch,best
+  jitterscope compare conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --vary layout=nchw,nhwc --vary dtype=f32,f16
+  jitterscope compare add:count=8Mi --vary cache=warm,cold --margin 2%
+  jitterscope compare linear:n=256,in=1024,out=1024 --vary dtype=f32,tf32,bf16,f16 --verify
+  jitterscope compare resnet18:layout=nchw resnet18:layout=nhwc --processes 5
+  jitterscope compare monday.json tuesday.json
+  jitterscope compare softmax:rows=4096,columns=1024 softmax:rows=1024,columns=4096 --fail-if slower
+
+Exit codes: 0 done, 1 --fail-if and what it names was shown or --verify found a wrong result, 2 usage, 3 device or library missing,
+5 nothing could be compared since an operation failed, 130 interrupted.)";
+
+// A ratio over eight processes is known about twice as well as one process knows its own.
+constexpr double kPairPrecision = 0.25;  // of the margin
+
+class CompareCommand {
+ public:
+  CompareCommand(const CompareFlags& flags, const CLI::App& command, Invocation& invocation)
+      : flags_(flags), command_(command), invocation_(invocation) {}
+
+  void run() {
+    check_flags();
+    record_.margin = read_margin(flags_.margin);
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
+    record_.environment = read_environment(invocation_.command_line);
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
+    if (are_records(flags_.targets)) {
+      compare_files();
+    } else if (are_python(flags_.targets)) {
+      compare_python();
+    } else if (!measure()) {
+      return;
+    }
+    if (flags_.json != "-") {
+      print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
+    }
+    if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
+    warn_of_unjudged();
+    invocation_.exit_code = exit_code();
+  }
+
+ private:
+  void check_flags() const {
+    constexpr std::int64_t kMost = 1000;
+    if (flags_.processes < 1 || flags_.processes > kMost) {
+      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+    }
+    if (!flags_.fail_if.empty() && flags_.fail_if != "slower" && flags_.fail_if != "different") {
+      throw UsageError(
+          fmt::format("--fail-if: '{}' is unknown; slower, or different (slower or faster)", flags_.fail_if));
+    }
+  }
+
+  void compare_files() {
+    if (flags_.targets.size() != 2) throw UsageError("records are compared in pairs: name two files");
+    if (!flags_.vary.empty()) throw UsageError("--vary: what is recorded cannot be varied any more");
+    if (flags_.verify) throw UsageError("--verify: what is recorded cannot be verified any more");
+    refuse_typed_flags(
+        command_, invocation_,
+        {"--margin", "--fail-if", "--json", "--html", "--plot", "--top", "--findings", "--details"},
+        "two records are compared as they were measured, and nothing is measured anew; leave it out, "
+        "or name operations or models in place of records");
+    record_.alternatives = flags_.targets;
+    record_.title = flags_.targets[0] + " and " + flags_.targets[1];
+    const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
+    record_.device = second.device;
+    compare_records(first, second, record_);
+  }
+
+  void compare_python() {
+    if (flags_.targets.size() < 2) throw UsageError("compare takes two functions of Python or more");
+    if (!flags_.vary.empty() || flags_.dry_run || flags_.verify || !flags_.only.empty() ||
+        !flags_.measure.lock_clocks.empty()) {
+      throw UsageError(
+          "--vary, --only, --verify, --dry-run and --lock-clocks are for operations and models; name each function of Python");
+    }
+    record_.alternatives = python_labels(flags_.targets);
+    record_.processes_asked = flags_.processes;
+    ProcessRecords found =
+        run_python({flags_.targets}, flags_.measure.device, shared_options(), flags_.processes);
+    if (found.records.empty()) throw InterruptedError();
+    record_.device = found.records.front().device;
+    record_.interrupted = found.interrupted;
+    record_.lost_processes = std::move(found.lost);
+    for (const std::string& note : found.records.front().notes) record_.notes.push_back(note);
+    compare_processes(python_items(found.records, flags_.targets.size()), found.records, record_);
+  }
+
+  MeasureOptions shared_options() const {
+    MeasureOptions options = flags_.measure.options();
+    if (flags_.measure.loads.empty()) options.loads = {Load::burst};
+    if (!flags_.measure.asks_for_precision()) options.precision = record_.margin * kPairPrecision;
+    return options;
+  }
+
+  // False where it was to be said only what would be done.
+  bool measure() {
+    const std::vector<Alternative> alternatives =
+        read_alternatives(flags_.targets, flags_.vary, flags_.measure, flags_.provider);
+    for (const Alternative& alternative : alternatives) record_.alternatives.push_back(alternative.label);
+    record_.title = flags_.targets.size() == 1 ? flags_.targets.front() : "";
+    record_.processes_asked = flags_.processes;
+    std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
+    record_.device = device->describe();
+    MeasureOptions options = shared_options();
+    std::unique_ptr<ClockLock> lock;
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device->lock_clocks(flags_.measure.lock_clocks);
+      options.locked_clock = lock->frequency();
+    }
+    const std::vector<ComparedAlternative> works = read_works(alternatives, flags_.only, record_.device);
+    ComparedWork work = pair_alternatives(works, options, record_.device);
+    note_unlike_work(works, work);
+    note_what_pytorch_runs(works);
+    work.plan.verify = flags_.verify;
+    record_.notes.insert(record_.notes.end(), work.notes.begin(), work.notes.end());
+    record_.left_out = work.left_out;
+    if (flags_.dry_run) {
+      print_result(comparison_plan_text(work, record_));
+      return false;
+    }
+    if (!lock) device.reset();  // its memory is the workers' then
+    compare_in_processes(work, invocation_, record_);
+    return true;
+  }
+
+  // Ratios are to the first one: where that is as PyTorch runs it nothing need be said.
+  void note_what_pytorch_runs(const std::vector<ComparedAlternative>& works) {
+    const bool is_first_as_pytorch =
+        std::ranges::any_of(works.front().work.model.layers, [](const Layer& layer) {
+          const auto* conv = std::get_if<Conv2d>(&layer.operation.parameters());
+          return conv != nullptr && conv->dtype == kPytorchConvolutionOfF32;
+        });
+    if (is_first_as_pytorch) return;
+    for (const ComparedAlternative& each : works) {
+      if (const std::string note = note_on_f32(each.work, record_.device); !note.empty())
+        add_once(record_.notes, note);
+    }
+  }
+
+  // A caller that asks for an exit code only would take silence for a pass.
+  void warn_of_unjudged() const {
+    if (flags_.fail_if.empty() || record_.interrupted) return;
+    const auto is_partial = [&](const TotalComparison& each) { return !is_whole(record_, each); };
+    if (record_.left_out.empty() && std::ranges::none_of(record_.totals, is_partial)) return;
+    fmt::print(stderr,
+               "jitterscope: --fail-if {}: nothing was judged where layers are left out, as a total of the "
+               "others says nothing of the whole networks; pick the layers in common with --only\n",
+               flags_.fail_if);
+  }
+
+  ExitCode exit_code() const {
+    if (record_.interrupted) return ExitCode::interrupted;
+    using statistics::EffectVerdict;
+    const auto fails = [&](EffectVerdict verdict) {
+      if (flags_.fail_if.empty()) return false;
+      return verdict == EffectVerdict::slower ||
+             (verdict == EffectVerdict::faster && flags_.fail_if == "different");
+    };
+    const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
+    const auto& all = record_.comparisons;
+    if (std::ranges::any_of(all, is_wrong)) return ExitCode::check_failed;
+    if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
+    const bool are_networks = !record_.totals.empty() || !record_.left_out.empty();
+    const auto total_fails = [&](const TotalComparison& each) {
+      return is_whole(record_, each) && fails(each.verdict);
+    };
+    // Of a network the total decides.
+    const bool shown =
+        are_networks ? std::ranges::any_of(record_.totals, total_fails)
+                     : std::ranges::any_of(all, [&](const Comparison& each) { return fails(each.verdict); });
+    return shown ? ExitCode::check_failed : ExitCode::done;
+  }
+
+  const CompareFlags& flags_;
+  const CLI::App& command_;
+  Invocation& invocation_;
+  ComparisonRecord record_;
+  std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
+};
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "say which is faster: operations, models, variants of one, or two records");
+  command
+      ->add_option("targets", flags->targets,
+                   "two or more operations or models, the others against the first; one with --vary; or two "
+                   "files that --json wrote")
+      ->required();
+  command
+      ->add_option(
+          "--vary", flags->vary,
+          "NAME=VALUE,VALUE: a parameter of the operation or model, or cache, data, queue, instrument "
+          "or provider; several --vary give all combinations")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--processes", flags->processes,
+                   "fresh processes in which they alternate; the unit of each interval")
+      ->capture_default_str();
+  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  command->add_flag(
+      "--verify", flags->verify,
+      "compare each result with a float64 reference, and where only types differ with that of the "
+      "first one's inputs");
+  command->add_option("--fail-if", flags->fail_if,
+                      "slower or different: exit code 1 where that is shown (of a network by its total)");
+  flags->measure.add_to(*command);
+  command->add_option("--provider", flags->provider, "what runs a model's layers: auto, torch, builtin")
+      ->capture_default_str();
+  command->add_option("--only", flags->only,
+                      "compare the layers in whose name or operation this regular expression is found");
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
+  flags->page.add_to(*command);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
+  command->footer(kCompareExamples);
+  command->callback([flags, command, &invocation] { CompareCommand(*flags, *command, invocation).run(); });
+}
+
+namespace {
+
+struct Factor {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+const std::vector<std::string> kConditionNames = {"cache", "data", "queue", "instrument", "provider"};
+
+Factor read_factor(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    throw UsageError(
+        fmt::format("--vary {}: write NAME=VALUE,VALUE, as engine=pytorch,best", printable(text, 60)));
+  }
+  Factor factor{text.substr(0, equals), {}};
+  for (std::size_t begin = equals + 1; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    factor.values.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (std::ranges::find(factor.values, "") != factor.values.end()) {
+    throw UsageError(fmt::format("--vary {}: a value is empty", text));
+  }
+  const std::set<std::string> different(factor.values.begin(), factor.values.end());
+  if (different.size() != factor.values.size())
+    throw UsageError(fmt::format("--vary {}: a value stands twice", text));
+  return factor;
+}
+
+// The target with another value of one of its parameters, which it may name or not.
+std::string with_parameter(const std::string& target, const Factor& factor, const std::string& value) {
+  if (target.starts_with("aten::")) {
+    throw UsageError(
+        fmt::format("--vary {}: an operator of PyTorch has no parameters by name; write the two "
+                    "operators to compare",
+                    factor.name));
+  }
+  const std::string setting = factor.name + '=' + value;
+  const std::size_t colon = target.find(':');
+  if (colon == std::string::npos) return target + ':' + setting;
+  std::string text = target.substr(0, colon + 1);
+  bool is_there = false;
+  for (std::size_t begin = colon + 1; begin < target.size();) {
+    const std::size_t end = std::min(target.find(',', begin), target.size());
+    const std::string part = target.substr(begin, end - begin);
+    const bool is_this = part.starts_with(factor.name + '=');
+    if (text.back() != ':') text += ',';
+    text += is_this ? setting : part;
+    is_there = is_there || is_this;
+    begin = end + 1;
+  }
+  if (is_there) return text;
+  return text + (text.back() == ':' ? "" : ",") + setting;
+}
+
+Alternative with_value(Alternative alternative, const Factor& factor, const std::string& value) {
+  alternative.label += (alternative.label.empty() ? "" : ", ") + factor.name + '=' + value;
+  if (factor.name == "cache") {
+    alternative.conditions.caches = {value};
+  } else if (factor.name == "data") {
+    alternative.conditions.data = value;
+  } else if (factor.name == "queue") {
+    alternative.conditions.queue = value;
+  } else if (factor.name == "instrument") {
+    alternative.conditions.instrument = value;
+  } else if (factor.name == "provider") {
+    alternative.provider = value;
+  } else {
+    alternative.target = with_parameter(alternative.target, factor, value);
+  }
+  return alternative;
+}
+
+// A name that is none of a parameter's may be meant for a condition's, where the error found no parameter
+// near.
+std::string condition_hint(const std::string& name, const std::string& error) {
+  const std::string nearest = nearest_name(name, kConditionNames);
+  if (!nearest.empty() && error.find("did you mean") == std::string::npos)
+    return fmt::format(" (did you mean '{}'?)", nearest);
+  return fmt::format(" (conditions that can be varied: {})", joined(kConditionNames));
+}
+
+// Reads the alternative's target, so that what cannot be varied is said with the flag that asked for it.
+void check_alternative(const Alternative& alternative, const Factor& factor) {
+  const bool is_condition = std::ranges::find(kConditionNames, factor.name) != kConditionNames.end();
+  try {
+    if (is_condition) {
+      alternative.conditions.options();
+      parse_provider(alternative.provider);
+    } else {
+      read_targets({alternative.target});
+    }
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("--vary {}: {}{}", factor.name, error.what(),
+                                 is_condition ? std::string() : condition_hint(factor.name, error.what())));
+  }
+}
+
+std::vector<Alternative> varied(const Alternative& base, const std::vector<Factor>& factors) {
+  std::vector<Alternative> alternatives = {base};
+  for (const Factor& factor : factors) {
+    std::vector<Alternative> more;
+    for (const Alternative& alternative : alternatives) {
+      for (const std::string& value : factor.values) {
+        more.push_back(with_value(alternative, factor, value));
+        check_alternative(more.back(), factor);
+      }
+    }
+    alternatives = std::move(more);
+  }
+  return alternatives;
+}
+
+}  // namespace
+
+std::vector<Alternative> read_alternatives(const std::vector<std::string>& targets,
+                                           const std::vector<std::string>& vary,
+                                           const MeasureFlags& conditions, const std::string& provider) {
+  if (vary.empty()) {
+    if (targets.size() < 2) {
+      throw UsageError(
+          "compare takes two or more operations, models or records, or one with --vary NAME=VALUE,VALUE");
+    }
+    std::vector<Alternative> alternatives;
+    for (const std::string& target : targets) alternatives.push_back({target, target, conditions, provider});
+    return alternatives;
+  }
+  if (targets.size() != 1) {
+    throw UsageError("--vary varies one operation or model: leave the others out, or leave out --vary");
+  }
+  std::vector<Factor> factors;
+  for (const std::string& text : vary) factors.push_back(read_factor(text));
+  std::vector<Alternative> alternatives = varied({"", targets.front(), conditions, provider}, factors);
+  constexpr std::size_t kMost = 32;
+  if (alternatives.size() > kMost) {
+    throw UsageError(
+        fmt::format("--vary: {} combinations; at most {} are compared at once", alternatives.size(), kMost));
+  }
+  if (alternatives.size() < 2)
+    throw UsageError("--vary: one value leaves nothing to compare; name two or more");
+  return alternatives;
+}
+
+std::vector<ComparedAlternative> read_works(const std::vector<Alternative>& alternatives,
+                                            const std::string& only, const DeviceDescription& device) {
+  std::vector<ComparedAlternative> read;
+  for (const Alternative& alternative : alternatives) {
+    WorkList work = read_targets({alternative.target}, only);
+    fit_to_device(work, device);
+    choose_provider(work, parse_provider(alternative.provider), device, false);
+    MeasureOptions options = alternative.conditions.options();
+    if (alternative.conditions.caches.empty()) options.caches = {CacheState::warm};
+    read.push_back({alternative.label, std::move(work), std::move(options)});
+  }
+  return read;
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,430 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+#include "commands/compare/record.hpp"
+#include "output/cells.hpp"
+#include "output/comparison_rows.hpp"
+#include "report/drawing.hpp"
+#include "statistics/statistics.hpp"
+
+// Effects with their intervals, the margin and the verdicts, what each process said; what launches do in a
+// second.
+
+namespace jitterscope::report {
+namespace {
+
+constexpr std::size_t kMostRows = 80;
+constexpr int kLongestName = 320;  // pixels
+
+struct EffectRow {
+  std::string name;
+  const RatioEstimate* ratio;
+  statistics::EffectVerdict verdict;
+  const std::vector<double>* processes = nullptr;
+};
+
+// `subject` as the tables name it: the network's name, or what sets an operation apart from the others.
+std::string compared_name(const ComparisonRecord& record, const Comparison& comparison,
+                          const std::string& subject) {
+  const bool one_alternative = record.alternatives.size() <= 2;
+  const bool several_subjects = std::ranges::any_of(record.comparisons, [&](const Comparison& each) {
+    return to_string(each.first.subject) != to_string(comparison.first.subject);
+  });
+  std::string name = !comparison.layers.empty() || several_subjects ? subject : "";
+  if (name.empty() || !one_alternative) {
+    name += (name.empty() ? "" : ": ") + record.alternatives[comparison.alternative];
+  }
+  const std::string condition = condition_of(record, comparison);
+  return condition.empty() ? name : name + ", " + condition;
+}
+
+std::vector<std::string> subjects_of(const ComparisonRecord& record) {
+  std::vector<const Comparison*> rows;
+  for (const Comparison& comparison : record.comparisons) rows.push_back(&comparison);
+  return row_labels(rows);
+}
+
+double distance(const EffectRow& row) { return std::abs(row.ratio->ratio - 1.0); }
+
+std::vector<EffectRow> effect_rows(const ComparisonRecord& record) {
+  std::vector<EffectRow> rows, layers;
+  for (const TotalComparison& total : record.totals) {
+    rows.push_back(
+        {fmt::format("{}: {}, {} {}", is_whole(record, total) ? "all together" : "layers in common",
+                     record.alternatives[total.alternative], to_string(total.cache), to_string(total.load)),
+         &total.time, total.verdict});
+  }
+  const std::vector<std::string> subjects = subjects_of(record);
+  for (std::size_t i = 0; i < record.comparisons.size(); ++i) {
+    const Comparison& comparison = record.comparisons[i];
+    if (!comparison.failure.empty() || is_wrong(comparison)) continue;
+    layers.push_back({compared_name(record, comparison, subjects[i]), &comparison.time, comparison.verdict,
+                      &comparison.process_ratios});
+  }
+  if (!record.totals.empty()) {
+    std::ranges::stable_sort(
+        layers, [](const EffectRow& a, const EffectRow& b) { return distance(a) > distance(b); });
+  }
+  layers.resize(std::min(layers.size(), kMostRows));
+  rows.insert(rows.end(), layers.begin(), layers.end());
+  return rows;
+}
+
+struct RateRow {
+  std::string name;
+  const ComparedSide* side;
+
+  // Of one load, of all bytes or additions of a second: from a time, so that its ends change places.
+  double of(Nanoseconds time) const {
+    const double count = side->amount->count;
+    return side->amount->unit == Amount::Unit::loads ? time.value() / count : count / (time.value() * 1e-9);
+  }
+};
+
+// Each alternative once, the first as well.
+std::vector<RateRow> rate_rows(const ComparisonRecord& record, Amount::Unit unit) {
+  std::vector<RateRow> rows;
+  const std::vector<std::string> subjects = subjects_of(record);
+  const bool several_subjects =
+      !subjects.empty() && std::ranges::count(subjects, subjects.front()) != std::ranges::ssize(subjects);
+  const auto add = [&](std::size_t i, const ComparedSide& side, std::size_t alternative) {
+    if (!side.amount || side.amount->unit != unit || !(side.time.median.value() > 0.0)) return;
+    std::string name =
+        (several_subjects ? subjects[i] + ": " : std::string()) + record.alternatives[alternative];
+    const std::string condition = condition_of(record, record.comparisons[i]);
+    if (!condition.empty()) name += ", " + condition;
+    if (std::ranges::find(rows, name, &RateRow::name) == rows.end()) rows.push_back({name, &side});
+  };
+  for (std::size_t i = 0; i < record.comparisons.size(); ++i) {
+    const Comparison& comparison = record.comparisons[i];
+    if (!comparison.failure.empty() || is_wrong(comparison)) continue;
+    add(i, comparison.first, 0);
+    add(i, comparison.second, comparison.alternative);
+  }
+  return rows;
+}
+
+Json rate_view(const std::vector<RateRow>& rows, Amount::Unit unit, int width) {
+  double most = 0.0, least = rows.front().of(rows.front().side->time.median);
+  for (const RateRow& row : rows) {
+    most = std::max(most, row.of(row.side->time.median));
+    least = std::min(least, row.of(row.side->time.median));
+  }
+  const bool of_loads = unit == Amount::Unit::loads;
+  const RateUnit shown = of_loads ? RateUnit{"ns a load", 1.0}
+                                  : rate_unit_for(most, unit == Amount::Unit::bytes ? "B/s" : " additions/s");
+  constexpr double kWide = 8.0;
+  const bool is_log = most > kWide * least;
+  Json values = Json::array();
+  std::vector<std::string> names;
+  for (const RateRow& row : rows) {
+    const TimeEstimate& time = row.side->time;
+    const bool known = has_interval(time) && time.low.value() > 0.0;
+    const double ends[] = {row.of(known ? time.low : time.median), row.of(known ? time.high : time.median)};
+    names.push_back(row.name);
+    values.push_back(Json{{"name", row.name},
+                          {"rate", shown.of(row.of(time.median))},
+                          {"low", shown.of(std::min(ends[0], ends[1]))},
+                          {"high", shown.of(std::max(ends[0], ends[1]))},
+                          {"shown", amount_text(*row.side)}});
+  }
+  const Json y = names_axis("name", names, kLongestName);
+  const Json x =
+      quantity("rate", shown.name, is_log ? parsed(R"({"scale": {"type": "log"}})") : Json::object());
+  Json intervals{
+      {"name", "intervals"},
+      {"mark", {{"type", "rule"}, {"size", 3}, {"color", kBlue}}},
+      {"encoding",
+       {{"y", y}, {"x", {{"field", "low"}, {"type", "quantitative"}}}, {"x2", {{"field", "high"}}}}}};
+  Json points{
+      {"name", "rates"},
+      {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}, {"color", kBlue}}},
+      {"encoding", {{"y", y}, {"x", x}, {"tooltip", tooltip({{"name", "of"}, {"shown", "median"}})}}}};
+  return Json{{"width", width},
+              {"height", height_of(names, 26)},
+              {"data", data_of(values)},
+              {"layer", {intervals, points}}};
+}
+
+// What launches do in a second, of studies that count it.
+std::optional<Plot> rates_plot(const ComparisonRecord& record) {
+  TableColumn names = text_column("of"), rates = number_column("rate");
+  std::vector<std::pair<Amount::Unit, std::vector<RateRow>>> views;
+  for (const Amount::Unit unit : {Amount::Unit::loads, Amount::Unit::bytes, Amount::Unit::additions}) {
+    std::vector<RateRow> rows = rate_rows(record, unit);
+    for (const RateRow& row : rows) {
+      names.cells.push_back(row.name);
+      rates.cells.push_back(amount_text(*row.side));
+    }
+    if (!rows.empty()) views.emplace_back(unit, std::move(rows));
+  }
+  if (views.empty()) return std::nullopt;
+  Json drawn = Json::array();
+  for (const auto& [unit, rows] : views) {
+    drawn.push_back(rate_view(rows, unit, width_beside(names.cells, kLongestName)));
+  }
+  return Plot{.id = "rates",
+              .title = "Rates",
+              .caption = "What launches do, by their median times. Bars: 95 % intervals.",
+              .spec = stacked_plots(std::move(drawn)),
+              .table = {names, rates}};
+}
+
+std::optional<Plot> effects_plot(const ComparisonRecord& record) {
+  Json effects = Json::array(), processes = Json::array();
+  TableColumn names = text_column("compared"), changes = number_column("change"), low = number_column("from"),
+              high = number_column("to"), verdicts = text_column("verdict");
+  for (const EffectRow& row : effect_rows(record)) {
+    effects.push_back(Json{{"name", row.name},
+                           {"change", percent_change(row.ratio->ratio)},
+                           {"low", percent_change(row.ratio->low)},
+                           {"high", percent_change(row.ratio->high)},
+                           {"verdict", to_string(row.verdict)},
+                           {"shown", change_with_interval(*row.ratio)}});
+    names.cells.push_back(row.name);
+    changes.cells.push_back(change_text(row.ratio->ratio - 1.0));
+    low.cells.push_back(change_text(row.ratio->low - 1.0));
+    high.cells.push_back(change_text(row.ratio->high - 1.0));
+    verdicts.cells.emplace_back(to_string(row.verdict));
+    if (row.processes == nullptr || row.processes->size() < 2) continue;
+    for (std::size_t i = 0; i < row.processes->size(); ++i) {
+      processes.push_back(
+          Json{{"name", row.name}, {"process", i + 1}, {"change", percent_change((*row.processes)[i])}});
+    }
+  }
+  if (effects.empty() || has_unlike_amounts(record)) return std::nullopt;
+  const Json y = names_axis("name", names.cells, kLongestName);
+  const Json color = category("verdict", "",
+                              Json{{"title", nullptr},
+                                   {"scale",
+                                    {{"domain", {"faster", "slower", "same", "undecided"}},
+                                     {"range", {kGreen, kRed, kBlue, kGrey}}}}});
+  const double margin = record.margin * 100.0;
+  Json band{{"name", "margin"},
+            {"data", data_of(Json::array({Json{{"low", -margin}, {"high", margin}}}))},
+            {"mark", {{"type", "rect"}, {"color", kGrey}, {"opacity", 0.18}}},
+            {"encoding", {{"x", {{"field", "low"}, {"type", "quantitative"}}}, {"x2", {{"field", "high"}}}}}};
+  Json dots{{"name", "processes"},
+            {"data", data_of(processes)},
+            {"mark", {{"type", "tick"}, {"color", kGrey}, {"opacity", 0.8}, {"size", 12}}},
+            {"encoding",
+             {{"y", y},
+              {"x", {{"field", "change"}, {"type", "quantitative"}}},
+              {"tooltip", tooltip({{"process", "process"}, {"change", "change, %"}})}}}};
+  const char* axis = record.baseline ? "time against the baseline, %" : "time against the first, %";
+  const std::vector<Json> drawn =
+      effect_layers(effects, y, quantity("low", axis, parsed(R"({"scale": {"padding": 16}})")), color,
+                    tooltip({{"name", "compared"}, {"shown", "change"}, {"verdict", "verdict"}}));
+  // A gate's are of two records, as those of two files.
+  const bool are_paired = record.processes_asked > 0 && !record.baseline;
+  const std::string first = record.alternatives.empty() ? record.title : record.alternatives.front();
+  Json layers = Json::array({band});
+  if (!processes.empty()) layers.push_back(dots);
+  for (const Json& layer : drawn) layers.push_back(layer);
+  return Plot{.id = "effects",
+              .title = "Against " + first,
+              .caption = fmt::format(
+                  "Points and bars: the change in time with its 95 % interval; right of zero is slower. "
+                  "Grey: the margin of {:g} % within which two are the same{}.",
+                  margin,
+                  processes.empty() ? ""
+                  : are_paired      ? ", and what each process said"
+                                    : ", and each process of the second over the mean of the first's"),
+              .spec = single_plot(Json{{"height", height_of(names.cells, 26)}, {"layer", layers}}),
+              .table = {names, changes, low, high, verdicts}};
+}
+
+}  // namespace
+
+std::vector<Plot> plots_of(const ComparisonRecord& record) {
+  std::vector<Plot> plots;
+  for (auto& plot : {effects_plot(record), rates_plot(record), compared_distribution_plot(record)}) {
+    if (plot) plots.push_back(*plot);
+  }
+  return plots;
+}
+
+// The rounds of the sides of comparisons, one above the other over one axis.
+
+namespace {
+
+constexpr std::size_t kMostViews = 9;    // more are scrolled past
+constexpr std::size_t kLeastRounds = 6;  // fewer have no interval either
+
+std::vector<double> sorted_values(const std::vector<Nanoseconds>& times) {
+  std::vector<double> values;
+  for (const Nanoseconds time : times) values.push_back(time.value());
+  std::ranges::sort(values);
+  return values;
+}
+
+std::vector<double> sorted_times(const ComparedSide& side) { return sorted_values(side.rounds); }
+
+// Files before had rounds alone.
+const std::vector<Nanoseconds>& densest(const ComparedSide& side) {
+  return side.launches.empty() ? side.rounds : side.launches;
+}
+
+// Neither empty bins between so few values nor, where they are steps of a timer, between the steps.
+double narrowest_bin(const std::vector<double>& sorted) {
+  const double spread = sorted.back() - sorted.front();
+  double step = spread;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i] > sorted[i - 1]) step = std::min(step, sorted[i] - sorted[i - 1]);
+  }
+  return std::max(step, spread / (2.0 * std::sqrt(static_cast<double>(sorted.size()))));
+}
+
+DrawnTimes drawn_side(const ComparedSide& side, const std::string& name, const TimeRange& range) {
+  const std::vector<double> sorted = sorted_times(side), dense = sorted_values(densest(side));
+  DrawnTimes drawn{.title = name,
+                   .subtitle = {},
+                   .of_what = side.launches.empty() ? "rounds" : "launches",
+                   .bins = side.launches.empty() ? "bins" : "launches",
+                   .density = density_of(dense, range, narrowest_bin(dense)),
+                   .rounds = {},
+                   .time = side.time,
+                   .modes = {}};
+  for (std::size_t i = 0; i < side.rounds.size(); ++i) drawn.rounds.push_back({i + 1, side.rounds[i]});
+  const std::vector<statistics::ModeEstimate> modes = statistics::find_modes(sorted);
+  if (modes.size() > 1) {
+    for (const auto& mode : modes) drawn.modes.push_back({Nanoseconds(mode.location), mode.weight});
+  }
+  const std::int64_t kept = std::ssize(side.rounds);
+  drawn.subtitle = estimate_text(side.time) + "; " + counted(kept, "round");
+  if (side.time.rounds > kept) drawn.subtitle += fmt::format(" of {}", side.time.rounds);
+  if (drawn.density.outside > 0)
+    drawn.subtitle +=
+        fmt::format(", {} of {} launches beyond the edges", drawn.density.outside, dense.size());
+  if (drawn.modes.size() > 1) drawn.subtitle += fmt::format("; {} modes, dashed", drawn.modes.size());
+  return drawn;
+}
+
+bool has_distribution(const Comparison& comparison) {
+  return comparison.failure.empty() && !is_wrong(comparison) &&
+         comparison.first.rounds.size() >= kLeastRounds && comparison.second.rounds.size() >= kLeastRounds;
+}
+
+struct NamedSide {
+  std::size_t alternative;
+  const ComparedSide* side;
+};
+
+// Alternatives with what they are compared with, which is drawn once.
+struct SidesTogether {
+  std::string subject;
+  std::vector<NamedSide> sides;  // the first is what the others are compared with
+  std::size_t pairs() const { return sides.size() - 1; }
+};
+
+std::vector<SidesTogether> sides_to_draw(const std::vector<const Comparison*>& pairs,
+                                         const std::vector<std::string>& subjects) {
+  std::vector<SidesTogether> all;
+  std::size_t views = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Comparison& pair = *pairs[i];
+    auto known = std::ranges::find_if(all, [&](const SidesTogether& each) {
+      return each.subject == subjects[i] && each.sides.front().side->rounds == pair.first.rounds;
+    });
+    const std::size_t more = known == all.end() ? 2 : 1;
+    if (views + more > kMostViews) continue;
+    views += more;
+    if (known == all.end()) known = all.insert(all.end(), SidesTogether{subjects[i], {{0, &pair.first}}});
+    known->sides.push_back({pair.alternative, &pair.second});
+  }
+  return all;
+}
+
+// With the interval, which would widen one axis beyond the other.
+TimeRange range_of_side(const ComparedSide& side) {
+  TimeRange range = range_of(sorted_values(densest(side)), side.rounds);
+  if (has_interval(side.time)) range.include({side.time.low.value(), side.time.high.value()});
+  return range;
+}
+
+// In one, a side that takes several times as long would press the other together.
+bool share_an_axis(const ComparedSide& one, const ComparedSide& other) {
+  constexpr double kAlike = 1.5;
+  return std::max(one.time.median, other.time.median) <=
+         kAlike * std::min(one.time.median, other.time.median);
+}
+
+class ComparedDistributions {
+ public:
+  explicit ComparedDistributions(const ComparisonRecord& record) : record_(record) {}
+
+  void add(const SidesTogether& together, bool name_subject) {
+    const ComparedSide& first = *together.sides.front().side;
+    TimeRange shared = range_of_side(first);
+    for (const NamedSide& each : together.sides) {
+      if (share_an_axis(first, *each.side)) shared.include(range_of_side(*each.side));
+    }
+    for (const NamedSide& each : together.sides) {
+      std::string name = record_.alternatives[each.alternative];
+      if (name_subject) name = together.subject + ": " + name;
+      if (has_several_conditions(record_)) name += ", " + cache_and_load(each.side->conditions);
+      const bool shares = share_an_axis(first, *each.side);
+      add_side(*each.side, name, shares ? shared : range_of_side(*each.side),
+               unit_for(shares ? first.time.median : each.side->time.median));
+    }
+  }
+
+  const Json& views() const { return views_; }
+  std::vector<TableColumn> table() const {
+    std::vector<TableColumn> table = {names_};
+    table.insert(table.end(), columns_.begin(), columns_.end());
+    table.push_back(counts_);
+    return table;
+  }
+
+ private:
+  void add_side(const ComparedSide& side, const std::string& name, const TimeRange& range,
+                const TimeUnit& unit) {
+    views_.push_back(distribution_view(drawn_side(side, name, range), unit));
+    names_.cells.push_back(name);
+    const std::vector<double> probabilities = {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0};
+    const std::vector<double> values = statistics::quantiles(sorted_times(side), probabilities);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      columns_[i].cells.push_back(time_text(Nanoseconds(values[i]), 1e-3));
+    }
+    counts_.cells.push_back(std::to_string(side.rounds.size()));
+  }
+
+  const ComparisonRecord& record_;
+  Json views_ = Json::array();
+  TableColumn names_ = text_column("of"), counts_ = number_column("rounds");
+  std::vector<TableColumn> columns_ = quantile_columns();
+};
+
+}  // namespace
+
+std::optional<Plot> compared_distribution_plot(const ComparisonRecord& record) {
+  std::vector<const Comparison*> pairs;
+  for (const Comparison& comparison : record.comparisons) {
+    if (has_distribution(comparison)) pairs.push_back(&comparison);
+  }
+  if (pairs.empty()) return std::nullopt;
+  const std::vector<std::string> subjects = row_labels(pairs);
+  const bool several =
+      std::ranges::any_of(subjects, [&](const std::string& each) { return each != subjects.front(); });
+  ComparedDistributions drawn(record);
+  std::size_t drawn_pairs = 0;
+  for (const SidesTogether& together : sides_to_draw(pairs, subjects)) {
+    drawn.add(together, several);
+    drawn_pairs += together.pairs();
+  }
+  std::string caption =
+      "Orange: rounds of all processes, the medians of launches in a row. Blue: how many launches lie where. Green: "
+      "the time that is compared, with its 95 % interval.";
+  if (drawn_pairs < pairs.size()) caption += fmt::format(" {} of {} pairs.", drawn_pairs, pairs.size());
+  return Plot{.id = "distribution",
+              .title = "Distribution of times",
+              .caption = std::move(caption),
+              .spec = stacked_plots(drawn.views()),
+              .table = drawn.table()};
+}
+
+}  // namespace jitterscope::report

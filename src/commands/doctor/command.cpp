@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+#include "cli/invocation.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/output_flags.hpp"
+#include "commands/doctor/record.hpp"
+#include "commands/records.hpp"
+#include "measure/machine.hpp"
+#include "measure/measure_operation.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+
+// How finely a device can be timed: a few seconds of the measuring loop on small operations.
+
+namespace jitterscope::cli {
+
+/// What is measured, each in a burst with a warm cache.
+std::vector<Operation> noise_floor_operations(const DeviceDescription& device);
+
+/// Where measuring fails, the result of that operation says why. Ctrl-C ends it early.
+NoiseFloor measure_noise_floor(Device& device);
+
+/// What measure_noise_floor would do, and for how long.
+std::string noise_floor_plan(const DeviceDescription& device);
+
+namespace {
+
+struct DoctorFlags {
+  ReportFlags report;
+  std::string device = "auto", json;
+  std::uint64_t seed = 1;
+  bool no_measure = false, dry_run = false;
+};
+
+constexpr const char* kDoctorExamples = R"(Examples:
+  jitterscope doctor
+  jitterscope doctor --no-measure
+  jitterscope doctor --device cpu --json doctor.json --html doctor.html
+  jitterscope doctor --dry-run
+  jitterscope doctor --device virtual:h200
+
+Exit codes: 0 done, whatever was found; 2 usage; 3 the device asked for is missing; 130 interrupted.)";
+
+void append(std::vector<LibraryInfo>& libraries, const std::vector<LibraryInfo>& more) {
+  for (const LibraryInfo& library : more) {
+    const auto is_same = [&](const LibraryInfo& known) { return known.name == library.name; };
+    // The plug-in for PyTorch serves the CPU and the GPU.
+    if (std::none_of(libraries.begin(), libraries.end(), is_same)) libraries.push_back(library);
+  }
+}
+
+class DoctorCommand {
+ public:
+  DoctorCommand(const DoctorFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_files_.emplace(flags_.report);
+    std::unique_ptr<Device> device;
+    std::optional<MissingError> missing;
+    try {
+      device = open_device(flags_.device, flags_.seed);
+    } catch (const MissingError& error) {
+      missing = error;
+    }
+    if (device && flags_.dry_run) {
+      print_result(noise_floor_plan(device->describe()));
+      return;
+    }
+    look_at_host();
+    if (device) look_at(*device);
+    print();
+    if (missing) throw MissingError(*missing);  // what is here has been said, and helps to mend it
+  }
+
+ private:
+  void look_at_host() {
+    const std::unique_ptr<Device> cpu = open_device("cpu");
+    report_.environment = read_environment(invocation_.command_line);
+    machine_.devices = list_devices();
+    report_.libraries = cpu->describe().libraries;
+    machine_.host_checks = cpu->check();
+  }
+
+  void look_at(Device& device) {
+    report_.device = device.describe();
+    if (!report_.device.capabilities.is_host) {
+      append(report_.libraries, report_.device.libraries);
+      machine_.device_checks = device.check();
+    }
+    if (flags_.no_measure) return;
+    report_.noise_floor = measure_noise_floor(device);
+    report_.interrupted = report_.noise_floor->interrupted;
+    if (report_.interrupted) invocation_.exit_code = ExitCode::interrupted;
+  }
+
+  void print() {
+    report_.sections = doctor_sections(report_, machine_);
+    if (flags_.json != "-") print_result(doctor_text(report_, page_width()));
+    if (json_) json_->commit(write_record(report_));
+    report_files_->write(report_);
+  }
+
+  const DoctorFlags& flags_;
+  Invocation& invocation_;
+  DoctorReport report_;
+  MachineChecks machine_;
+  std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_files_;
+};
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<DoctorFlags>();
+  CLI::App* command =
+      app.add_subcommand("doctor", "what this machine allows, what limits precision here, and the remedies");
+  command->add_option("--device", flags->device, kDeviceHelp)->capture_default_str();
+  command->add_option("--seed", flags->seed, "of a simulated device")->capture_default_str();
+  command->add_option("--json", flags->json, "write the report as JSON to PATH or - (stdout)");
+  flags->report.add_to(*command);
+  command->add_flag("--no-measure", flags->no_measure, "leave out the noise floor, which takes about 5 s");
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->footer(kDoctorExamples);
+  command->callback([flags, &invocation] { DoctorCommand(*flags, invocation).run(); });
+}
+
+namespace {
+
+constexpr Nanoseconds kCalibrationTime = seconds(0.5);  // and the proof that eviction evicts
+constexpr Nanoseconds kMeasuringTime = seconds(4.2);    // all operations together
+
+Nanoseconds time_each(const std::vector<Operation>& operations) {
+  return kMeasuringTime / static_cast<double>(operations.size());
+}
+
+bool has_library(const DeviceDescription& device, std::string_view name) {
+  return std::any_of(device.libraries.begin(), device.libraries.end(), [&](const LibraryInfo& library) {
+    return library.name == name && library.problem.empty();
+  });
+}
+
+MeasureOptions noise_floor_options(Nanoseconds time) {
+  MeasureOptions options;
+  options.caches = {CacheState::warm};
+  options.loads = {Load::burst};
+  options.minimum_rounds = 1'000'000;  // all of the time: what it reaches is what is asked here
+  options.time_limit = time;
+  options.interrupted = is_interrupted;
+  return options;
+}
+
+Result measure_one(Session& session, const Operation& operation, const MeasureOptions& options) {
+  try {
+    return measure_operation(session, operation, options, false);
+  } catch (const Error& error) {
+    Result result;
+    result.subject = operation;
+    result.failure = error.what();
+    return result;
+  }
+}
+
+std::optional<Nanoseconds> least_launch_cost(const std::vector<Result>& results) {
+  std::optional<Nanoseconds> least;
+  for (const Result& result : results) {
+    if (result.failure.empty()) least = std::min(least.value_or(result.launch_cost), result.launch_cost);
+  }
+  return least;
+}
+
+}  // namespace
+
+std::vector<Operation> noise_floor_operations(const DeviceDescription& device) {
+  std::vector<Operation> operations = {Operation(Spin{.amount = 10'000}), Operation(Copy{.bytes = 4 << 20})};
+  if (has_library(device, "cublaslt")) {
+    operations.emplace_back(Matmul{.m = 512, .n = 512, .k = 512, .dtype = DataType::bf16});
+  }
+  return operations;
+}
+
+NoiseFloor measure_noise_floor(Device& device) {
+  const Nanoseconds start = device.host_time();
+  const DeviceDescription description = device.describe();
+  const std::vector<Operation> operations = noise_floor_operations(description);
+  ProgressLine line(stderr, [&] { return device.host_time(); });
+  PlanPosition position{1, operations.size()};
+  MeasureOptions options = noise_floor_options(time_each(operations));
+  options.progress = [&](const Progress& progress) { line.show(progress, position); };
+
+  Session session(device);
+  NoiseFloor floor;
+  floor.calibration = session.calibration();
+  for (const Operation& operation : operations) {
+    if (is_interrupted()) break;
+    floor.results.push_back(measure_one(session, operation, options));
+    ++position.number;
+  }
+  if (!is_interrupted()) floor.cache_proof = prove_cold(session);
+  floor.launch_cost = least_launch_cost(floor.results);
+  floor.interrupted = is_interrupted();
+  floor.duration = device.host_time() - start;
+  return floor;
+}
+
+std::string noise_floor_plan(const DeviceDescription& device) {
+  const std::vector<Operation> operations = noise_floor_operations(device);
+  std::string text = fmt::format("The noise floor of {} ({}) would be measured in about {}:\n\n", device.id,
+                                 device.name, duration_text(kCalibrationTime + kMeasuringTime));
+  text += "constants of the instruments, and whether one eviction empties the cache\n";
+  for (const Operation& operation : operations) {
+    text += fmt::format("{}  (cache warm, load burst, {})\n", operation.text(),
+                        duration_text(time_each(operations)));
+  }
+  return text;
+}
+
+}  // namespace jitterscope::cli

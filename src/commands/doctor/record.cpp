@@ -1,0 +1,420 @@
+#include "commands/doctor/record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+#include "output/cells.hpp"
+#include "output/text.hpp"
+#include "record/describe_run.hpp"
+#include "record/envelope.hpp"
+#include "record/json_text.hpp"
+#include "report/drawing.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+
+RoundSpread round_spread(const Measurement& measurement) {
+  std::vector<double> times;
+  for (const Round& round : measurement.rounds) times.push_back(round.time().value());
+  const double probabilities[] = {0.05, 0.95};
+  const std::vector<double> ends = statistics::quantiles(times, probabilities);
+  return {Nanoseconds(ends[0]), Nanoseconds(ends[1])};
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, CacheProof>& proof) {
+  fields("evicted_seconds", proof.evicted_read);
+  fields("untouched_seconds", proof.untouched_read);
+  fields("cached_seconds", proof.cached_read);
+  fields("proven", proof.proven);
+}
+
+/// A result with its one measurement in short; written only.
+struct FloorResult {
+  const Result* result = nullptr;
+};
+template <class Fields>
+void describe(Fields& fields, Described<Fields, FloorResult>& floor) {
+  const Result& result = *floor.result;
+  describe(fields, result);
+  if (result.measurements.empty() || result.measurements.front().rounds.empty()) return;
+  const Measurement& measurement = result.measurements.front();
+  const RoundSpread spread = round_spread(measurement);
+  fields("instrument", measurement.instrument);
+  fields("rounds", measurement.time.rounds);
+  fields("median_seconds", measurement.time.median);
+  fields.derived("relative_precision", measurement.time.precision());
+  fields.derived("p5_seconds", in_seconds(spread.p5));
+  fields.derived("p95_seconds", in_seconds(spread.p95));
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, NoiseFloor>& floor) {
+  describe(fields, floor.calibration);
+  fields("launch_cost_seconds", floor.launch_cost);
+  if constexpr (Fields::kWrites) {
+    std::vector<FloorResult> written;
+    for (const Result& result : floor.results) written.push_back({&result});
+    fields("results", written);
+  } else {
+    fields("results", floor.results);
+  }
+  fields("cache_proof", floor.cache_proof);
+  fields("duration_seconds", floor.duration);
+  fields("interrupted", floor.interrupted);
+}
+
+/// A section as `checks` has it, under its key.
+struct NamedChecks {
+  std::string key;
+  std::vector<Check> value;
+};
+
+/// `checks` and `headings`: an object each, a field for each section.
+template <class Fields>
+void describe_sections(Fields& fields, Described<Fields, std::vector<DoctorSection>>& sections) {
+  std::vector<NamedChecks> checks;
+  std::vector<Property> headings;
+  for (const DoctorSection& section : sections) {
+    checks.push_back({section.key, section.checks});
+    headings.push_back({section.key, section.heading});
+  }
+  fields("checks", checks);
+  fields("headings", headings);
+  if constexpr (!Fields::kWrites) {
+    sections.clear();
+    for (NamedChecks& each : checks) {
+      const auto heading = std::ranges::find(headings, each.key, &Property::key);
+      sections.push_back(
+          {each.key, heading == headings.end() ? each.key : heading->value, std::move(each.value)});
+    }
+  }
+}
+
+template <class Fields>
+void describe_content(Fields& fields, Described<Fields, DoctorReport>& report) {
+  fields("libraries", report.libraries);
+  describe_sections(fields, report.sections);
+  fields("noise_floor", report.noise_floor);
+}
+
+std::string write_record(const DoctorReport& record) { return write_envelope("doctor", record); }
+
+std::string record_text(const DoctorReport& record, const ShownPage& shown) {
+  return doctor_text(record, shown.width);
+}
+
+void read_fields(const Json& document, const std::string& name, DoctorReport& record) {
+  record = read_envelope<DoctorReport>(document, name);
+}
+
+namespace {
+
+constexpr std::size_t kTextColumn = 11;  // behind the longest mark
+
+std::string_view mark(Check::Status status) {
+  switch (status) {
+    case Check::Status::good: return "ok";
+    case Check::Status::limits: return "limits";
+    case Check::Status::missing: return "missing";
+  }
+  return "";
+}
+
+// All lines stand in one column, so that the marks can be read down the page.
+std::string in_column(std::string_view first_mark, const std::string& text, std::size_t width) {
+  std::string lines = wrapped(text, width - kTextColumn);
+  lines.insert(0, fmt::format("  {:<{}}", first_mark, kTextColumn - 2));
+  for (std::size_t end = lines.find('\n'); end + 1 < lines.size(); end = lines.find('\n', end + 1)) {
+    lines.insert(end + 1, kTextColumn, ' ');
+  }
+  return lines;
+}
+
+std::string check_text(const Check& check, std::size_t width) {
+  const std::string sentence = fmt::format("{}: {}", one_line(check.subject), one_line(check.sentence));
+  std::string text = in_column(mark(check.status), sentence, width);
+  if (!check.remedy.empty()) text += in_column("", "remedy: " + one_line(check.remedy), width);
+  return text;
+}
+
+std::string summary(const std::vector<DoctorSection>& sections) {
+  std::array<std::int64_t, 3> counts{};
+  for (const DoctorSection& section : sections) {
+    for (const Check& check : section.checks) ++counts[static_cast<std::size_t>(check.status)];
+  }
+  return fmt::format("{} ok; {} what can be measured here; {} missing.\n", counts[0],
+                     counted(counts[1], "line") + (counts[1] == 1 ? " limits" : " limit"), counts[2]);
+}
+
+}  // namespace
+
+std::string doctor_text(const DoctorReport& report, std::size_t width) {
+  const std::vector<DoctorSection>& sections = report.sections;
+  std::string text;
+  for (const DoctorSection& section : sections) {
+    text += section.heading + '\n';
+    for (const Check& check : section.checks) text += check_text(check, width);
+    text += '\n';
+  }
+  text += summary(sections);
+  if (!report.device.id.empty()) {
+    text += fmt::format("Believe the tool here? jitterscope selftest --device {}\n", report.device.id);
+  }
+  return text;
+}
+
+namespace {
+
+using Status = Check::Status;
+
+Check device_check(const DeviceListing& listing, const DoctorReport& report) {
+  const bool chosen = listing.id == report.device.id;
+  if (!listing.problem.empty()) return {listing.id, Status::missing, listing.problem, ""};
+  return {listing.id, Status::good, listing.name + (chosen ? " (the one looked at here)" : ""), ""};
+}
+
+struct LibraryUse {
+  std::string_view name, use, remedy, place = "or name its folder in JITTERSCOPE_LIBRARY_PATH";
+};
+constexpr LibraryUse kLibraryUses[] = {
+    {"onednn", "conv2d, matmul and linear on the CPU", "install oneDNN (Debian: libdnnl-dev)"},
+    {"libcuda", "everything on the GPU", "install NVIDIA's driver; start a container with --gpus all"},
+    {"nvml", "sensors, limits and processes of the GPU",
+     "install the driver's libnvidia-ml.so.1; in a container add 'utility' to NVIDIA_DRIVER_CAPABILITIES"},
+    {"cudnn", "conv2d on the GPU", "install cuDNN 9 (pip install nvidia-cudnn-cu12, or -cu13)"},
+    {"cublaslt", "matmul and linear on the GPU",
+     "install cuBLAS (pip install nvidia-cublas-cu12, or nvidia-cublas for CUDA 13)"},
+    {"cupti", "kernel times for comparison",
+     "install CUPTI (pip install nvidia-cuda-cupti-cu12, or nvidia-cuda-cupti for CUDA 13)"},
+    {"nvrtc", "kernels of your own, by cuda:FILE.cu:KERNEL",
+     "install NVRTC (pip install nvidia-cuda-nvrtc-cu12, or nvidia-cuda-nvrtc for CUDA 13)"},
+    {"torch", "any operator of PyTorch, by aten::…",
+     "build it beside your PyTorch: scripts/build-torch-plugin",
+     "or name its file in JITTERSCOPE_TORCH_PLUGIN"},
+};
+
+Check library_check(const LibraryInfo& library) {
+  const auto* use = std::find_if(std::begin(kLibraryUses), std::end(kLibraryUses),
+                                 [&](const LibraryUse& entry) { return entry.name == library.name; });
+  const bool known = use != std::end(kLibraryUses);
+  const std::string purpose = known ? fmt::format("; for {}", use->use) : std::string();
+  if (library.problem.empty()) {
+    return {library.name, Status::good, fmt::format("{} in {}{}", library.version, library.path, purpose),
+            ""};
+  }
+  const std::string remedy =
+      known ? fmt::format("{}, {}", use->remedy, use->place) : std::string("install it");
+  return {library.name, Status::missing, library.problem + purpose, remedy};
+}
+
+// Libraries have a section of their own.
+std::vector<Check> without_libraries(const DoctorReport& report, const std::vector<Check>& checks) {
+  std::vector<Check> rest;
+  for (const Check& check : checks) {
+    const auto is_subject = [&](const LibraryInfo& library) { return library.name == check.subject; };
+    if (std::none_of(report.libraries.begin(), report.libraries.end(), is_subject)) rest.push_back(check);
+  }
+  return rest;
+}
+
+std::vector<Check> host_lines(const DoctorReport& report, const std::vector<Check>& host_checks) {
+  std::vector<Check> lines;
+  // What the CPU's own lines do not say.
+  constexpr std::string_view kShown[] = {"kernel", "operating_system", "cpu", "container"};
+  for (const Property& property : report.environment.host) {
+    if (std::find(std::begin(kShown), std::end(kShown), property.key) == std::end(kShown)) continue;
+    std::string subject = property.key;
+    std::replace(subject.begin(), subject.end(), '_', ' ');
+    lines.push_back({subject, Status::good, property.value, ""});
+  }
+  for (Check& check : without_libraries(report, host_checks)) lines.push_back(std::move(check));
+  return lines;
+}
+
+}  // namespace
+
+std::vector<DoctorSection> doctor_sections(const DoctorReport& report, const MachineChecks& machine) {
+  std::vector<DoctorSection> sections;
+  const auto add = [&](std::string key, std::string heading, std::vector<Check> checks) {
+    if (!checks.empty()) sections.push_back({std::move(key), std::move(heading), std::move(checks)});
+  };
+  std::vector<Check> devices, libraries;
+  for (const DeviceListing& listing : machine.devices) devices.push_back(device_check(listing, report));
+  for (const LibraryInfo& library : report.libraries) libraries.push_back(library_check(library));
+  add("devices", "Devices", std::move(devices));
+  add("libraries", "Libraries", std::move(libraries));
+  add("device", "GPU " + report.device.id, without_libraries(report, machine.device_checks));
+  add("host", "Host", host_lines(report, machine.host_checks));
+  if (report.noise_floor) {
+    const std::string time = duration_text(report.noise_floor->duration);
+    add("noise_floor", fmt::format("Noise floor of {}, measured in {}", report.device.id, time),
+        noise_floor_checks(*report.noise_floor));
+  }
+  return sections;
+}
+
+namespace {
+
+using Status = Check::Status;
+
+constexpr double kUsualPrecision = 0.005;  // what `run` asks for
+
+// A median over rounds is known better than rounds are; above this the rounds are not of one kind.
+constexpr double kWideSpread = 0.05;
+
+Check events_check(const Calibration& calibration) {
+  const InstrumentConstant& events = calibration.events;
+  const Nanoseconds shortest = events.uncertainty / kUsualPrecision;
+  const std::string sentence = fmt::format(
+      "a pair of marks adds {}, which is taken off; from {} on a time is known to ±0.5 %; the timer steps by "
+      "{}",
+      time_with_error_text(events.value, events.uncertainty), time_text(shortest, 0.05),
+      time_text(events.grain, 0.05));
+  if (shortest <= microseconds(10)) return {"events", Status::good, sentence, ""};
+  const Nanoseconds slope_error = calibration.graph.uncertainty;
+  if (slope_error > Nanoseconds(0) && slope_error < events.uncertainty / 2) {
+    return {"events", Status::limits, sentence,
+            "leave --instrument at auto, which reads short launches by slopes of graphs"};
+  }
+  return {"events", Status::limits, sentence, "take larger operations, or repeat when the machine is quiet"};
+}
+
+Check graph_check(const Calibration& calibration) {
+  const InstrumentConstant& graph = calibration.graph;
+  const std::string error = time_with_error_text(graph.value, graph.uncertainty);
+  const bool is_reference = graph.value == Nanoseconds(0) && graph.uncertainty == Nanoseconds(0);
+  const std::string sentence =
+      is_reference ? "the slope between recordings is what marks are calibrated against"
+                   : fmt::format("the slope between two recordings adds {}, which is taken off", error);
+  return {"graph", Status::good, sentence, ""};
+}
+
+Check result_check(const Result& result) {
+  const std::string operation = to_string(result.subject);
+  if (!result.failure.empty()) return {operation, Status::limits, result.failure, ""};
+  if (result.measurements.empty() || result.measurements.front().rounds.empty()) {
+    return {operation, Status::limits, "was not measured: interrupted", "run doctor again"};
+  }
+  const Measurement& measurement = result.measurements.front();
+  const RoundSpread spread = round_spread(measurement);
+  const double width = (spread.p95 - spread.p5) / measurement.time.median;
+  const std::string rounds =
+      has_interval(measurement.time) ? fmt::format(" over {} rounds", measurement.time.rounds) : "";
+  const std::string sentence =
+      fmt::format("{}{} by {}; 9 of 10 rounds lie within {}, {} of the median",
+                  estimate_text(measurement.time), rounds, to_string(measurement.instrument),
+                  time_range_text(spread.p5, spread.p95, width / 10), percent_text(width));
+  if (!has_interval(measurement.time) || measurement.time.precision() > kUsualPrecision) {
+    return {operation, Status::limits, sentence,
+            "mend what is marked 'limits' above, or give each operation more time (run --time-limit)"};
+  }
+  if (width > kWideSpread) {
+    return {operation, Status::limits, sentence,
+            "mend what is marked 'limits' above; until then compare medians and intervals, not single runs"};
+  }
+  return {operation, Status::good, sentence, ""};
+}
+
+Check cache_check(const CacheProof& proof) {
+  const double precision = 0.01;
+  const std::string sentence =
+      fmt::format("a probe takes {} after one eviction, {} after four, and {} warm",
+                  time_text(proof.evicted_read, precision), time_text(proof.untouched_read, precision),
+                  time_text(proof.cached_read, precision));
+  if (proof.proven) return {"cold cache", Status::good, sentence + ": one eviction evicts", ""};
+  return {"cold cache", Status::limits, sentence + ": this does not prove that one eviction evicts",
+          "repeat when the machine is quiet; until then read cold times as no more than a bound from below"};
+}
+
+}  // namespace
+
+std::vector<Check> noise_floor_checks(const NoiseFloor& floor) {
+  std::vector<Check> checks = {events_check(floor.calibration), graph_check(floor.calibration)};
+  if (floor.launch_cost) {
+    checks.push_back(
+        {"launch cost", Status::good,
+         fmt::format("a launch costs the host {}: operations shorter than that wait for it, unless "
+                     "they are queued ahead or recorded as a graph",
+                     time_text(*floor.launch_cost, 0.02)),
+         ""});
+  }
+  for (const Result& result : floor.results) checks.push_back(result_check(result));
+  if (floor.cache_proof) checks.push_back(cache_check(*floor.cache_proof));
+  if (floor.interrupted) checks.push_back({"noise floor", Status::limits, "interrupted", "run doctor again"});
+  return checks;
+}
+
+}  // namespace jitterscope
+
+// How finely a machine can be timed: what the doctor's few seconds of measuring reached.
+
+namespace jitterscope::report {
+namespace {
+
+constexpr int kLongestOperation = 320;  // pixels
+
+}  // namespace
+
+std::vector<Plot> plots_of(const DoctorReport& record) {
+  if (!record.noise_floor) return {};
+  Json rows = Json::array();
+  TableColumn operations = text_column("operation"), times = number_column("time"),
+              precisions = number_column("interval, ±"), least = number_column("5 % of rounds below"),
+              most = number_column("95 % below");
+  for (const Result& result : record.noise_floor->results) {
+    if (result.measurements.empty() || result.measurements.front().rounds.empty()) continue;
+    const Measurement& measurement = result.measurements.front();
+    const TimeEstimate& time = measurement.time;
+    if (!has_interval(time) || !(time.median > Nanoseconds(0))) continue;
+    const RoundSpread spread = round_spread(measurement);
+    operations.cells.push_back(one_line(to_string(result.subject)));
+    times.cells.push_back(time_text(time.median, time.precision()));
+    precisions.cells.push_back(percent_text(time.precision()));
+    least.cells.push_back(time_text(spread.p5, 1e-4));
+    most.cells.push_back(time_text(spread.p95, 1e-4));
+    rows.push_back(Json{{"operation", operations.cells.back()},
+                        {"change", 0.0},
+                        {"low", percent_change(time.low / time.median)},
+                        {"high", percent_change(time.high / time.median)},
+                        {"p5", percent_change(spread.p5 / time.median)},
+                        {"p95", percent_change(spread.p95 / time.median)},
+                        {"shown", estimate_text(time)}});
+  }
+  if (rows.empty()) return {};
+  const Json y = names_axis("operation", operations.cells, kLongestOperation);
+  const char* of_median = "away from the median, %";
+  const Json tips = tooltip({{"operation", "operation"},
+                             {"shown", "time"},
+                             {"low", "interval from, %"},
+                             {"high", "to, %"},
+                             {"p5", "5 % of rounds below, %"},
+                             {"p95", "95 % below, %"}});
+  const auto span = [&](const char* name, const char* from, const char* to, std::string_view color, int size,
+                        double opacity) {
+    return Json{{"name", name},
+                {"mark", {{"type", "bar"}, {"color", color}, {"height", size}, {"opacity", opacity}}},
+                {"encoding",
+                 {{"y", y}, {"x", quantity(from, of_median)}, {"x2", {{"field", to}}}, {"tooltip", tips}}}};
+  };
+  Json medians{
+      {"name", "medians"},
+      {"mark", {{"type", "point"}, {"filled", true}, {"size", 50}, {"color", kBlue}, {"opacity", 1}}},
+      {"encoding", {{"y", y}, {"x", quantity("change", of_median)}, {"tooltip", tips}}}};
+  return {Plot{.id = "noise_floor",
+               .title = "How finely times are known here: " + one_line(record.device.name),
+               .caption = "Blue: the 95 % interval of the median. Orange: nine rounds in ten.",
+               .spec = single_plot(Json{{"height", height_of(operations.cells, 34)},
+                                        {"data", data_of(rows)},
+                                        {"layer",
+                                         {span("intervals", "low", "high", kBlue, 18, 0.45),
+                                          span("rounds", "p5", "p95", kOrange, 6, 0.9), medians}}}),
+               .table = {operations, times, precisions, least, most}}};
+}
+
+}  // namespace jitterscope::report

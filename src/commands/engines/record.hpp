@@ -1,0 +1,37 @@
+// The plans that can run an operation, as they stand in a file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/engine_choice.hpp"
+#include "measure/run_record.hpp"
+#include "output/text.hpp"
+#include "record/json_text.hpp"
+#include "report/drawing.hpp"
+
+namespace jitterscope {
+
+struct EnginesRecord {
+  Environment environment;
+  DeviceDescription device;
+  EngineRanking ranking;
+};
+
+std::string write_record(const EnginesRecord& record);
+std::string record_text(const EnginesRecord& record, const ShownPage& shown);
+/// From a document whose envelope says that the command wrote it.
+void read_fields(const Json& document, const std::string& name, EnginesRecord& record);
+
+// What `jitterscope engines` prints.
+
+/// A row for each engine, fastest first, and what each of PyTorch's two ways of choosing costs.
+std::string engines_table(const EnginesRecord& record, std::size_t width = kPageWidth);
+
+}  // namespace jitterscope
+
+namespace jitterscope::report {
+
+std::vector<Plot> plots_of(const EnginesRecord& record);
+
+}  // namespace jitterscope::report

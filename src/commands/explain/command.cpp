@@ -1,0 +1,338 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/host.hpp"
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "cli/command_line.hpp"
+#include "cli/invocation.hpp"
+#include "cli/output_flags.hpp"
+#include "cli/python.hpp"
+#include "cli/targets.hpp"
+#include "commands/explain/record.hpp"
+#include "commands/records.hpp"
+#include "explain/account.hpp"
+#include "explain/conclusions.hpp"
+#include "explain/explain.hpp"
+#include "explain/factors.hpp"
+#include "measure/machine.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "worker/fresh_processes.hpp"
+#include "worker/neighbour_process.hpp"
+
+namespace jitterscope::cli {
+namespace {
+
+struct ExplainFlags {
+  ReportFlags report;
+  std::vector<std::string> targets;
+  std::string only, device = "auto", json;
+  std::vector<std::string> factors;
+  PageFlags page;
+  double time_limit = 180.0;  // seconds
+  std::uint64_t seed = 1;
+  bool quick = false, dry_run = false;
+};
+
+constexpr double kQuick = 30.0;  // seconds
+
+constexpr const char* kExplainExamples = R"(Examples:
+  jitterscope explain conv2d:n=32,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc
+  jitterscope explain matmul:m=512,n=512,k=512,dtype=f16 --quick
+  jitterscope explain add:count=1Mi --factors cache,traffic,queue --max-time 20
+  jitterscope explain resnet50 --only '^layer4.0.downsample.0.fprop$'
+  jitterscope explain resnet18 --only 'fprop$'
+  jitterscope explain python:bench.py:step --quick
+  jitterscope explain monday.json tuesday.json
+  jitterscope explain relu:count=8Mi --device virtual:h200 --quick --json why.json
+
+Exit codes: 0 done, 2 usage, 3 device or library missing, 5 the operation failed, 130 interrupted, with what was
+known by then.)";
+
+// The first few, as --only finds each alone.
+std::string names_in(const Model& model) {
+  constexpr std::size_t kShown = 6;
+  std::vector<std::string> names;
+  for (const Layer& layer : model.layers) {
+    if (names.size() == kShown) return joined(names) + "…";
+    names.push_back("'^" + (layer.names.empty() ? layer.operation.text() : layer.names.front()) + "$'");
+  }
+  return joined(names);
+}
+
+class ExplainCommand {
+ public:
+  ExplainCommand(const ExplainFlags& flags, const CLI::App& command, Invocation& invocation)
+      : flags_(flags), command_(command), invocation_(invocation) {}
+
+  void run() {
+    constexpr double kLeast = 1.0, kMost = 3600.0;
+    if (!(flags_.time_limit >= kLeast) || flags_.time_limit > kMost) {
+      throw UsageError(fmt::format("--max-time: {:g} to {:g} seconds", kLeast, kMost));
+    }
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
+    record_.environment = read_environment(invocation_.command_line);
+    if (are_python(flags_.targets)) {
+      if (!study_function()) return;
+    } else if (is_record_with_trace()) {
+      account_for_trace();
+    } else if (are_records(flags_.targets)) {
+      account();
+    } else if (!study()) {
+      return;
+    }
+    if (flags_.json != "-")
+      print_result(explanation_table(record_, flags_.page.page(record_.accounts.size() > 1)));
+    if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
+    if (record_.interrupted) invocation_.exit_code = ExitCode::interrupted;
+  }
+
+ private:
+  void account() {
+    if (flags_.targets.size() != 2) throw UsageError("records are explained in pairs: name two files");
+    refuse_flags_of_studies();
+    const RunRecord first = read_run_file(flags_.targets[0]), second = read_run_file(flags_.targets[1]);
+    record_.device = second.device;
+    record_.accounts = explain::account_for(first, second);
+    record_.conclusions = explain::conclusions_of(record_.accounts);
+  }
+
+  bool is_record_with_trace() const {
+    if (flags_.targets.size() != 2) return false;
+    refuse_missing_files(flags_.targets);
+    if (!is_file(flags_.targets[0]) || !is_file(flags_.targets[1])) return false;
+    const bool first = are_records({flags_.targets[0]}), second = are_records({flags_.targets[1]});
+    if (second && !first) {
+      throw UsageError(fmt::format("{} is a record: it comes first, as in jitterscope explain {} {}",
+                                   flags_.targets[1], flags_.targets[1], flags_.targets[0]));
+    }
+    return first && !second;
+  }
+
+  void refuse_flags_of_studies() const {
+    refuse_typed_flags(
+        command_, invocation_, {"--json", "--html", "--plot", "--top", "--details"},
+        "what is recorded is explained as it was measured, and nothing is switched anew; leave it out, "
+        "or name an operation in place of records");
+  }
+
+  void account_for_trace() {
+    refuse_flags_of_studies();
+    const RunRecord record = read_run_file(flags_.targets[0]);
+    const Model trace = read_model_target(flags_.targets[1]);
+    record_.device = record.device;
+    record_.accounts = explain::account_for(record, trace);
+    record_.conclusions = explain::conclusions_of(record_.accounts);
+  }
+
+  // False where it was to be said only what would be done.
+  bool study() {
+    if (flags_.targets.size() != 1) {
+      throw UsageError(
+          "one operation or network is explained at a time, or two records, or a record and then a trace; which of "
+          "several is faster says `jitterscope compare`");
+    }
+    const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
+    record_.device = device->describe();
+    const explain::Subject subject = read_subject();
+    if (flags_.dry_run) {
+      const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
+      print_result(
+          factors_text(factors, one_of_calls(subject.text(), record_.calls), time_limit(), page_width()));
+      return false;
+    }
+    run_study(*device, subject);
+    return true;
+  }
+
+  // The device is closed again: another process is to measure on it, beside which this one would be a
+  // stranger.
+  std::vector<explain::Factor> factors_of_function(const std::string& target) {
+    const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
+    record_.device = device->describe();
+    real_capabilities(*device);
+    const explain::Subject function(CallableWork{.name = target, .launch = {}});
+    return explain::chosen_factors(explain::factor_context(*device, function), flags_.factors);
+  }
+
+  // In a process of Python, which gives the same record.
+  bool study_function() {
+    if (flags_.targets.size() != 1) {
+      throw UsageError(
+          "one function is explained at a time; which of several is faster says `jitterscope compare`");
+    }
+    if (!flags_.only.empty()) throw UsageError("--only picks a layer of a network; a function has none");
+    const std::string target = flags_.targets.front().substr(kPythonPrefix.size());
+    const std::vector<explain::Factor> factors = factors_of_function(target);
+    if (flags_.dry_run) {
+      print_result(factors_text(factors, target, time_limit(), page_width()));
+      return false;
+    }
+    nlohmann::json asked = {{"callable", target},
+                            {"device", record_.device.id},
+                            {"time_limit_seconds", to_seconds(time_left())},
+                            {"seed", flags_.seed},
+                            {"factors", flags_.factors}};
+    Environment environment = std::move(record_.environment);
+    record_ = std::get<ExplainRecord>(read_record(ask_python("explain-callable", asked.dump(), invocation_),
+                                                  "what the process of Python wrote"));
+    record_.environment = std::move(environment);
+    return true;
+  }
+
+  // One operation: what a network's layer runs, or what was typed. Or a network: all that it runs, in order.
+  explain::Subject read_subject() {
+    WorkList work = read_targets(flags_.targets, flags_.only);
+    fit_to_device(work, record_.device);
+    refuse_impossible(work, record_.device);
+    if (std::string note = note_on_f32(work, record_.device); !note.empty())
+      record_.notes.push_back(std::move(note));
+    if (work.model.layers.size() == 1) {
+      record_.calls = std::max<std::int64_t>(1, work.model.layers.front().count());
+      return work.model.layers.front().operation;
+    }
+    if (work.is_model && !work.model.calls.empty()) return explain::Subject(std::move(work.model));
+    throw UsageError(fmt::format(
+        "{} has {}, and their order is not known; one is explained at a time, so pick it by --only: {}",
+        flags_.targets.front(), counted(std::ssize(work.model.layers), "operation"), names_in(work.model)));
+  }
+
+  Nanoseconds time_limit() const { return seconds(flags_.quick ? kQuick : flags_.time_limit); }
+  // Opening a GPU and calibrating take seconds, and are part of what a user waits for. A simulated device has
+  // a time of its own.
+  Nanoseconds time_left() const {
+    if (record_.device.capabilities.is_simulated) return time_limit();
+    return std::max(time_limit() - (host_time_now() - began_), time_limit() / 2.0);
+  }
+
+  void run_study(Device& device, const explain::Subject& subject) {
+    ProgressLine line(stderr, host_time_now);
+    line.show("calibrating the instruments of " + record_.device.name, {1, 1});
+    Session session(device);
+    explain::ExplainOptions options;
+    options.factors = flags_.factors;
+    const Nanoseconds limit = time_left();
+    options.time_limit = limit;
+    options.seed = flags_.seed;
+    options.interrupted = is_interrupted;
+    options.start_neighbour = [this] {
+      return start_neighbour_process(invocation_.executable, record_.device.id, is_interrupted);
+    };
+    options.progress = [&line, limit](const std::string& stage, double share) {
+      line.show(
+          fmt::format("{}: {:.0f} %, {} left", stage, share * 100.0, duration_text(limit * (1.0 - share))),
+          {1, 1});
+    };
+    if (const Operation* operation = subject.operation()) {
+      options.measure_in_processes = [this, operation](std::int64_t processes) {
+        return measure_anew(*operation, record_.device.id, processes);
+      };
+      const std::vector<std::string> gpus = gpus_alike();
+      if (gpus.size() > 1) {
+        options.measure_on_each_gpu = [this, operation, gpus] { return measure_on_each(*operation, gpus); };
+      }
+    }
+    record_.study = explain::explain(session, subject, options);
+    record_.conclusions = explain::conclusions_of(*record_.study);
+    record_.notes.insert(record_.notes.end(), record_.study->notes.begin(), record_.study->notes.end());
+    record_.interrupted = record_.study->interrupted;
+    line.clear();
+  }
+
+  // That the machine has, of the model that is asked about; empty for what is no GPU.
+  std::vector<std::string> gpus_alike() const {
+    std::vector<std::string> ids;
+    const DeviceCapabilities& can = record_.device.capabilities;
+    if (can.is_host || can.is_simulated) return ids;
+    for (const DeviceListing& device : list_devices()) {
+      if (device.problem.empty() && device.name == record_.device.name) ids.push_back(device.id);
+    }
+    return ids;
+  }
+
+  std::vector<explain::ProcessTime> measure_on_each(const Operation& operation,
+                                                    const std::vector<std::string>& gpus) {
+    std::vector<explain::ProcessTime> times;
+    for (const std::string& gpu : gpus) {
+      const std::vector<explain::ProcessTime> own = measure_anew(operation, gpu, 1);
+      times.insert(times.end(), own.begin(), own.end());
+    }
+    return times;
+  }
+
+  std::vector<explain::ProcessTime> measure_anew(const Operation& operation, const std::string& device,
+                                                 std::int64_t count) {
+    MeasureOptions options;
+    options.caches = {CacheState::warm};
+    options.loads = {Load::burst};
+    options.time_limit = seconds(1.5);
+    options.seed = flags_.seed;
+    const Plan plan{.groups = {{{operation, options}}}, .ceilings = false};
+    const FreshProcesses processes{
+        .executable = invocation_.executable, .count = count, .interrupted = is_interrupted};
+    std::vector<explain::ProcessTime> times;
+    try {
+      const ProcessRecords found = run_in_fresh_processes(device, plan, processes);
+      for (const RunRecord& record : found.records) {
+        const std::vector<explain::ProcessTime> own = explain::times_of(record);
+        times.insert(times.end(), own.begin(), own.end());
+      }
+      for (const std::string& lost : found.lost) record_.notes.push_back("Lost: " + lost + '.');
+    } catch (const FailedError& error) {
+      record_.notes.push_back(fmt::format("No fresh process gave a time: {}.", error.what()));
+    }
+    return times;
+  }
+
+  const ExplainFlags& flags_;
+  const CLI::App& command_;
+  Invocation& invocation_;
+  Nanoseconds began_ = host_time_now();
+  ExplainRecord record_;
+  std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
+};
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<ExplainFlags>();
+  CLI::App* command = app.add_subcommand(
+      "explain", "say which causes move an operation's time, by how much, and how sure that is");
+  command
+      ->add_option(
+          "targets", flags->targets,
+          "an operation, a network (what --only leaves of it, in its order), python:FILE:FUNCTION, two records that run --json wrote, or a record and the PyTorch trace of its layers")
+      ->required();
+  command->add_option("--only", flags->only,
+                      "the layer in whose name or operation this regular expression is found");
+  command->add_option("--device", flags->device, "as for run: auto, cpu, cuda, cuda:N, virtual:PRESET")
+      ->capture_default_str();
+  command
+      ->add_option("--factors", flags->factors,
+                   "only these, with commas between: " + joined(explain::factor_ids()))
+      ->delimiter(',');
+  CLI::Option* quick =
+      command->add_flag("--quick", flags->quick, "30 s in place of 180: fewer blocks, wider intervals");
+  command->add_option("--max-time", flags->time_limit, "seconds for the whole study")
+      ->capture_default_str()
+      ->excludes(quick);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be switched, without measuring");
+  command->add_option("--seed", flags->seed, "of orders, idles, values and places")->capture_default_str();
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
+  flags->page.add_to(*command);
+  command->footer(kExplainExamples);
+  command->callback([flags, command, &invocation] { ExplainCommand(*flags, *command, invocation).run(); });
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,522 @@
+#include "commands/explain/record.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "measure/estimate.hpp"
+#include "output/cells.hpp"
+#include "output/text.hpp"
+#include "record/describe_run.hpp"
+#include "record/envelope.hpp"
+
+namespace jitterscope {
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::LoopStretch>& stretch) {
+  fields("first_launch", stretch.first_launch);
+  fields("launches", stretch.launches);
+  fields("median_seconds", stretch.median);
+  fields("clock_hertz", stretch.clock);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::ObservedLoop>& loop) {
+  fields("idle_before_seconds", loop.idle_before);
+  fields("median_seconds", loop.median);
+  fields("minimum_seconds", loop.minimum);
+  fields("maximum_seconds", loop.maximum);
+  fields("stretches", loop.stretches);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::VariationShare>& share) {
+  fields("variation", share.variation);
+  fields("share", share.share);
+  fields("low", share.low);
+  fields("high", share.high);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::FirstWork>& work) {
+  fields("preparation_seconds", work.preparation);
+  fields("preparation_again_seconds", work.preparation_again);
+  fields("allocation_seconds", work.allocation);
+  fields("launch_seconds", work.launch);
+  fields("later_launch_seconds", work.later_launch);
+  fields("launch_in_processes_seconds", work.launch_in_processes);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::Observation>& observation) {
+  fields("first_work", observation.first_work);
+  fields("median_seconds", observation.median);
+  fields("p5_seconds", observation.p5);
+  fields("p95_seconds", observation.p95);
+  fields("trend", observation.trend);
+  fields("modes", observation.modes);
+  fields.where(observation.mean > Nanoseconds(0), "mean_seconds", observation.mean);
+  fields("recurrence", observation.recurrence);
+  fields("within_loops_deviation", observation.within_loops);
+  fields("between_loops_deviation", observation.between_loops);
+  fields("shares", observation.shares);
+  fields("loops", observation.loops);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::RandomFactor>& factor) {
+  fields("id", factor.id);
+  fields("cause", factor.cause);
+  fields("deviation", factor.deviation);
+  fields("low", factor.low);
+  fields("high", factor.high);
+  fields("levels", factor.levels);
+  fields("not_available", factor.not_available);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::DoseEffect>& dose) {
+  fields("dose", dose.dose);
+  fields("time_ratio", dose.time);
+  fields("clock_ratio", dose.clock);
+  fields("blocks", dose.blocks);
+  fields("p_value", dose.p_value);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::CountedChange>& change) {
+  fields("name", change.name);
+  fields("quantity", change.quantity);
+  fields("unit", change.unit);
+  fields("plain", change.plain);
+  fields("treated", change.treated);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::HeldClock>& held) {
+  fields("is_plain", held.is_plain);
+  fields("by_power", held.by_power);
+  fields("by_heat", held.by_heat);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::RestedEffect>& effect) {
+  fields("time_ratio", effect.time);
+  fields("clock_ratio", effect.clock);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::FactorResult>& factor) {
+  fields("id", factor.id);
+  fields("cause", factor.cause);
+  fields("usual", factor.usual);
+  fields("remedy", factor.remedy);
+  fields("verdict", factor.verdict);
+  fields("screened_ratio", factor.screened);
+  fields("doses", factor.doses);
+  fields("strongest", factor.strongest);
+  fields.check(factor.strongest < std::max<std::size_t>(factor.doses.size(), 1), "strongest",
+               "the number of one of the doses");
+  fields.check(factor.verdict != explain::FactorVerdict::cause || !factor.doses.empty(), "verdict",
+               "no cause without a dose");
+  fields.where(!factor.counters.empty(), "counters", factor.counters);
+  fields("held_clock", factor.held_clock);
+  fields("at_low_duty", factor.at_low_duty);
+  fields("not_told_from", factor.not_told_from);
+  fields("blocks_to_decide", factor.blocks_to_decide);
+  fields("reason", factor.reason);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::DummyEffect>& dummy) {
+  fields("screened_ratio", dummy.screened);
+  fields("paired_ratio", dummy.paired);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::OtherProcess>& other) {
+  fields("name", other.name);
+  fields("looks", other.looks);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::OtherProcesses>& others) {
+  fields("looks", others.looks);
+  fields("seen", others.seen);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::FastestLoop::Part>& part) {
+  fields("factor", part.factor);
+  fields("dose", part.dose);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::FastestLoop>& fastest) {
+  fields("parts", fastest.parts);
+  fields("time_ratio", fastest.time);
+  fields("blocks", fastest.blocks);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::Explanation>& study) {
+  fields("operation", study.operation);
+  fields("provider", study.provider);
+  fields("algorithm", study.algorithm);
+  fields("factors", study.factors);
+  fields("random_factors", study.random_factors);
+  fields.where(!study.others.seen.empty(), "other_processes", study.others);
+  fields("dummies", study.dummies);
+  fields("screening_rounds", study.screening_rounds);
+  fields("blocks", study.blocks);
+  fields("plain", study.plain);
+  fields("fastest", study.fastest);
+  fields.where(!study.without_counters.empty(), "without_counters", study.without_counters);
+  fields("duration_seconds", study.duration);
+  fields("observation", study.observation);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::AccountedPart>& part) {
+  fields("name", part.name);
+  fields("first", part.first);
+  fields("second", part.second);
+  fields("time_ratio", part.ratio);
+  fields("source", part.source);
+  fields("experiment", part.experiment);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, explain::Account>& account) {
+  fields("layers", account.layers);
+  fields("count", account.count);
+  fields("first_subject", account.first_subject);
+  fields("second_subject", account.second_subject);
+  fields("first_conditions", account.first_conditions);
+  fields("second_conditions", account.second_conditions);
+  fields("first", account.first);
+  fields("second", account.second);
+  fields("time_ratio", account.time);
+  fields("parts", account.parts);
+  fields("rest_ratio", account.rest);
+  fields.derived("explained", account.is_explained());
+}
+
+template <class Fields>
+void describe_content(Fields& fields, Described<Fields, ExplainRecord>& record) {
+  fields("conclusions", record.conclusions);
+  fields("study", record.study);
+  fields.where(record.calls != 1, "calls", record.calls);
+  fields("accounts", record.accounts);
+  fields("notes", record.notes);
+}
+
+std::string write_record(const ExplainRecord& record) { return write_envelope("explain", record); }
+
+std::string record_text(const ExplainRecord& record, const ShownPage& shown) {
+  return explanation_table(record, page_of(shown, record.accounts.size() > 1));
+}
+
+void read_fields(const Json& document, const std::string& name, ExplainRecord& record) {
+  record = read_envelope<ExplainRecord>(document, name);
+}
+
+namespace {
+
+using explain::DoseEffect;
+using explain::Explanation;
+using explain::FactorResult;
+using explain::Observation;
+using explain::RandomFactor;
+using explain::Variation;
+
+std::string conclusions_section(const ExplainRecord& record, std::size_t width) {
+  std::string text;
+  for (const std::string& sentence : record.conclusions) {
+    text += wrapped("- " + one_line(sentence), width, 2);
+  }
+  return text.empty() ? "Nothing was found out before the study was ended.\n" : text;
+}
+
+std::string subject_line(const ExplainRecord& record, std::size_t width) {
+  const Explanation& explanation = *record.study;
+  std::vector<std::string> facts = {one_of_calls(one_line(explanation.operation), record.calls)};
+  if (!explanation.provider.empty()) facts.push_back(explanation.provider);
+  facts.push_back(one_line(record.device.name));
+  if (explanation.blocks > 0) facts.push_back(counted(explanation.blocks, "block") + " of pairs");
+  facts.push_back(duration_text(explanation.duration));
+  return wrapped(joined(facts), width);
+}
+
+// What comes once, part by part: each is taken off the one that holds it.
+std::string first_work_section(const explain::FirstWork& work, std::size_t width) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* what, Nanoseconds time) {
+    constexpr Nanoseconds kNothing = microseconds(1);
+    if (time > kNothing) parts.push_back(fmt::format("{} {}", what, duration_text(time)));
+  };
+  if (work.preparation_again) {
+    const Nanoseconds memory = work.allocation.value_or(Nanoseconds(0));
+    add("libraries and handles", work.preparation - *work.preparation_again);
+    add(work.allocation ? "a plan and the operands' contents" : "a plan, memory and its contents",
+        *work.preparation_again - memory);
+    add("memory", memory);
+  } else {
+    add("libraries, a plan, memory and its contents", work.preparation);
+  }
+  add("the first launch beyond a later one", work.launch - work.later_launch);
+  if (parts.empty()) return {};
+  std::string text = fmt::format("Paid once, by the host: {}.", joined(parts));
+  if (!work.launch_in_processes.empty()) {
+    const auto [least, most] = std::ranges::minmax(work.launch_in_processes);
+    const std::size_t count = work.launch_in_processes.size();
+    const std::string from = duration_text(least), to = duration_text(most);
+    text += fmt::format(" In {} the first launch took {}.",
+                        count == 1 ? "a fresh process" : fmt::format("{} fresh processes", count),
+                        from == to ? from : fmt::format("{} to {}", from, to));
+  }
+  return wrapped(text, width);
+}
+
+std::string observation_section(const Observation& observation, std::size_t width) {
+  if (observation.loops.empty()) return {};
+  std::string text = fmt::format(
+      "Seen in {}: {} between events around a launch ({} for 90 % of launches), {} (standard "
+      "deviation) within a loop, {} between loops.",
+      counted(std::ssize(observation.loops), "plain loop"), time_text(observation.median),
+      time_range_text(observation.p5, observation.p95), percent_text(observation.within_loops),
+      percent_text(observation.between_loops));
+  if (!observation.modes.empty()) {
+    std::vector<std::string> modes;
+    for (const Mode& mode : observation.modes) {
+      modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
+    }
+    text += fmt::format(" Levels: {}; {} on average.", joined(modes), time_text(observation.mean));
+  }
+  if (observation.recurrence) {
+    text += fmt::format(" Slow calls recur: {}.", recurrence_text(*observation.recurrence));
+  }
+  return wrapped(text, width) + first_work_section(observation.first_work, width);
+}
+
+struct FactorColumns {
+  TableColumn factor{"factor", Align::left, {}}, dose{"with", Align::left, {}},
+      time{"time", Align::right, {}}, clock{"clock", Align::right, {}, 2},
+      screened{"among all others", Align::right, {}, 1}, verdict{"verdict", Align::left, {}};
+
+  void add(const std::string& name, const std::string& what, const std::optional<RatioEstimate>& in_time,
+           const std::optional<RatioEstimate>& in_clock, const std::optional<RatioEstimate>& in_screening,
+           std::string_view words) {
+    const auto cell = [](const std::optional<RatioEstimate>& ratio) {
+      return ratio ? change_of(*ratio) : std::string(kAbsent);
+    };
+    factor.cells.push_back(name);
+    dose.cells.push_back(what);
+    time.cells.push_back(cell(in_time));
+    clock.cells.push_back(cell(in_clock));
+    screened.cells.push_back(cell(in_screening));
+    verdict.cells.emplace_back(words);
+  }
+};
+
+std::string factors_table(const Explanation& explanation, const Page& page) {
+  FactorColumns columns;
+  for (const FactorResult& factor : explanation.factors) {
+    if (factor.doses.empty()) continue;
+    for (std::size_t i = 0; i < factor.doses.size(); ++i) {
+      const DoseEffect& dose = factor.doses[i];
+      const bool is_strongest = i == factor.strongest;
+      if (!is_strongest && !page.details) continue;
+      columns.add(factor.id, dose.dose, dose.time, dose.clock, is_strongest ? factor.screened : std::nullopt,
+                  is_strongest ? explain::to_string(factor.verdict) : "");
+    }
+  }
+  if (columns.factor.cells.empty()) return {};
+  for (const explain::DummyEffect& dummy : explanation.dummies) {
+    columns.add("dummy", "nothing", dummy.paired, std::nullopt, dummy.screened, "noise");
+  }
+  return fitted_table(
+      {columns.factor, columns.dose, columns.time, columns.clock, columns.screened, columns.verdict},
+      page.width);
+}
+
+std::string random_factors_section(const Explanation& explanation, std::size_t width) {
+  std::string text;
+  for (const RandomFactor& factor : explanation.random_factors) {
+    const std::string spread =
+        factor.not_available.empty()
+            ? fmt::format("{} (standard deviation; 95 %: {} to {}), {} seen", percent_text(factor.deviation),
+                          percent_text(factor.low), percent_text(factor.high), factor.levels)
+            : "not known, " + factor.not_available;
+    text += wrapped(fmt::format("- {}: {}", factor.cause, spread), width, 2);
+  }
+  return text.empty() ? text : "Beyond what rounds differ by, the time differs with\n\n" + text;
+}
+
+std::string_view variation_words(Variation variation) {
+  switch (variation) {
+    case Variation::position: return "the launch's place in its loop";
+    case Variation::idle: return "the idle before the loop";
+    case Variation::clock: return "the clock";
+    case Variation::loop: return "the loop (placement and more)";
+    case Variation::rest: break;
+  }
+  return "nothing that was seen: the rest";
+}
+
+std::string variation_table(const Observation& observation, std::size_t width) {
+  if (observation.shares.empty()) return {};
+  TableColumn causes{"plain loops vary with", Align::left, {}}, shares{"share", Align::right, {}},
+      intervals{"95 % interval", Align::right, {}};
+  for (const explain::VariationShare& share : observation.shares) {
+    causes.cells.emplace_back(variation_words(share.variation));
+    shares.cells.push_back(percent_text(share.share));
+    intervals.cells.push_back(fmt::format("{} to {}", percent_text(share.low), percent_text(share.high)));
+  }
+  return fitted_table({causes, shares, intervals}, width);
+}
+
+std::string open_section(const Explanation& explanation, std::size_t width) {
+  std::string text;
+  for (const FactorResult& factor : explanation.factors) {
+    std::string reason = one_line(factor.reason);
+    if (factor.blocks_to_decide) {
+      reason += fmt::format("{}about {} blocks would probably decide", reason.empty() ? "" : "; ",
+                            *factor.blocks_to_decide);
+    }
+    if (reason.empty()) continue;
+    text +=
+        wrapped(fmt::format("- {}, {}: {}", factor.id, explain::to_string(factor.verdict), reason), width, 2);
+  }
+  return text;
+}
+
+std::string meaning_section(const ExplainRecord& record, const Page& page) {
+  std::vector<std::string> sentences = record.notes;
+  if (page.details && record.study) {
+    sentences.push_back(fmt::format(
+        "time: with the dose against the plain loop, in pairs within blocks, ± half of the 95 % interval. among "
+        "all others: strongest dose against none in {}, the mean over the other factors' levels. cause: shown "
+        "beside all other effects (Holm), above {} and growing with its dose; cleared: within ± {}.",
+        counted(record.study->screening_rounds, "round"), percent_text(explain::kMaterial),
+        percent_text(explain::kMaterial)));
+  }
+  if (record.study && !record.study->without_counters.empty()) {
+    sentences.push_back("Causes without hardware counters: " + record.study->without_counters + '.');
+  }
+  if (record.interrupted) sentences.emplace_back("Interrupted: this is what was known by then.");
+  std::string text;
+  for (const std::string& sentence : sentences) text += wrapped(sentence, page.width);
+  return text;
+}
+
+}  // namespace
+
+std::string one_of_calls(const std::string& operation, std::int64_t calls) {
+  return calls > 1 ? fmt::format("one of the {} calls of {}", calls, operation) : operation;
+}
+
+std::string explanation_table(const ExplainRecord& record, const Page& page) {
+  std::vector<std::string> sections = {conclusions_section(record, page.width)};
+  if (record.study) {
+    const Explanation& explanation = *record.study;
+    sections.insert(
+        sections.end(),
+        {subject_line(record, page.width) + observation_section(explanation.observation, page.width),
+         factors_table(explanation, page), variation_table(explanation.observation, page.width),
+         random_factors_section(explanation, page.width), open_section(explanation, page.width)});
+  }
+  sections.push_back(accounts_section(record.accounts, page));
+  sections.push_back(meaning_section(record, page));
+  std::erase(sections, std::string());
+  return joined(sections, "\n");
+}
+
+std::string factors_text(const std::vector<explain::Factor>& factors, const std::string& subject,
+                         Nanoseconds time_limit, std::size_t width) {
+  std::string text =
+      wrapped(fmt::format("About {} with {}:", duration_text(time_limit), subject), width) + '\n';
+  for (const explain::Factor& factor : factors) {
+    std::vector<std::string> doses;
+    for (const explain::Dose& dose : factor.doses) doses.push_back(dose.text);
+    text += wrapped(factor.not_available.empty()
+                        ? fmt::format("- {}: {}; usually {}", factor.id, joined(doses, "; "), factor.usual)
+                        : fmt::format("- {}: not here, {}", factor.id, factor.not_available),
+                    width, 2);
+  }
+  return text;
+}
+
+namespace {
+
+using explain::Account;
+using explain::AccountedPart;
+
+std::string change_or_open(const std::optional<RatioEstimate>& ratio) {
+  return ratio ? change_of(*ratio) : std::string("not known");
+}
+
+std::string one_account(const Account& account, std::size_t width) {
+  TableColumn parts{"", Align::left, {}}, firsts{"first", Align::left, {}},
+      seconds{"second", Align::left, {}}, changes{"time", Align::right, {}};
+  const auto add = [&](const std::string& name, const std::string& first, const std::string& second,
+                       const std::string& change) {
+    parts.cells.push_back(name);
+    firsts.cells.push_back(one_line(first));
+    seconds.cells.push_back(one_line(second));
+    changes.cells.push_back(change);
+  };
+  add(account.count > 1 ? fmt::format("one of {} calls", account.count) : "measured",
+      estimate_text(account.first), estimate_text(account.second), change_of(account.time));
+  for (const AccountedPart& part : account.parts)
+    add(part.name, part.first, part.second, change_or_open(part.ratio));
+  add("rest", "", "", change_of(account.rest));
+  std::string text = fitted_table({parts, firsts, seconds, changes}, width) + '\n';
+  for (const AccountedPart& part : account.parts) {
+    text += wrapped(fmt::format("- {}: {}", part.name, one_line(part.source)), width, 2);
+  }
+  return text;
+}
+
+const AccountedPart* part_named(const Account& account, const std::string& name) {
+  const auto found = std::ranges::find(account.parts, name, &AccountedPart::name);
+  return found == account.parts.end() ? nullptr : &*found;
+}
+
+std::string several_accounts(const std::vector<Account>& accounts, const Page& page) {
+  std::vector<const Account*> rows = explain::largest_change_first(accounts);
+  const std::size_t all = rows.size();
+  rows.resize(std::min(all, page.top.value_or(all)));
+  // What most of a difference comes from: between two days the clock, between a layer alone and PyTorch's the
+  // place in the network.
+  const bool is_of_trace = accounts.front().is_of_trace();
+  TableColumn names{"operation", Align::left, {}},
+      firsts{is_of_trace ? "alone" : "first", Align::right, {}, 2},
+      seconds{is_of_trace ? "PyTorch" : "second", Align::right, {}, 2}, changes{"time", Align::right, {}},
+      sources{is_of_trace ? "by its place" : "by the clock", Align::right, {}},
+      rests{"rest", Align::right, {}}, explained{"explained", Align::left, {}, 1};
+  for (const Account* account : rows) {
+    names.cells.push_back(one_line(explain::name_of(*account)));
+    firsts.cells.push_back(time_text(account->first.median, account->first.precision()));
+    seconds.cells.push_back(time_text(account->second.median, account->second.precision()));
+    changes.cells.push_back(change_of(account->time));
+    const AccountedPart* source = part_named(*account, is_of_trace ? "network" : "clock");
+    sources.cells.push_back(source && source->ratio ? change_of(*source->ratio) : std::string(kAbsent));
+    rests.cells.push_back(change_of(account->rest));
+    explained.cells.emplace_back(account->is_explained() ? "yes" : "no");
+  }
+  std::string text = fitted_table({names, firsts, seconds, changes, sources, rests, explained}, page.width);
+  if (rows.size() < all) text += fmt::format("{} of {} operations; all: --top all.\n", rows.size(), all);
+  return text;
+}
+
+}  // namespace
+
+std::string accounts_section(const std::vector<Account>& accounts, const Page& page) {
+  if (accounts.empty()) return {};
+  return accounts.size() == 1 ? one_account(accounts.front(), page.width) : several_accounts(accounts, page);
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,423 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "cli/invocation.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/output_flags.hpp"
+#include "cli/provider_choice.hpp"
+#include "cli/python.hpp"
+#include "cli/run_flags.hpp"
+#include "cli/run_request.hpp"
+#include "commands/gate/table.hpp"
+#include "commands/records.hpp"
+#include "experiment/gate.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/machine.hpp"
+#include "measure/run_record.hpp"
+#include "output/output_file.hpp"
+#include "output/text.hpp"
+
+// What a gate writes for other programs.
+
+namespace jitterscope::cli {
+
+struct GateFileFlags {
+  std::string json, junit, markdown;
+  ReportFlags report;
+
+  void add_to(CLI::App& command);
+};
+
+class GateFiles {
+ public:
+  /// Before anything is measured: throws UsageError where one cannot be written. Where $GITHUB_STEP_SUMMARY
+  /// is set, the page of the pull request goes there as well.
+  GateFiles(const GateFileFlags& flags, std::size_t baselines);
+  ~GateFiles();
+  GateFiles(const GateFiles&) = delete;
+  GateFiles& operator=(const GateFiles&) = delete;
+
+  bool takes_standard_output() const { return takes_standard_output_; }
+  void write(std::span<const GateOutcome> outcomes, bool is_strict);
+
+ private:
+  bool takes_standard_output_ = false;
+  std::optional<OutputFile> json_, junit_, markdown_;
+  ReportFiles report_;
+  std::string summary_;  ///< $GITHUB_STEP_SUMMARY
+  int summary_descriptor_ = -1;
+};
+
+// What a baseline was asked for, measured again.
+
+struct Invocation;
+
+struct GateConditions {
+  std::string device;  ///< empty: the baseline's
+  std::int64_t processes = 8;
+  std::optional<std::uint64_t> seed = {};  ///< nothing: another than the baseline's
+};
+
+/// Throws UsageError where the record does not say what it was asked for, or was asked for what no gate
+/// measures.
+void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages);
+
+/// The same subjects under the same conditions, in fresh processes. Throws as `run` does; a record without
+/// entries was interrupted.
+RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditions,
+                        const Invocation& invocation);
+
+/// What would be measured, and for how long.
+std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width);
+
+namespace {
+
+struct GateFlags {
+  std::vector<std::string> names;
+  HistoryFlags history;
+  GateFileFlags files;
+  GateConditions conditions = {.device = {}, .processes = kGateProcesses, .seed = {}};
+  std::string margin = "2%";
+  bool strict = false, save = false, dry_run = false;
+};
+
+constexpr const char* kGateExamples = R"(Examples:
+  jitterscope run add:count=1Mi --device virtual:h200 --save main
+  jitterscope gate main
+  jitterscope gate
+  jitterscope gate main --margin 5% --processes 16 --strict
+  jitterscope gate main --junit gate.xml --html gate.html
+  jitterscope gate main --save
+
+What is measured is what the newest record of each NAME was asked for, on the same device.
+
+Exit codes: 0 nothing is shown to be slower, 1 slower is shown (or, with --strict, something is undecided), 2 usage,
+3 device or library missing, 5 something of the baseline has no time any more, 130 interrupted.)";
+
+struct Baseline {
+  HistoryEntry entry;
+  RunRecord record;
+};
+
+class GateCommand {
+ public:
+  GateCommand(const GateFlags& flags, Invocation& invocation)
+      : flags_(flags), invocation_(invocation), history_(flags.history.history()) {}
+
+  void run() {
+    constexpr std::int64_t kMost = 1000;
+    if (flags_.conditions.processes < 1 || flags_.conditions.processes > kMost) {
+      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+    }
+    margin_ = read_margin(flags_.margin);
+    read_baselines();
+    if (flags_.dry_run) {
+      print_plan();
+      return;
+    }
+    GateFiles files(flags_.files, baselines_.size() + unreadable_.size());
+    if (flags_.save) {
+      for (const Baseline& baseline : baselines_) history_.check_can_add(baseline.entry.name);
+    }
+    for (const Baseline& baseline : baselines_) {
+      if (is_interrupted()) break;
+      judge(baseline);
+    }
+    if (outcomes_.empty() && !baselines_.empty()) throw InterruptedError();
+    const bool is_interrupted_between = outcomes_.size() < baselines_.size();
+    outcomes_.insert(outcomes_.end(), unreadable_.begin(), unreadable_.end());
+    if (!files.takes_standard_output()) print_result(gate_text(outcomes_, page_width()));
+    files.write(outcomes_, flags_.strict);
+    invocation_.exit_code = exit_code(is_interrupted_between);
+  }
+
+ private:
+  // All are read before anything is measured.
+  void read_baselines() {
+    const std::vector<std::string> names = flags_.names.empty() ? history_.names() : flags_.names;
+    if (names.empty()) {
+      throw UsageError(fmt::format(
+          "the history '{}' has no baseline to compare with; `jitterscope run … --save main` makes one",
+          history_.folder().string()));
+    }
+    for (const std::string& name : names) {
+      const HistoryEntry entry = history_.find(name);
+      try {
+        RunRecord record = read_entry(entry);
+        check_is_baseline(record, entry.text());
+        baselines_.push_back({entry, std::move(record)});
+      } catch (const UsageError& error) {
+        // Of all of a history the others are judged; what was named is expected to be there.
+        if (!flags_.names.empty()) throw;
+        GateOutcome& outcome = unreadable_.emplace_back();
+        outcome.record.baseline = ComparedBaseline{entry.name, entry.text(), {}};
+        outcome.failure = error.what();
+      }
+    }
+  }
+
+  void print_plan() const {
+    std::string text;
+    for (const Baseline& baseline : baselines_) {
+      text += fmt::format("{}{}\n", text.empty() ? "" : "\n", baseline.entry.text());
+      text += gate_plan_text(baseline.record, flags_.conditions, page_width());
+    }
+    print_result(text);
+  }
+
+  void judge(const Baseline& baseline) {
+    GateOutcome outcome;
+    ComparisonRecord& record = outcome.record;
+    record.baseline =
+        ComparedBaseline{baseline.entry.name, baseline.entry.text(), baseline.record.environment.time};
+    record.margin = margin_;
+    record.title = baseline.record.title;
+    record.alternatives = {baseline.entry.text(), "now"};
+    record.processes_asked = flags_.conditions.processes;
+    try {
+      const RunRecord now = measure_again(baseline.record, flags_.conditions, invocation_);
+      record.environment = now.environment;
+      record.device = now.device;
+      record.interrupted = now.interrupted;
+      if (!now.entries.empty()) compare_as_gate(baseline.record, now, record);
+      save(baseline, now, gate_verdict(record));
+    } catch (const FailedError& error) {
+      outcome.failure = error.what();
+    }
+    outcomes_.push_back(std::move(outcome));
+  }
+
+  void save(const Baseline& baseline, const RunRecord& now, GateVerdict verdict) const {
+    if (!flags_.save) return;
+    const std::string& name = baseline.entry.name;
+    const bool is_baseline =
+        verdict == GateVerdict::same || verdict == GateVerdict::faster || verdict == GateVerdict::undecided;
+    if (is_baseline) {
+      fmt::print(stderr, "jitterscope: saved as {}\n", history_.add(name, now).text());
+    } else {
+      fmt::print(stderr, "jitterscope: not saved as {}, which stays the baseline: {}\n", name,
+                 to_string(verdict));
+    }
+  }
+
+  ExitCode exit_code(bool is_interrupted_between) const {
+    const auto any = [&](GateVerdict verdict) {
+      return std::ranges::any_of(
+          outcomes_, [&](const GateOutcome& outcome) { return gate_verdict(outcome) == verdict; });
+    };
+    if (any(GateVerdict::slower)) return ExitCode::check_failed;
+    if (any(GateVerdict::interrupted) || is_interrupted_between) return ExitCode::interrupted;
+    if (any(GateVerdict::failed)) return ExitCode::failed;
+    return flags_.strict && any(GateVerdict::undecided) ? ExitCode::check_failed : ExitCode::done;
+  }
+
+  const GateFlags& flags_;
+  Invocation& invocation_;
+  History history_;
+  double margin_ = 0.0;
+  std::vector<Baseline> baselines_;
+  std::vector<GateOutcome> unreadable_;  // baselines that are damaged, or none
+  std::vector<GateOutcome> outcomes_;
+};
+
+}  // namespace
+
+void add_gate_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<GateFlags>();
+  CLI::App* command = app.add_subcommand(
+      "gate",
+      "measure again what was saved, and fail where it has become slower: for continuous integration");
+  command->add_option(
+      "names", flags->names,
+      "baselines that `run --save NAME` made: NAME is its newest record, NAME/ID that one (default: "
+      "all of the history)");
+  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  command
+      ->add_option("--processes", flags->conditions.processes,
+                   "fresh processes to measure in; the unit of each interval")
+      ->capture_default_str();
+  command->add_flag("--strict", flags->strict, "exit code 1 where something is undecided, too");
+  command->add_flag("--save", flags->save,
+                    "keep what was measured as the newest of its NAME, unless it is slower or failed");
+  command->add_option("--device", flags->conditions.device,
+                      "cpu, cuda:0, virtual:h200… (default: the baseline's)");
+  command->add_option("--seed", flags->conditions.seed,
+                      "of the random idles and orders, and of a simulated device (default: another than the "
+                      "baseline's)");
+  flags->history.add_to(*command);
+  flags->files.add_to(*command);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->footer(kGateExamples);
+  command->callback([flags, &invocation] { GateCommand(*flags, invocation).run(); });
+}
+
+namespace {
+
+void open_file(std::optional<OutputFile>& file, const std::string& name) {
+  if (!name.empty()) file.emplace(name);
+}
+
+}  // namespace
+
+void GateFileFlags::add_to(CLI::App& command) {
+  command.add_option("--json", json, "write the comparison with the one baseline to PATH or - (stdout)");
+  command.add_option("--junit", junit, "write JUnit's XML, for a server, to PATH or - (stdout)");
+  command.add_option("--markdown", markdown,
+                     "write the page of a pull request to PATH or - (stdout); where $GITHUB_STEP_SUMMARY is "
+                     "set, it goes there as well");
+  report.add_to(command);
+}
+
+GateFiles::GateFiles(const GateFileFlags& flags, std::size_t baselines) : report_(flags.report) {
+  if (!flags.json.empty() && baselines > 1) {
+    throw UsageError(
+        fmt::format("--json holds one comparison, and there are {} baselines: name one", baselines));
+  }
+  const std::vector<std::string> all = {flags.json, flags.junit, flags.markdown};
+  const auto on_standard_output = std::ranges::count_if(all, is_stdout);
+  if (on_standard_output > 1) {
+    throw UsageError("--json, --junit and --markdown would mix on stdout: write all but one to files");
+  }
+  takes_standard_output_ = on_standard_output > 0;
+  open_file(json_, flags.json);
+  open_file(junit_, flags.junit);
+  open_file(markdown_, flags.markdown);
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  if (summary == nullptr || *summary == '\0') return;
+  summary_ = summary;
+  summary_descriptor_ = ::open(summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (summary_descriptor_ < 0) {
+    throw UsageError(
+        fmt::format("cannot write '{}', which $GITHUB_STEP_SUMMARY names: {}; unset it, or name a "
+                    "file that can be written",
+                    summary_, std::strerror(errno)));
+  }
+}
+
+GateFiles::~GateFiles() {
+  if (summary_descriptor_ >= 0) ::close(summary_descriptor_);
+}
+
+void GateFiles::write(std::span<const GateOutcome> outcomes, bool is_strict) {
+  if (json_) json_->commit(write_record(outcomes.front().record));
+  if (junit_) junit_->commit(junit_xml(outcomes, is_strict));
+  if (markdown_) markdown_->commit(gate_markdown(outcomes));
+  std::vector<AnyRecord> records;
+  for (const GateOutcome& outcome : outcomes) {
+    if (outcome.failure.empty()) records.emplace_back(outcome.record);
+  }
+  if (!records.empty()) report_.write(records);
+  if (summary_descriptor_ >= 0) {
+    // Behind what other steps wrote there, which may not end its last line.
+    write_whole(summary_descriptor_, "\n" + gate_markdown(outcomes), summary_);
+  }
+}
+
+namespace {
+
+// Without what is asked beside times: a gate judges these alone.
+RunAsked asked_again(const RunRecord& baseline, const GateConditions& conditions) {
+  RunAsked asked = *baseline.asked;
+  asked.verify = false;
+  asked.ceilings = false;
+  asked.options.kernels = false;
+  asked.options.counters.reset();
+  asked.options.iterations.clear();
+  // The same seed would make of a simulated device the same processes once more, and find no difference.
+  asked.options.seed = conditions.seed.value_or(asked.options.seed + 1);
+  return asked;
+}
+
+std::string device_of(const RunRecord& baseline, const GateConditions& conditions) {
+  return conditions.device.empty() ? baseline.device.id : conditions.device;
+}
+
+RunRequest request_of(const RunAsked& asked, const DeviceDescription& device, std::int64_t processes) {
+  RunRequest request;
+  request.processes = processes;
+  request.work = read_targets(asked.targets, asked.only);
+  request.options = asked.options;
+  request.options.interrupted = is_interrupted;
+  request.ceilings = false;
+  fit_to_device(request.work, device);
+  choose_provider(request.work, parse_provider(asked.provider), device, false);
+  refuse_impossible(request.work, device);
+  return request;
+}
+
+RunRecord measure_operations(RunAsked asked, const std::string& device_name, const GateConditions& conditions,
+                             const Invocation& invocation) {
+  std::unique_ptr<Device> device = open_device(device_name, asked.options.seed);
+  RunRecord record;
+  record.device = device->describe();
+  record.environment = read_environment(invocation.command_line);
+  RunRequest request = request_of(asked, record.device, conditions.processes);
+  record.title = request.work.title;
+  record.untimed = request.work.model.untimed;
+  record.recorded_gpu_time = request.work.model.recorded_gpu_time;
+  record.notes = request.work.model.notes;
+  if (!invocation.settings.empty()) record.notes.push_back(invocation.settings);
+  std::unique_ptr<ClockLock> lock;
+  if (asked.options.locked_clock) {
+    lock = device->lock_clocks(fmt::format("{:.0f}", asked.options.locked_clock->value() / 1e6));
+    request.options.locked_clock = asked.options.locked_clock = lock->frequency();
+  } else {
+    device.reset();  // its memory is the workers' then
+  }
+  record.asked = std::move(asked);
+  measure_in_processes(plan_of(request), conditions.processes, invocation, record);
+  return record;
+}
+
+}  // namespace
+
+void check_is_baseline(const RunRecord& baseline, const std::string& name_for_messages) {
+  if (!baseline.asked || baseline.asked->targets.empty()) {
+    throw UsageError(
+        fmt::format("{} does not say what was asked for, as an earlier version of jitterscope wrote it; save "
+                    "another baseline by `jitterscope run … --save`",
+                    name_for_messages));
+  }
+}
+
+RunRecord measure_again(const RunRecord& baseline, const GateConditions& conditions,
+                        const Invocation& invocation) {
+  RunAsked asked = asked_again(baseline, conditions);
+  const std::string device = device_of(baseline, conditions);
+  if (!are_python(asked.targets)) {
+    return measure_operations(std::move(asked), device, conditions, invocation);
+  }
+  asked.options.interrupted = is_interrupted;
+  return python_record(asked.targets, device, asked.options, conditions.processes, invocation);
+}
+
+std::string gate_plan_text(const RunRecord& baseline, const GateConditions& conditions, std::size_t width) {
+  const RunAsked asked = asked_again(baseline, conditions);
+  const std::string device_name = device_of(baseline, conditions);
+  if (are_python(asked.targets)) {
+    return wrapped(
+        fmt::format("{} fresh {} of Python on {}: {}.", conditions.processes,
+                    conditions.processes == 1 ? "process" : "processes", device_name, joined(asked.targets)),
+        width);
+  }
+  const DeviceDescription device = open_device(device_name, asked.options.seed)->describe();
+  return plan_text(request_of(asked, device, conditions.processes), device, width);
+}
+
+}  // namespace jitterscope::cli

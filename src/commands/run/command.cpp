@@ -1,0 +1,436 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/files.hpp"
+#include "base/names.hpp"
+#include "cli/invocation.hpp"
+#include "cli/output_flags.hpp"
+#include "cli/provider_choice.hpp"
+#include "cli/python.hpp"
+#include "cli/run_flags.hpp"
+#include "cli/run_request.hpp"
+#include "cli/targets.hpp"
+#include "commands/records.hpp"
+#include "commands/run/files.hpp"
+#include "experiment/run_plan.hpp"
+#include "measure/machine.hpp"
+#include "measure/run_record.hpp"
+#include "output/output_file.hpp"
+#include "output/progress.hpp"
+#include "record/run_file.hpp"
+
+// --continue: a run goes on where an earlier one was interrupted.
+
+namespace jitterscope::cli {
+
+/// The file that the record is to be in: FILE of FILE and of FILE.part.
+std::string file_to_continue(const std::string& named);
+
+/// From FILE.part where that is there, else from FILE. Throws UsageError where neither holds a run.
+RunRecord read_unfinished(const std::string& file);
+
+/// What the earlier run finished becomes part of the record, whose device, conditions (RunRecord::asked) and
+/// notes are those of now. Throws UsageError that says what differs, where anything does.
+void take_over(RunRecord before, const std::string& file, const WorkList& work, RunRecord& record);
+
+namespace {
+
+constexpr const char* kRunExamples = R"(Examples:
+  jitterscope run resnet18
+  jitterscope run matmul:m=512,n=512,k=512,dtype=bf16 --device cuda
+  jitterscope run conv2d:n=1..64*2,c=64,hw=56,k=64,rs=3,pad=1,dtype=f16,layout=nhwc --cache cold
+  jitterscope run add:count=64Ki --load burst,sustained --json result.json
+  jitterscope run matmul:m=256..4096*2,n=1024,k=1024 --csv times.csv
+  jitterscope run resnet50:batch=64,dtype=f16,layout=nhwc,direction=fprop --kernels
+  jitterscope run softmax:rows=4096,columns=4096 --device virtual --counters
+  jitterscope run add:count=16Mi --counters dram__bytes_read.sum,sm__cycles_elapsed.avg
+  jitterscope run trace.json.gz --device cuda --provider torch
+  jitterscope run model.onnx:batch=8 --cache warm
+  jitterscope run conv2d:n=8,c=64,hw=56,k=128,rs=3,pad=1 --iterations 1,10,100,1000
+  jitterscope run resnet18:batch=64 --in-sequence
+  jitterscope run resnet50 --only 'layer1.*conv'
+  jitterscope run resnet18 --json result.json --continue result.json
+  jitterscope run spin:ns=10000 --instrument host --dry-run
+  jitterscope run softmax:rows=4096,columns=4096 --device cuda --placement 1
+  jitterscope run layer_norm:rows=8192,columns=1024 --processes 8
+  jitterscope run resnet18 --save main
+  jitterscope run resnet18 --device virtual:h200,without=noise+spikes --seed 2
+
+Exit codes: 0 done, 1 --verify found a wrong result, 2 usage, 3 device or library missing
+(where only the tracer of --kernels or the counters are missing, the times are there), 4 --precision was given
+and not reached, or no steady state (of a sequence: the pass and nine calls of ten),
+5 the operation failed, or a call of a sequence, or a part of a file is missing or damaged,
+130 interrupted.)";
+
+// Where nobody named a device and there is no GPU, the numbers are a CPU's: that is said.
+std::string note_on_device(const std::string& asked_for, const DeviceDescription& device) {
+  if (asked_for != "auto" || !device.capabilities.is_host) return {};
+  std::string reason;
+  for (const DeviceListing& listing : list_devices()) {
+    if (!listing.problem.empty()) reason = listing.problem;
+  }
+  // Details and what to do about it follow the reason; doctor has them.
+  reason = reason.substr(0, std::min(reason.find(" ("), reason.find(';')));
+  return fmt::format("No NVIDIA GPU can be used{}; timing on the CPU.",
+                     reason.empty() ? "" : " (" + reason + ")");
+}
+
+class RunCommand {
+ public:
+  RunCommand(const RunFlags& flags, Invocation& invocation) : flags_(flags), invocation_(invocation) {}
+
+  void run() {
+    check_combinations(flags_);
+    if (flags_.save.empty() && !flags_.history.folder.empty())
+      throw UsageError("--history: where --save NAME keeps the record; without it nothing is kept");
+    if (are_python(flags_.targets)) return run_python_command(flags_, invocation_);
+    request_.work = read_targets(flags_.targets, flags_.only);
+    request_.options = options_for(flags_, request_.work);
+    page_ = flags_.page.page(request_.work.is_model);
+    request_.verify = flags_.verify;
+    request_.precision_was_asked = flags_.measure.asks_for_precision();
+    request_.ceilings = !flags_.no_ceilings;
+    if (!flags_.unfinished.empty()) before_ = read_unfinished(file_to_continue(flags_.unfinished));
+    const std::string json =
+        flags_.json.empty() && before_ ? file_to_continue(flags_.unfinished) : flags_.json;
+    files_.emplace(json, flags_);
+    if (!flags_.save.empty() && !flags_.dry_run) to_save_.emplace(flags_.save, flags_.history);
+    std::unique_ptr<Device> device = open_device(flags_.measure.device, flags_.measure.seed);
+    record_.device = device->describe();
+    if (request_.options.counters) device->check_counters(*request_.options.counters);
+    if (flags_.placement) place(*flags_.placement);
+    record_.device_note = note_on_device(flags_.measure.device, record_.device);
+    record_.environment = read_environment(invocation_.command_line);
+    fit_to_device(request_.work, record_.device);
+    // Nothing that PyTorch's operators give can be verified, and where it lies elsewhere after each run, no
+    // later call of a sequence could read it.
+    const bool outputs_stay = record_.device.capabilities.operator_outputs_stay;
+    const bool keep_own = flags_.verify || (flags_.in_sequence && !outputs_stay);
+    choose_provider(request_.work, parse_provider(flags_.provider), record_.device, keep_own);
+    refuse_impossible(request_.work, record_.device);
+    request_.in_sequence = flags_.in_sequence;
+    request_.processes = process_count(flags_);
+    if (flags_.in_sequence && request_.work.model.calls.empty()) {
+      throw UsageError(
+          "--in-sequence needs one model whose order of calls is known (a network by name, a trace), or "
+          "operations");
+    }
+    record_.title = request_.work.title;
+    record_.untimed = request_.work.model.untimed;
+    record_.recorded_gpu_time = request_.work.model.recorded_gpu_time;
+    record_.notes.insert(record_.notes.end(), request_.work.model.notes.begin(),
+                         request_.work.model.notes.end());
+    if (std::string note = note_on_f32(request_.work, record_.device); !note.empty())
+      record_.notes.push_back(std::move(note));
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
+    if (flags_.dry_run) {
+      if (!record_.device_note.empty()) print_result(record_.device_note + '\n');
+      print_result(plan_text(request_, record_.device, page_.width));
+      return;
+    }
+    if (request_.processes > 1 || may_never_end()) {
+      measure_in_processes(std::move(device));
+    } else {
+      measure(*device);
+    }
+  }
+
+ private:
+  void place(std::int64_t number) {
+    if (number > 0 && record_.device.capabilities.is_host) {
+      throw UsageError(record_.device.id +
+                       ": no placement can be chosen where the operating system gives out the pages; leave "
+                       "--placement out, and start the program several times to see what other pages do");
+    }
+    request_.options.placement = number;
+    record_.notes.push_back(fmt::format(
+        "Operands stay in placement {} of the device's memory; without --placement they are placed anew from "
+        "block to block.",
+        number));
+  }
+
+  // Where a kernel does not end, its process must: it is another one. What goes on with an earlier run has
+  // run before.
+  bool may_never_end() const {
+    return !before_ && !flags_.in_sequence &&
+           std::ranges::any_of(request_.work.model.layers, [](const Layer& layer) {
+             return std::holds_alternative<CudaKernel>(layer.operation.parameters());
+           });
+  }
+
+  void measure(Device& device) {
+    std::unique_ptr<ClockLock> lock;
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device.lock_clocks(flags_.measure.lock_clocks);
+      request_.options.locked_clock = lock->frequency();
+    }
+    record_.asked = asked();
+    if (before_) take_over(std::move(*before_), flags_.unfinished, request_.work, record_);
+    if (const auto file = files_->json_file()) journal_.emplace(*file);
+    ProgressLine line(stderr, [&] { return device.host_time(); });
+    PlanPosition position{1, request_.work.model.layers.size()};
+    request_.options.progress = [&](const Progress& progress) {
+      PlanPosition own = position;
+      own.calls = calls_of(progress.operation);
+      line.show(progress, own);
+    };
+    const StageListener stage = [&](const std::string& what, std::size_t number, std::size_t) {
+      position.number = std::max<std::size_t>(1, number);
+      Progress progress;
+      progress.operation = what;
+      line.show(progress, position);
+    };
+    stage("calibrating the instruments of " + record_.device.name, 0, 0);
+    Session session(device);
+    record_.calibration = session.calibration();
+    invocation_.exit_code =
+        run_plan(session, plan_of(request_), record_, stage, [&](const RunRecord& record) {
+          if (journal_) journal_->save(record);
+        });
+    line.clear();
+    print();
+  }
+
+  // By its text, as several are measured at once.
+  std::int64_t calls_of(const std::string& operation) const {
+    const std::vector<Layer>& layers = request_.work.model.layers;
+    const auto found =
+        std::ranges::find_if(layers, [&](const Layer& layer) { return layer.operation.text() == operation; });
+    return found == layers.end() ? 1 : std::max<std::int64_t>(1, found->count());
+  }
+
+  // The device is closed before, so that its memory is the processes'; a lock of its clock is held open.
+  void measure_in_processes(std::unique_ptr<Device> device) {
+    std::unique_ptr<ClockLock> lock;
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device->lock_clocks(flags_.measure.lock_clocks);
+      request_.options.locked_clock = lock->frequency();
+    } else {
+      device.reset();
+    }
+    const Plan plan = plan_of(request_);
+    record_.asked = asked();
+    cli::measure_in_processes(plan, request_.processes, invocation_, record_);
+    invocation_.exit_code = exit_code_of(plan, record_);
+    print();
+  }
+
+  RunAsked asked() const {
+    RunAsked asked{flags_.targets,    flags_.only,          flags_.provider, flags_.verify,
+                   request_.ceilings, request_.in_sequence, request_.options};
+    asked.options.progress = nullptr;
+    asked.options.interrupted = nullptr;
+    return asked;
+  }
+
+  void print() {
+    files_->write(record_, page_);
+    if (journal_) journal_->remove();
+    if (to_save_) to_save_->save(record_, invocation_.exit_code);
+  }
+
+  const RunFlags& flags_;
+  Invocation& invocation_;
+  RunRequest request_;
+  RunRecord record_;
+  Page page_;
+  std::optional<RunFiles> files_;
+  std::optional<RecordToSave> to_save_;
+  std::optional<RunJournal> journal_;
+  std::optional<RunRecord> before_;  ///< what is continued
+};
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "time operations, sweeps of them, or all layers of a model");
+  command
+      ->add_option(
+          "targets", flags->targets,
+          "operations (KIND:name=value,…), networks by name (NAME:batch=N,dtype=T,layout=L,direction=D), "
+          "files: execution and profiler traces of PyTorch, logs of cuDNN and cuBLAS, ONNX, models; or functions "
+          "of Python (python:FILE:FUNCTION, python:FILE for all its benchmarks); "
+          "behind a number k, M, G are powers of 1000, Ki, Mi, Gi of 1024")
+      ->required();
+  flags->measure.add_to(*command);
+  command->add_flag("--verify", flags->verify, "compare each result with a float64 reference");
+  command
+      ->add_option(
+          "--provider", flags->provider,
+          "what runs a model's layers: auto (PyTorch itself where jitterscope has only a stand-in and "
+          "the plug-in for PyTorch is there), torch (also operations that are typed), builtin")
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--iterations", flags->iterations,
+          "first run loops of so many launches, as 1,10,100,1000, and say how the time depends on it")
+      ->transform(count_of("--iterations"))
+      ->delimiter(',');
+  command->add_option(
+      "--only", flags->only,
+      "time the layers in whose name or operation this regular expression is found, as conv1, "
+      "'^layer[12]' or dtype=f16");
+  command->add_flag(
+      "--in-sequence", flags->in_sequence,
+      "also run the model's calls in their order, in short passes with idle between, each timed "
+      "where it runs");
+  command->add_flag("--kernels", flags->kernels,
+                    "trace the kernels that one launch runs, and how long each takes");
+  command->add_flag(
+      "--counters", flags->counters,
+      "read hardware counters of one launch in each cache state, in passes after the times: DRAM "
+      "bytes, L2 hits, what is active and what warps wait for, or those of --counters NAME,NAME "
+      "(jitterscope list counters)");
+  CLI::Option* same =
+      command->add_flag("--same-data", flags->same_data, "all launches on the same operands (the default)");
+  command
+      ->add_flag(
+          "--fresh-data", flags->fresh_data,
+          "each launch on the next of so many sets of operands that three times the last-level cache goes by "
+          "before a set is taken again, in --iterations too; refused where memory does not hold them")
+      ->excludes(same);
+  command
+      ->add_option(
+          "--placement", flags->placement,
+          "keep operands in one place of the GPU's memory: another number, other pages, and for many kernels "
+          "a time that differs by some percent; 0 is where the driver puts them; without it they are placed "
+          "anew from block to block")
+      ->check(CLI::Range(0, 1000));
+  command
+      ->add_option(
+          "--processes", flags->processes,
+          "measure in so many fresh processes; the unit of each interval is then the process (default: 1, "
+          "with --save 8)")
+      ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--save", flags->save,
+                   "keep the record as the newest of NAME: what `jitterscope gate NAME` compares with")
+      ->type_name("NAME");
+  flags->history.add_to(*command);
+  command->add_flag("--no-ceilings", flags->no_ceilings, "do not measure the device's best rates first");
+  command->add_option("--json", flags->json, "write everything, raw rounds included, to PATH or - (stdout)");
+  command
+      ->add_option(
+          "--continue", flags->unfinished,
+          "go on with the run that was to write FILE and was interrupted: the same targets and flags, "
+          "of which only what is missing is measured")
+      ->type_name("FILE");
+  command->add_option("--csv", flags->csv,
+                      "write a row for each operation and condition, its parameters as columns, to PATH or - "
+                      "(stdout)");
+  command->add_option("--csv-launches", flags->csv_launches,
+                      "write a row for each launch to PATH or - (stdout)");
+  flags->report.add_to(*command);
+  flags->page.add_to(*command);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be measured and how long it takes");
+  command->footer(kRunExamples);
+  command->callback([flags, &invocation] { RunCommand(*flags, invocation).run(); });
+}
+
+namespace {
+
+bool is_unfinished(const RunEntry& entry, const MeasureOptions& options) {
+  const Result& result = entry.result;
+  if (!result.failure.empty()) return false;
+  return result.measurements.size() < options.caches.size() * options.loads.size() ||
+         std::ranges::any_of(result.measurements, [](const Measurement& measurement) {
+           return measurement.stop_reason == StopReason::interrupted;
+         });
+}
+
+// Operations are measured some at once, and an interruption leaves all of them unfinished; before it, the
+// device may have gone, and all that came then failed.
+void keep_finished(std::vector<RunEntry>& entries, const MeasureOptions& options) {
+  const auto unfinished =
+      std::ranges::find_if(entries, [&](const RunEntry& entry) { return is_unfinished(entry, options); });
+  entries.erase(unfinished, entries.end());
+  while (!entries.empty() && !entries.back().result.failure.empty()) entries.pop_back();
+}
+
+void check_device(const DeviceDescription& before, const DeviceDescription& now, const std::string& file) {
+  if (before.id == now.id && before.name == now.name && before.uuid == now.uuid) return;
+  const auto text = [](const DeviceDescription& device) {
+    return fmt::format("{} ({}{}{})", device.name, device.id, device.uuid.empty() ? "" : ", ", device.uuid);
+  };
+  throw UsageError(fmt::format("--continue {}: that run was on {}, and this is {}; name the same device",
+                               file, text(before), text(now)));
+}
+
+void check_operations(const std::vector<RunEntry>& entries, const WorkList& work, const std::string& file) {
+  const std::vector<Layer>& layers = work.model.layers;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string before = to_string(entries[i].result.subject);
+    const std::string now = i < layers.size() ? layers[i].operation.text() : "missing";
+    if (before == now && entries[i].layers == layers[i].names) continue;
+    throw UsageError(
+        fmt::format("--continue {}: operation {} of that run is {}, and here it is {}; name the "
+                    "same targets, or leave --continue out",
+                    file, i + 1, before, now));
+  }
+}
+
+}  // namespace
+
+std::string file_to_continue(const std::string& named) {
+  const std::string end = journal_path("");
+  return named.ends_with(end) ? named.substr(0, named.size() - end.size()) : named;
+}
+
+RunRecord read_unfinished(const std::string& file) {
+  const std::string part = journal_path(file);
+  const std::string& name = std::filesystem::exists(part) ? part : file;
+  const auto [text, problem] = file_text(name);
+  if (problem) {
+    throw UsageError(fmt::format(
+        "--continue: neither '{}' nor '{}' can be read; name the file that the interrupted run was to write "
+        "by --json",
+        part, file));
+  }
+  return read_run_record(text, name);
+}
+
+void take_over(RunRecord before, const std::string& file, const WorkList& work, RunRecord& record) {
+  if (!before.asked) {
+    throw UsageError(
+        fmt::format("--continue {}: the file does not say what was asked for, as an earlier version "
+                    "of jitterscope wrote it; measure anew",
+                    file));
+  }
+  const auto is_of_processes = [](const RunEntry& entry) {
+    return std::ranges::any_of(entry.result.measurements,
+                               [](const Measurement& each) { return !each.processes.empty(); });
+  };
+  if (std::ranges::any_of(before.entries, is_of_processes)) {
+    throw UsageError(fmt::format(
+        "--continue {}: several processes measured that run, and what they did not finish is measured anew; "
+        "leave --continue out",
+        file));
+  }
+  const std::string differing = differences(*before.asked, *record.asked);
+  if (!differing.empty()) {
+    throw UsageError(
+        fmt::format("--continue {}: that run was asked for something else: {}; give the same "
+                    "targets and flags, or leave --continue out",
+                    file, differing));
+  }
+  check_device(before.device, record.device, file);
+  keep_finished(before.entries, record.asked->options);
+  check_operations(before.entries, work, file);
+  for (const std::string& note : before.notes) add_once(record.notes, note);
+  record.ceilings = before.ceilings;
+  record.entries = std::move(before.entries);
+  if (!before.interrupted) record.sequence = std::move(before.sequence);
+  if (record.entries.empty()) return;
+  record.notes.push_back(fmt::format("The first {} of {} operations are those of an earlier run, of {}.",
+                                     record.entries.size(), work.model.layers.size(),
+                                     before.environment.time));
+}
+
+}  // namespace jitterscope::cli

@@ -1,0 +1,441 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+#include "commands/run/plots.hpp"
+#include "measure/run_record.hpp"
+#include "report/drawing.hpp"
+
+// The rounds in which findings happened, as bands behind them.
+
+namespace jitterscope::report {
+
+/// What holds a clock down is a reason of the device's and a finding by one name, and has one colour.
+inline constexpr std::string_view kPowerCap = "power_cap", kThermal = "thermal";
+
+/// A finding where it happened in one measurement.
+struct MarkedRounds {
+  const Finding* finding;
+  std::vector<RoundRange> rounds;
+};
+std::vector<MarkedRounds> findings_in(const Result& result, const Measurement& measurement);
+
+/// Each finding has a lane of its own behind the points.
+std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<MarkedRounds>& marked);
+
+/// A colour for each of these findings, the same on every page.
+Json finding_color(const std::vector<std::string>& ids);
+
+/// Bands over an axis of seconds.
+Json marks_layer(const std::vector<Json>& rows, const Json& color, Json x);
+
+/// "drift, bimodal": of one round.
+std::string findings_of(std::size_t round, const std::vector<MarkedRounds>& marked);
+
+// Rounds one after the other, over what the device's sensors said just behind each.
+
+namespace {
+
+// More are drawn as the least and the most of rounds in a row: a page cannot show them apart.
+constexpr std::size_t kMostRounds = 4000;
+
+constexpr std::string_view kHardware = "hardware";
+
+// What holds the clock down, as a colour: an idle GPU's and an application's own settings do not.
+std::string held_by(const Round& round) {
+  if (!round.sensors) return "free";
+  for (const std::string& reason : round.sensors->clock_reasons) {
+    if (reason == kPowerCap || reason == kThermal || reason == kHardware) return reason;
+  }
+  return "free";
+}
+
+struct CourseRow {
+  std::size_t round = 0;
+  const Round* taken = nullptr;
+};
+
+// Of so many rounds in a row the fastest and the slowest.
+std::vector<CourseRow> rows_to_draw(const Measurement& measurement) {
+  const std::vector<Round>& rounds = measurement.rounds;
+  std::vector<CourseRow> rows;
+  const std::size_t group =
+      rounds.size() <= kMostRounds ? 1 : (2 * rounds.size() + kMostRounds - 1) / kMostRounds;
+  for (std::size_t begin = 0; begin < rounds.size(); begin += group) {
+    const std::size_t end = std::min(begin + group, rounds.size());
+    std::size_t least = begin, most = begin;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (rounds[i].time() < rounds[least].time()) least = i;
+      if (rounds[i].time() > rounds[most].time()) most = i;
+    }
+    for (const std::size_t i : {std::min(least, most), std::max(least, most)}) {
+      rows.push_back({i + 1, &rounds[i]});
+      if (least == most) break;
+    }
+  }
+  return rows;
+}
+
+Json row_of(const CourseRow& row, const TimeUnit& unit) {
+  const Round& round = *row.taken;
+  Json made{{"round", row.round},
+            {"second", rounded(to_seconds(round.started))},
+            {"time", unit.of(round.time())},
+            {"held_by", held_by(round)},
+            {"process", round.process + 1}};
+  if (round.clock) made["clock"] = rounded(round.clock->value() / 1e6);
+  if (round.sensors && round.sensors->power) made["power"] = rounded(round.sensors->power->value());
+  if (round.sensors && round.sensors->temperature) {
+    made["temperature"] = rounded(round.sensors->temperature->value());
+  }
+  return made;
+}
+
+bool any_has(const Json& rows, const char* field) {
+  return std::ranges::any_of(rows, [&](const Json& row) { return row.contains(field); });
+}
+bool is_held(const Json& rows) {
+  return std::ranges::any_of(rows, [](const Json& row) { return row.at("held_by") != "free"; });
+}
+
+Json seconds_axis(bool is_last) {
+  Json x = quantity("second", is_last ? "since the measurement began, s" : "", not_from_zero());
+  if (!is_last) x["axis"] = parsed(R"({"labels": false, "ticks": false, "title": null})");
+  return x;
+}
+
+Json color_of(const Json& rows) {
+  if (!is_held(rows)) return Json{{"value", kBlue}};
+  return category("held_by", "clock held down by",
+                  Json{{"scale",
+                        {{"domain", {"free", kPowerCap, kThermal, kHardware}},
+                         {"range", {kBlue, kOrange, kRed, kPink}}}}});
+}
+
+struct Panel {
+  const char* field;
+  const char* title;
+  std::string_view color;
+};
+
+Json panel_view(const Json& rows, const Panel& panel, bool is_last) {
+  Json with_value = Json::array();
+  for (const Json& row : rows) {
+    if (row.contains(panel.field))
+      with_value.push_back(Json{{"second", row["second"]}, {panel.field, row[panel.field]}});
+  }
+  return Json{
+      {"height", 60},
+      {"data", data_of(with_value)},
+      {"name", panel.field},
+      {"mark", {{"type", "line"}, {"color", panel.color}, {"point", {{"size", 12}, {"color", panel.color}}}}},
+      {"encoding",
+       {{"x", seconds_axis(is_last)},
+        {"y", quantity(panel.field, panel.title,
+                       parsed(R"({"scale": {"zero": false}, "axis": {"tickCount": 3}})"))},
+        {"tooltip", tooltip({{"second", "s"}, {panel.field, panel.title}})}}}};
+}
+
+void add_views(const PlottedMeasurement& plotted, const std::vector<Json>& marks, const Json& mark_color,
+               const Json& rows, const TimeUnit& unit, Json& views) {
+  std::vector<Panel> panels;
+  if (any_has(rows, "clock")) panels.push_back({"clock", "clock, MHz", kGrey});
+  if (any_has(rows, "power")) panels.push_back({"power", "power, W", kOrange});
+  if (any_has(rows, "temperature")) panels.push_back({"temperature", "°C", kRed});
+  Json points{{"data", data_of(rows)},
+              {"name", "rounds"},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 22}, {"opacity", 0.7}}},
+              {"encoding",
+               {{"x", seconds_axis(panels.empty())},
+                {"y", quantity("time", unit.axis("time of one launch"), not_from_zero())},
+                {"color", color_of(rows)},
+                {"tooltip", tooltip({{"round", "round"},
+                                     {"time", "median of its launches, " + unit.name},
+                                     {"clock", "clock, MHz"},
+                                     {"process", "process"},
+                                     {"held_by", "clock held down by"}})}}}};
+  Json layers = Json::array();
+  if (!marks.empty()) layers.push_back(marks_layer(marks, mark_color, seconds_axis(panels.empty())));
+  layers.push_back(points);
+  const Measurement& measurement = plotted.measurement;
+  if (measurement.steadiness && has_settled(measurement)) {
+    const double second = rounded(to_seconds(measurement.rounds[first_settled_round(measurement)].started));
+    layers.push_back(
+        Json{{"data", data_of(Json::array({Json{{"second", second}}}))},
+             {"name", "settled"},
+             {"mark", {{"type", "rule"}, {"color", kGreen}, {"strokeDash", {4, 3}}, {"size", 2}}},
+             {"encoding",
+              {{"x", {{"field", "second"}, {"type", "quantitative"}}},
+               {"tooltip", tooltip({{"second", "settled from here on, s"}})}}}});
+  }
+  Json view{{"title", plotted.label}, {"height", 150}, {"layer", layers}};
+  // Lanes have no unit, and findings other colours than what held the clock down.
+  if (!marks.empty()) view["resolve"] = parsed(R"({"scale": {"y": "independent", "color": "independent"}})");
+  views.push_back(std::move(view));
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    views.push_back(panel_view(rows, panels[i], i + 1 == panels.size()));
+  }
+}
+
+}  // namespace
+
+std::optional<Plot> rounds_plot(const PlottedResult& result) {
+  Json views = Json::array();
+  std::vector<std::string> found_anywhere;
+  for (const PlottedMeasurement& plotted : measurements_of(result)) {
+    for (const MarkedRounds& marked : findings_in(result.entry.result, plotted.measurement)) {
+      const std::string& id = marked.finding->id;
+      if (std::ranges::find(found_anywhere, id) == found_anywhere.end()) found_anywhere.push_back(id);
+    }
+  }
+  Json mark_color = finding_color(found_anywhere);
+  TableColumn conditions = text_column("conditions"), number = number_column("round"),
+              second = number_column("started, s"), time = number_column("time"),
+              clock = number_column("clock, MHz"), power = number_column("power, W"),
+              temperature = number_column("°C"), held = text_column("clock held down by"),
+              found = text_column("findings");
+  bool is_thinned = false, is_marked = false;
+  for (const PlottedMeasurement& plotted : measurements_of(result)) {
+    const TimeUnit unit = unit_for(plotted.measurement.time.median);
+    Json rows = Json::array();
+    for (const CourseRow& row : rows_to_draw(plotted.measurement)) rows.push_back(row_of(row, unit));
+    is_thinned = is_thinned || rows.size() < plotted.measurement.rounds.size();
+    const std::vector<MarkedRounds> marked = findings_in(result.entry.result, plotted.measurement);
+    is_marked = is_marked || !marked.empty();
+    add_views(plotted, marked_rows(plotted.measurement, marked), mark_color, rows, unit, views);
+    if (!marked.empty()) mark_color["legend"] = nullptr;  // the first stands for all
+    for (const Json& row : rows) {
+      const auto shown = [&](const char* field) {
+        return row.contains(field) ? cell(row[field].get<double>()) : std::string();
+      };
+      conditions.cells.push_back(plotted.label);
+      number.cells.push_back(std::to_string(row["round"].get<std::size_t>()));
+      second.cells.push_back(shown("second"));
+      time.cells.push_back(shown("time") + " " + unit.name);
+      clock.cells.push_back(shown("clock"));
+      power.cells.push_back(shown("power"));
+      temperature.cells.push_back(shown("temperature"));
+      held.cells.push_back(row["held_by"].get<std::string>());
+      found.cells.push_back(findings_of(row["round"].get<std::size_t>() - 1, marked));
+    }
+  }
+  if (views.empty()) return std::nullopt;
+  std::string caption =
+      "A point is a round: the median of launches in a row. Below it what the device's sensors said "
+      "just behind the round.";
+  if (is_marked) caption += " Bands: the rounds in which a finding happened.";
+  if (is_thinned) caption += " Of rounds in a row the fastest and the slowest are drawn.";
+  return Plot{.id = "rounds",
+              .title = "Rounds over time: " + result.name,
+              .caption = std::move(caption),
+              .spec = stacked_plots(views),
+              .table = {conditions, number, second, time, clock, power, temperature, held, found}};
+}
+
+namespace {
+
+// Half way to the rounds beside it, of the same process.
+double begin_of(const std::vector<Round>& rounds, std::size_t round) {
+  const bool is_first = round == 0 || rounds[round - 1].process != rounds[round].process;
+  const Nanoseconds before = is_first ? rounds[round].started : rounds[round - 1].started;
+  return rounded(to_seconds(before + rounds[round].started) / 2.0);
+}
+double end_of(const std::vector<Round>& rounds, std::size_t round) {
+  const bool is_last = round + 1 == rounds.size() || rounds[round + 1].process != rounds[round].process;
+  const Nanoseconds after =
+      is_last ? rounds[round].started + rounds[round].time() : rounds[round + 1].started;
+  return rounded(to_seconds(after + rounds[round].started) / 2.0);
+}
+
+// What is known of heat and power has the colour of a round that it held down.
+std::string_view color_of_finding(const std::string& id) {
+  constexpr std::pair<std::string_view, std::string_view> kColors[] = {{kPowerCap, kOrange},
+                                                                       {kThermal, kRed},
+                                                                       {"drift", kPurple},
+                                                                       {"bimodal", kGreen},
+                                                                       {"no_steady_state", kTeal}};
+  const auto found = std::ranges::find(kColors, id, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kColors) ? kGrey : found->second;
+}
+
+}  // namespace
+
+std::vector<MarkedRounds> findings_in(const Result& result, const Measurement& measurement) {
+  const auto number = static_cast<std::size_t>(&measurement - result.measurements.data());
+  std::vector<MarkedRounds> marked;
+  for (const Finding& finding : result.findings) {
+    MarkedRounds here{&finding, {}};
+    for (const FindingPlace& place : finding.places) {
+      if (place.measurement != number) continue;
+      for (const RoundRange& range : place.rounds) {
+        if (range.first <= range.last && range.last < measurement.rounds.size()) here.rounds.push_back(range);
+      }
+    }
+    if (!here.rounds.empty()) marked.push_back(std::move(here));
+  }
+  return marked;
+}
+
+std::vector<Json> marked_rows(const Measurement& measurement, const std::vector<MarkedRounds>& marked) {
+  std::vector<Json> rows;
+  const auto lanes = static_cast<double>(marked.size());
+  for (std::size_t lane = 0; lane < marked.size(); ++lane) {
+    for (const RoundRange& range : marked[lane].rounds) {
+      // One range may reach from one process into the next: their rounds began at the same times.
+      for (std::size_t first = range.first; first <= range.last;) {
+        std::size_t last = first;
+        while (last < range.last &&
+               measurement.rounds[last + 1].process == measurement.rounds[first].process) {
+          ++last;
+        }
+        rows.push_back(Json{{"finding", marked[lane].finding->id},
+                            {"headline", marked[lane].finding->headline},
+                            {"from", begin_of(measurement.rounds, first)},
+                            {"to", end_of(measurement.rounds, last)},
+                            {"first", first + 1},
+                            {"last", last + 1},
+                            {"top", rounded(1.0 - static_cast<double>(lane) / lanes)},
+                            {"bottom", rounded(1.0 - static_cast<double>(lane + 1) / lanes)}});
+        first = last + 1;
+      }
+    }
+  }
+  return rows;
+}
+
+Json finding_color(const std::vector<std::string>& ids) {
+  Json range = Json::array();
+  for (const std::string& id : ids) range.push_back(color_of_finding(id));
+  return category("finding", "finding", Json{{"scale", {{"domain", ids}, {"range", range}}}});
+}
+
+Json marks_layer(const std::vector<Json>& rows, const Json& color, Json x) {
+  x["field"] = "from";
+  const Json lane =
+      parsed(R"({"field": "bottom", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": null})");
+  Json edge = color;
+  edge["legend"] = nullptr;
+  return Json{{"data", data_of(rows)},
+              {"name", "findings"},
+              {"mark", {{"type", "rect"}, {"opacity", 0.28}}},
+              {"encoding",
+               {{"x", x},
+                {"x2", {{"field", "to"}}},
+                {"y", lane},
+                {"y2", {{"field", "top"}}},
+                {"color", color},
+                {"tooltip", tooltip({{"finding", "finding"},
+                                     {"headline", "what"},
+                                     {"first", "from round"},
+                                     {"last", "to round"}})}}}};
+}
+
+std::string findings_of(std::size_t round, const std::vector<MarkedRounds>& marked) {
+  std::string text;
+  for (const MarkedRounds& each : marked) {
+    const bool holds = std::ranges::any_of(each.rounds, [round](const RoundRange& range) {
+      return range.first <= round && round <= range.last;
+    });
+    if (holds) text += (text.empty() ? "" : ", ") + each.finding->id;
+  }
+  return text;
+}
+
+// How the time follows the SM clock: t = a + b/f.
+
+namespace {
+
+constexpr int kFitPoints = 40;
+
+double megahertz(Hertz clock) { return rounded(clock.value() / 1e6); }
+
+Json fitted_line(const TimeAtReferenceClock& fit, double from, double to, const TimeUnit& unit) {
+  Json rows = Json::array();
+  const Nanoseconds at_reference = fit.time - fit.fixed_part;
+  for (int i = 0; i <= kFitPoints; ++i) {
+    const double clock = from + (to - from) * i / kFitPoints;
+    rows.push_back(
+        Json{{"clock", rounded(clock)},
+             {"time", unit.of(fit.fixed_part + at_reference * (fit.reference.value() / 1e6 / clock))}});
+  }
+  return rows;
+}
+
+Json fit_view(const PlottedMeasurement& plotted, const Json& rounds, const TimeUnit& unit) {
+  const TimeAtReferenceClock& fit = *plotted.measurement.at_reference_clock;
+  double from = megahertz(fit.reference), to = from;
+  for (const Json& round : rounds) {
+    from = std::min(from, round["clock"].get<double>());
+    to = std::max(to, round["clock"].get<double>());
+  }
+  Json points{
+      {"data", data_of(rounds)},
+      {"name", "rounds"},
+      {"mark", {{"type", "point"}, {"filled", true}, {"size", 22}, {"opacity", 0.6}, {"color", kBlue}}},
+      {"encoding",
+       {{"x", quantity("clock", "SM clock, MHz", not_from_zero())},
+        {"y", quantity("time", unit.axis("time of one launch"), not_from_zero())},
+        {"tooltip", tooltip({{"clock", "SM clock, MHz"}, {"time", "time, " + unit.name}})}}}};
+  Json line{{"data", data_of(fitted_line(fit, from, to, unit))},
+            {"name", "fit"},
+            {"mark", {{"type", "line"}, {"color", kGreen}, {"size", 2}}},
+            {"encoding",
+             {{"x", {{"field", "clock"}, {"type", "quantitative"}}},
+              {"y", {{"field", "time"}, {"type", "quantitative"}}}}}};
+  Json reference{{"data", data_of(Json::array({Json{{"clock", megahertz(fit.reference)},
+                                                    {"time", unit.of(fit.time)},
+                                                    {"low", unit.of(fit.low)},
+                                                    {"high", unit.of(fit.high)}}}))},
+                 {"name", "reference"},
+                 {"mark", {{"type", "rule"}, {"color", kRed}, {"size", 3}}},
+                 {"encoding",
+                  {{"x", {{"field", "clock"}, {"type", "quantitative"}}},
+                   {"y", {{"field", "low"}, {"type", "quantitative"}}},
+                   {"y2", {{"field", "high"}}},
+                   {"tooltip", tooltip({{"clock", "reference clock, MHz"},
+                                        {"time", "time, " + unit.name},
+                                        {"low", "interval from"},
+                                        {"high", "to"}})}}}};
+  const std::string subtitle =
+      percent_text(fit.clock_share) + " of the time follows the clock, the rest does not";
+  return Json{{"title", {{"text", plotted.label}, {"subtitle", subtitle}}},
+              {"height", 180},
+              {"layer", {points, line, reference}}};
+}
+
+}  // namespace
+
+std::optional<Plot> clock_plot(const PlottedResult& result) {
+  Json views = Json::array();
+  TableColumn conditions = text_column("conditions"), clocks = number_column("clock, MHz"),
+              times = number_column("time");
+  for (const PlottedMeasurement& plotted : measurements_of(result)) {
+    if (!plotted.measurement.at_reference_clock) continue;
+    const TimeUnit unit = unit_for(plotted.measurement.time.median);
+    Json rounds = Json::array();
+    const std::vector<Round>& all = plotted.measurement.rounds;
+    for (std::size_t i = first_settled_round(plotted.measurement); i < all.size(); ++i) {
+      const Round& round = all[i];
+      if (!round.clock) continue;
+      rounds.push_back(Json{{"clock", megahertz(*round.clock)}, {"time", unit.of(round.time())}});
+      conditions.cells.push_back(plotted.label);
+      clocks.cells.push_back(cell(megahertz(*round.clock)));
+      times.cells.push_back(cell(unit.of(round.time())) + " " + unit.name);
+    }
+    if (!rounds.empty()) views.push_back(fit_view(plotted, rounds, unit));
+  }
+  if (views.empty()) return std::nullopt;
+  return Plot{
+      .id = "clock",
+      .title = "Time against clock: " + result.name,
+      .caption =
+          "Green: the fit t = a + b/f over all rounds. Red: the time at the reference clock with its 95 % interval.",
+      .spec = stacked_plots(views),
+      .table = {conditions, clocks, times}};
+}
+
+}  // namespace jitterscope::report

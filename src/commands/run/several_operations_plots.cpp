@@ -1,0 +1,593 @@
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "base/quantity_text.hpp"
+#include "commands/run/plots.hpp"
+#include "finding/finding.hpp"
+#include "measure/rates_and_totals.hpp"
+#include "operation/parse.hpp"
+#include "output/cells.hpp"
+#include "report/drawing.hpp"
+
+// The layers of a network by their share of its time; a click shows the rounds behind one.
+
+namespace jitterscope::report {
+namespace {
+
+constexpr std::size_t kMostLayers = 40;      // bars that a page shows apart
+constexpr std::size_t kRoundsOfLayer = 100;  // behind a click
+constexpr int kLongestLabel = 320;           // pixels
+
+struct LayerRows {
+  Json bars = Json::array(), rounds = Json::array(), recorded = Json::array(), in_place = Json::array();
+  std::vector<std::string> order;  // by share, the largest first
+};
+
+Nanoseconds first_time(const PlottedResult& result) {
+  const auto measured = measurements_of(result);
+  return measured.empty()
+             ? Nanoseconds(0)
+             : measured.front().measurement.time.median * static_cast<double>(result.entry.count);
+}
+
+std::vector<const PlottedResult*> slowest_first(const std::vector<PlottedResult>& results) {
+  std::vector<const PlottedResult*> sorted;
+  for (const PlottedResult& result : results) {
+    if (first_time(result).value() > 0.0) sorted.push_back(&result);
+  }
+  std::ranges::stable_sort(sorted, [](const PlottedResult* first, const PlottedResult* second) {
+    return first_time(*first) > first_time(*second);
+  });
+  return sorted;
+}
+
+// Every so many-th of the rounds sorted by their times: they keep the shape of the distribution.
+std::vector<Nanoseconds> some_rounds(const Measurement& measurement) {
+  std::vector<Nanoseconds> times;
+  for (std::size_t i = first_settled_round(measurement); i < measurement.rounds.size(); ++i) {
+    times.push_back(measurement.rounds[i].time());
+  }
+  if (times.size() <= kRoundsOfLayer) return times;
+  std::ranges::sort(times);
+  std::vector<Nanoseconds> some;
+  for (std::size_t i = 0; i < kRoundsOfLayer; ++i) {
+    some.push_back(times[i * (times.size() - 1) / (kRoundsOfLayer - 1)]);
+  }
+  return some;
+}
+
+std::map<std::string, Nanoseconds> totals_of(const std::vector<PlottedResult>& results) {
+  std::map<std::string, Nanoseconds> totals;
+  for (const PlottedResult& result : results) {
+    for (const PlottedMeasurement& plotted : measurements_of(result)) {
+      totals[plotted.label] += plotted.measurement.time.median * static_cast<double>(result.entry.count);
+    }
+  }
+  return totals;
+}
+
+// "40 of 65 layers are drawn, the slowest; the other 25 take 8.1 % of the time."
+std::string what_is_left_out(const std::vector<const PlottedResult*>& sorted,
+                             const std::map<std::string, Nanoseconds>& totals) {
+  std::map<std::string, Nanoseconds> left;
+  for (const PlottedResult* result : std::span(sorted).subspan(kMostLayers)) {
+    for (const PlottedMeasurement& plotted : measurements_of(*result)) {
+      left[plotted.label] += plotted.measurement.time.median * static_cast<double>(result->entry.count);
+    }
+  }
+  std::string shares;
+  for (const auto& [label, time] : left) {
+    shares += (shares.empty() ? "" : ", ") + percent_text(time / totals.at(label));
+    if (left.size() > 1) shares += " (" + label + ")";
+  }
+  return fmt::format("{} of {} layers are drawn, the slowest; the other {} take {} of the time.", kMostLayers,
+                     sorted.size(), sorted.size() - kMostLayers, shares);
+}
+
+void add_layer(const PlottedResult& result, const std::map<std::string, Nanoseconds>& totals,
+               const TimeUnit& unit, LayerRows& rows) {
+  const double count = static_cast<double>(result.entry.count);
+  rows.order.push_back(result.name);
+  for (const PlottedMeasurement& plotted : measurements_of(result)) {
+    const TimeEstimate& time = plotted.measurement.time;
+    const double share = time.median * count / totals.at(plotted.label);
+    rows.bars.push_back(Json{{"layer", result.name},
+                             {"operation", to_string(result.entry.result.subject)},
+                             {"conditions", plotted.label},
+                             {"total", unit.of(time.median * count)},
+                             {"share", rounded(share)},
+                             {"share_shown", percent_text(share)},
+                             {"calls", result.entry.count},
+                             {"call", time_text(time.median, time.precision())}});
+    const TimeUnit of_one = unit_for(time.median);
+    for (const Nanoseconds round : some_rounds(plotted.measurement)) {
+      rows.rounds.push_back(Json{{"layer", result.name},
+                                 {"conditions", plotted.label},
+                                 {"time", rounded(round.value() / 1e3)},
+                                 {"shown", time_text(round, 1e-3)}});
+    }
+  }
+  if (result.entry.recorded_time) {
+    rows.recorded.push_back(
+        Json{{"layer", result.name}, {"total", unit.of(*result.entry.recorded_time * count)}});
+  }
+}
+
+// A share stands to the right of its layer's bars and ticks.
+void place_shares(LayerRows& rows) {
+  std::map<std::string, double> edges;
+  for (const Json* drawn : {&rows.bars, &rows.recorded, &rows.in_place}) {
+    for (const Json& row : *drawn) {
+      double& edge = edges[row["layer"].get<std::string>()];
+      edge = std::max(edge, row["total"].get<double>());
+    }
+  }
+  for (Json& bar : rows.bars) bar["edge"] = edges.at(bar["layer"].get<std::string>());
+}
+
+// Fixed, since the ticks of the record have no offset as the bars have.
+int rows_height(const LayerRows& rows) {
+  const auto layers = static_cast<int>(rows.order.size()), bars = static_cast<int>(rows.bars.size());
+  return std::max(60, std::max(18 * layers, 11 * bars));
+}
+
+Json bars_view(const LayerRows& rows, const TimeUnit& unit) {
+  const Json y = names_axis("layer", rows.order, kLongestLabel);
+  const Json x = quantity("total", unit.axis("time of all its calls"));
+  Json bars{{"name", "layers"},
+            {"data", data_of(rows.bars)},
+            {"params", parsed(R"([{"name": "chosen", "select": {"type": "point", "fields": ["layer"]}}])")},
+            {"mark", parsed(R"({"type": "bar", "cursor": "pointer"})")},
+            {"encoding",
+             {{"y", y},
+              {"x", x},
+              {"yOffset", {{"field", "conditions"}, {"sort", nullptr}}},
+              {"color", category("conditions", "",
+                                 Json{{"sort", nullptr},
+                                      {"title", nullptr},
+                                      {"scale", {{"range", {kBlue, kOrange, kGreen, kGrey}}}}})},
+              {"opacity", parsed(R"({"condition": {"param": "chosen", "value": 1}, "value": 0.45})")},
+              {"tooltip", tooltip({{"layer", "layer"},
+                                   {"operation", "operation"},
+                                   {"conditions", "conditions"},
+                                   {"call", "one call"},
+                                   {"calls", "calls"},
+                                   {"total", "all calls, " + unit.name},
+                                   {"share_shown", "share of the total"}})}}}};
+  Json shares{{"name", "shares"},
+              {"data", data_of(rows.bars)},
+              {"mark", parsed(R"({"type": "text", "align": "left", "dx": 4, "fontSize": 9})")},
+              {"encoding",
+               {{"y", y},
+                {"x", {{"field", "edge"}, {"type", "quantitative"}}},
+                {"yOffset", {{"field", "conditions"}, {"sort", nullptr}}},
+                {"color", {{"value", kGrey}}},
+                {"text", {{"field", "share_shown"}, {"type", "nominal"}}}}}};
+  Json layers = Json::array({bars, shares});
+  const auto mark = [&](const char* name, const Json& data, std::string_view color, const char* what) {
+    if (data.empty()) return;
+    layers.push_back(Json{
+        {"name", name},
+        {"data", data_of(data)},
+        {"mark", {{"type", "tick"}, {"color", color}, {"thickness", 3}, {"opacity", 1}}},
+        {"encoding",
+         {{"y", {{"field", "layer"}, {"type", "nominal"}, {"sort", rows.order}}},
+          {"x", {{"field", "total"}, {"type", "quantitative"}}},
+          {"tooltip", tooltip({{"layer", "layer"}, {"total", std::string(what) + ", " + unit.name}})}}}});
+  };
+  mark("recorded", rows.recorded, kRed, "in the record that was read");
+  mark("in_place", rows.in_place, kPurple, "in the network");
+  return Json{
+      {"width", width_beside(rows.order, kLongestLabel)}, {"height", rows_height(rows)}, {"layer", layers}};
+}
+
+Json rounds_view(const LayerRows& rows) {
+  return Json{
+      {"title", {{"text", "Rounds of the layer that was clicked"}, {"subtitle", "none: of the first"}}},
+      {"width", width_beside(rows.order, kLongestLabel)},
+      {"height", {{"step", 26}}},
+      {"data", data_of(rows.rounds)},
+      {"name", "chosen_rounds"},
+      {"transform", Json::array({parsed(R"({"filter": {"param": "chosen", "empty": false}})")})},
+      {"mark", {{"type", "tick"}, {"color", kBlue}, {"opacity", 0.7}}},
+      {"encoding",
+       {{"x", quantity("time", "time of one call, µs", not_from_zero())},
+        {"y", category("conditions", "", parsed(R"({"title": null, "sort": null})"))},
+        {"tooltip", tooltip({{"layer", "layer"}, {"conditions", "conditions"}, {"shown", "round"}})}}}};
+}
+
+}  // namespace
+
+std::optional<Plot> layers_plot(const RunRecord& record, const std::vector<PlottedResult>& results) {
+  const std::vector<const PlottedResult*> sorted = slowest_first(results);
+  if (sorted.empty()) return std::nullopt;
+  const std::map<std::string, Nanoseconds> totals = totals_of(results);
+  const TimeUnit unit = unit_for(first_time(*sorted.front()));
+  LayerRows rows;
+  for (std::size_t i = 0; i < std::min(sorted.size(), kMostLayers); ++i)
+    add_layer(*sorted[i], totals, unit, rows);
+  for (const LayerInSequence& layer : layers_in_sequence(record)) {
+    const std::string& name = results[layer.result].name;
+    if (std::ranges::find(rows.order, name) == rows.order.end()) continue;
+    rows.in_place.push_back(
+        Json{{"layer", name}, {"total", unit.of(layer.in_place.median * static_cast<double>(layer.calls))}});
+  }
+  place_shares(rows);
+  Json bars = bars_view(rows, unit);
+  // Before anybody clicks, the slowest layer is chosen.
+  bars["layer"][0]["params"][0]["value"] = Json::array({Json{{"layer", rows.order.front()}}});
+  TableColumn layers = text_column("layer"), operations = text_column("operation"),
+              conditions = text_column("conditions"), calls = number_column("calls"),
+              call = number_column("one call"), total = number_column(unit.axis("all calls")),
+              shares = number_column("share");
+  for (const Json& row : rows.bars) {
+    layers.cells.push_back(row["layer"].get<std::string>());
+    operations.cells.push_back(row["operation"].get<std::string>());
+    conditions.cells.push_back(row["conditions"].get<std::string>());
+    calls.cells.push_back(std::to_string(row["calls"].get<std::int64_t>()));
+    call.cells.push_back(row["call"].get<std::string>());
+    total.cells.push_back(cell(row["total"].get<double>()));
+    shares.cells.push_back(percent_text(row["share"].get<double>()));
+  }
+  std::string caption =
+      "Bars: the time of one call alone, times the calls, with its share of the total. Click one for its rounds.";
+  if (!rows.recorded.empty()) caption += " Red: in the record that was read.";
+  if (!rows.in_place.empty()) caption += " Purple: where it runs, in the network.";
+  if (sorted.size() > kMostLayers) {
+    caption += " " + what_is_left_out(sorted, totals);
+  }
+  Json view = bars;
+  view["title"] = record.title;
+  return Plot{.id = "layers",
+              .title = "Layers by their time" + (record.title.empty() ? std::string() : ": " + record.title),
+              .caption = std::move(caption),
+              .spec = stacked_plots(Json::array({view, rounds_view(rows)})),
+              .table = {layers, operations, conditions, calls, call, total, shares}};
+}
+
+// Operations that differ in a number, against it.
+
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
+
+std::optional<Parameters> parameters_of(const Result& result) {
+  Parameters parameters;
+  if (const auto* callable = std::get_if<Callable>(&result.subject)) {
+    if (callable->parameters.empty()) return std::nullopt;
+    for (const Property& each : callable->parameters) parameters[each.key] = each.value;
+    return parameters;
+  }
+  const Operation* operation = operation_of(result.subject);
+  if (std::holds_alternative<Aten>(operation->parameters())) return std::nullopt;
+  for (const ParameterValues& parameter : split_operation(operation->text()).parameters) {
+    if (parameter.values.size() == 1) parameters[parameter.name] = parameter.values.front();
+  }
+  return parameters;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  double number = 0.0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The number that has the most values; all else that differs names a line.
+struct SweptParameter {
+  std::string name;
+  std::vector<double> at;           // of each result
+  std::vector<std::string> series;  // of each result: "dtype=f16"; empty where nothing else differs
+};
+
+std::optional<SweptParameter> swept_parameter(const std::vector<PlottedResult>& results) {
+  std::vector<Parameters> all;
+  std::set<std::string_view> kinds;
+  for (const PlottedResult& result : results) {
+    const std::optional<Parameters> parameters = parameters_of(result.entry.result);
+    if (!parameters) return std::nullopt;
+    all.push_back(*parameters);
+    const Operation* operation = operation_of(result.entry.result.subject);
+    kinds.insert(operation != nullptr ? operation->kind() : "callable");
+  }
+  if (kinds.size() != 1) return std::nullopt;
+  std::map<std::string, std::set<std::string>> values;
+  for (const Parameters& parameters : all) {
+    for (const auto& [name, value] : parameters) values[name].insert(value);
+  }
+  SweptParameter swept;
+  std::size_t most = 1;
+  for (const auto& [name, texts] : values) {
+    const bool is_number = std::ranges::all_of(all, [&, key = name](const Parameters& parameters) {
+      const auto found = parameters.find(key);
+      return found != parameters.end() && number_in(found->second).has_value();
+    });
+    if (is_number && texts.size() > most) {
+      most = texts.size();
+      swept.name = name;
+    }
+  }
+  if (most < 3) return std::nullopt;
+  for (const Parameters& parameters : all) {
+    swept.at.push_back(*number_in(parameters.at(swept.name)));
+    std::string series;
+    for (const auto& [name, value] : parameters) {
+      if (name == swept.name || values[name].size() == 1) continue;
+      series += (series.empty() ? "" : ", ") + name + "=" + value;
+    }
+    swept.series.push_back(series);
+  }
+  return swept;
+}
+
+Json rows_with(const Json& rows, const std::string& field) {
+  Json with = Json::array();
+  for (const Json& row : rows) {
+    if (row.contains(field)) with.push_back(row);
+  }
+  return with;
+}
+
+// A logarithm has no zero: an interval that reaches it goes on below all else. False where a time is none.
+bool make_room_for_logarithms(Json& rows) {
+  double least = rows.front()["high"].get<double>();
+  for (const Json& row : rows) {
+    if (!(row["time"].get<double>() > 0.0)) return false;
+    for (const char* field : {"low", "time"}) {
+      if (row[field].get<double>() > 0.0) least = std::min(least, row[field].get<double>());
+    }
+  }
+  for (Json& row : rows) {
+    if (!(row["low"].get<double>() > 0.0)) row["low"] = rounded(least / 2.0);
+  }
+  return true;
+}
+
+Json line_view(const Json& rows, const Json& x, const Json& y, const Json& series, const Json& read,
+               bool has_band) {
+  Json layers = Json::array();
+  if (has_band) {
+    layers.push_back(Json{{"name", "intervals"},
+                          {"mark", {{"type", "area"}, {"opacity", 0.25}}},
+                          {"encoding",
+                           {{"x", x},
+                            {"y", {{"field", "low"}, {"type", "quantitative"}}},
+                            {"y2", {{"field", "high"}}},
+                            {"color", series}}}});
+  }
+  layers.push_back(
+      Json{{"mark", {{"type", "line"}, {"size", 2}}}, {"encoding", {{"x", x}, {"y", y}, {"color", series}}}});
+  Json points{{"name", has_band ? "times" : "points"},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 40}}},
+              {"encoding", {{"x", x}, {"y", y}, {"color", series}, {"tooltip", read}}}};
+  // Where a row has no value its line has a gap.
+  const Json with_value = rows_with(rows, y["field"].get<std::string>());
+  if (with_value.size() < rows.size()) points["data"] = data_of(with_value);
+  layers.push_back(points);
+  return Json{{"height", 190}, {"data", data_of(rows)}, {"layer", layers}};
+}
+
+// A range of powers of two is drawn evenly.
+bool is_geometric(std::vector<double> at) {
+  std::ranges::sort(at);
+  return at.front() > 0.0 && at.back() / at.front() >= 8.0;
+}
+
+}  // namespace
+
+std::optional<Plot> sweep_plot(const RunRecord& record, const std::vector<PlottedResult>& results) {
+  const std::optional<SweptParameter> swept = swept_parameter(results);
+  if (!swept) return std::nullopt;
+  const TimeUnit unit = unit_for(slowest_of(results));
+  Json rows = Json::array();
+  const bool has_flops = std::ranges::all_of(
+      results, [](const PlottedResult& result) { return result.entry.result.flops > 0.0; });
+  TableColumn at = number_column(swept->name), series_names = text_column("series"),
+              times = number_column("time"), rates = number_column("rate"),
+              shares = number_column("share of ceiling");
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const PlottedMeasurement& plotted : measurements_of(results[i])) {
+      const TimeEstimate& time = plotted.measurement.time;
+      std::string series = plotted.label;
+      if (!swept->series[i].empty()) series = swept->series[i] + "; " + series;
+      Json row{{"at", swept->at[i]},
+               {"series", series},
+               {"time", unit.of(time.median)},
+               {"low", unit.of(has_interval(time) ? time.low : time.median)},
+               {"high", unit.of(has_interval(time) ? time.high : time.median)},
+               {"shown", estimate_text(time)}};
+      at.cells.push_back(cell(swept->at[i]));
+      series_names.cells.push_back(series);
+      times.cells.push_back(estimate_text(time));
+      const Result& result = results[i].entry.result;
+      const double work = has_flops ? result.flops : static_cast<double>(result.bytes.value());
+      row["rate"] = work / to_seconds(time.median);
+      rates.cells.push_back(rate_text(work / to_seconds(time.median), has_flops ? "FLOP/s" : "B/s"));
+      const std::optional<AchievedRate> rate = achieved_rate(result, time.median, record);
+      shares.cells.push_back(rate ? share_text(*rate) : "");
+      row["share_shown"] = shares.cells.back();
+      if (rate && rate->ceiling_share && !rate->is_above_ceiling()) {
+        row["share"] = rounded(std::min(*rate->ceiling_share, 1.0));
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  if (rows.empty()) return std::nullopt;
+  double largest = 0.0;
+  for (const Json& row : rows) largest = std::max(largest, row["rate"].get<double>());
+  const bool has_rates = largest > 0.0;  // nobody knows what a callable's work is
+  const bool has_ceilings =
+      std::ranges::any_of(shares.cells, [](const std::string& each) { return !each.empty(); });
+  const RateUnit rate_unit = rate_unit_for(largest, has_flops ? "FLOP/s" : "B/s");
+  for (Json& row : rows) {
+    if (has_rates) {
+      row["rate"] = rate_unit.of(row["rate"].get<double>());
+    } else {
+      row.erase("rate");
+    }
+    if (!has_ceilings) row.erase("share_shown");
+  }
+  Json x = quantity("at", swept->name, not_from_zero());
+  if (is_geometric(swept->at)) x["scale"] = parsed(R"({"type": "log", "base": 2, "nice": false})");
+  const Json series = series_color("series", series_names.cells);
+  Json read = tooltip({{"at", swept->name}, {"series", "of"}, {"shown", "time"}});
+  if (has_rates) read.push_back(Json{{"field", "rate"}, {"title", rate_unit.name}});
+  if (has_ceilings) read.push_back(Json{{"field", "share_shown"}, {"title", "share of the ceiling"}});
+  Json time_axis = quantity("time", unit.axis("time of one launch"));
+  if (is_geometric(swept->at) && make_room_for_logarithms(rows)) {
+    time_axis["scale"] = parsed(R"({"type": "log", "nice": false})");
+  }
+  Json views = Json::array({line_view(rows, x, time_axis, series, read, true)});
+  if (has_rates) views.push_back(line_view(rows, x, quantity("rate", rate_unit.name), series, read, false));
+  if (!rows_with(rows, "share").empty()) {
+    Json share = quantity("share", "share of ceiling", parsed(R"({"axis": {"format": "~%"}})"));
+    views.push_back(line_view(rows, x, share, series, read, false));
+  }
+  std::string caption = "Bands: intervals that hold the median in 95 of 100 runs.";
+  if (has_ceilings) caption += " Ceilings are the best rates measured on this device.";
+  const std::string above = ceiling_words_explained(shares.cells);
+  if (!above.empty())
+    caption += " No share is drawn of what was faster than its ceiling; in the table, " + above;
+  std::vector<TableColumn> table = {at, series_names, times};
+  if (has_rates) table.push_back(rates);
+  if (has_ceilings) table.push_back(shares);
+  return Plot{
+      .id = "sweep",
+      .title = "Against " + swept->name + (record.title.empty() ? std::string() : ": " + record.title),
+      .caption = std::move(caption),
+      .spec = stacked_plots(views),
+      .table = std::move(table)};
+}
+
+// Rates against arithmetic intensity, under the ceilings that were measured on this very device.
+
+namespace {
+
+struct Roof {
+  std::string name;
+  double flops_per_second = 0.0;
+};
+
+std::vector<Roof> roofs_of(const Ceilings& ceilings) {
+  std::vector<Roof> roofs;
+  for (const Ceilings::Compute& compute : ceilings.compute) {
+    if (compute.flops_per_second > 0.0) {
+      roofs.push_back({"ceiling " + std::string(to_string(compute.dtype)), compute.flops_per_second});
+    }
+  }
+  return roofs;
+}
+
+// Memory's slope up to the ridge, then the ceiling; without one, the slope alone.
+Json roof_rows(const std::vector<Roof>& roofs, double bytes_per_second, double from, double to,
+               const RateUnit& unit) {
+  Json rows = Json::array();
+  const auto add = [&](const std::string& roof, double intensity, double rate) {
+    rows.push_back(Json{{"roof", roof}, {"intensity", rounded(intensity)}, {"rate", unit.of(rate)}});
+  };
+  if (roofs.empty()) {
+    for (const double intensity : {from, to})
+      add("ceiling of memory", intensity, intensity * bytes_per_second);
+  }
+  for (const Roof& roof : roofs) {
+    const double ridge = roof.flops_per_second / bytes_per_second;
+    for (const double intensity : {std::min(from, ridge), ridge, std::max(to, ridge)}) {
+      const double rate = std::min(intensity * bytes_per_second, roof.flops_per_second);
+      add(roof.name, intensity, rate);
+    }
+  }
+  return rows;
+}
+
+double highest_rate(const std::vector<Roof>& roofs, const std::vector<PlottedResult>& results) {
+  double highest = 0.0;
+  for (const Roof& roof : roofs) highest = std::max(highest, roof.flops_per_second);
+  if (!roofs.empty()) return highest;
+  for (const PlottedResult& result : results) {
+    for (const PlottedMeasurement& plotted : measurements_of(result)) {
+      highest = std::max(highest, result.entry.result.flops / to_seconds(plotted.measurement.time.median));
+    }
+  }
+  return highest;
+}
+
+}  // namespace
+
+std::optional<Plot> roofline_plot(const RunRecord& record, const std::vector<PlottedResult>& results) {
+  const std::vector<Roof> roofs = roofs_of(record.ceilings);
+  if (!(record.ceilings.bytes_per_second.value_or(0.0) > 0.0)) return std::nullopt;
+  const RateUnit unit = rate_unit_for(highest_rate(roofs, results), "FLOP/s");
+  Json rows = Json::array();
+  TableColumn names = text_column("operation"), conditions = text_column("conditions"),
+              intensities = number_column("FLOP per byte"), rates = number_column("rate");
+  double from = 0.0, to = 0.0;
+  for (const PlottedResult& result : results) {
+    const double flops = result.entry.result.flops,
+                 bytes = static_cast<double>(result.entry.result.bytes.value());
+    if (!(flops > 0.0) || !(bytes > 0.0)) continue;
+    const double intensity = flops / bytes;
+    for (const PlottedMeasurement& plotted : measurements_of(result)) {
+      const double rate = flops / to_seconds(plotted.measurement.time.median);
+      const double total =
+          to_seconds(plotted.measurement.time.median) * static_cast<double>(result.entry.count);
+      from = rows.empty() ? intensity : std::min(from, intensity);
+      to = std::max(to, intensity);
+      rows.push_back(Json{{"operation", result.name},
+                          {"conditions", plotted.label},
+                          {"intensity", rounded(intensity)},
+                          {"rate", unit.of(rate)},
+                          {"total", rounded(total * 1e3)},
+                          {"shown", rate_text(rate, "FLOP/s")}});
+      names.cells.push_back(result.name);
+      conditions.cells.push_back(plotted.label);
+      intensities.cells.push_back(cell(intensity));
+      rates.cells.push_back(rate_text(rate, "FLOP/s"));
+    }
+  }
+  if (rows.empty()) return std::nullopt;
+  const Json x = quantity("intensity", "arithmetic intensity, FLOP per byte that must move",
+                          parsed(R"({"scale": {"type": "log", "nice": false}})"));
+  const Json y = quantity("rate", unit.name, parsed(R"({"scale": {"type": "log", "nice": false}})"));
+  Json lines{
+      {"name", "ceilings"},
+      {"data", data_of(roof_rows(roofs, *record.ceilings.bytes_per_second, from / 2.0, to * 2.0, unit))},
+      {"mark", {{"type", "line"}, {"color", kGrey}, {"size", 2}}},
+      {"encoding",
+       {{"x", x},
+        {"y", y},
+        {"strokeDash", category("roof", "", parsed(R"({"title": null})"))},
+        {"tooltip", tooltip({{"roof", "measured here"}, {"rate", unit.name}})}}}};
+  Json points{{"name", "operations"},
+              {"data", data_of(rows)},
+              {"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.75}}},
+              {"encoding",
+               {{"x", x},
+                {"y", y},
+                {"size", quantity("total", "time of all calls, ms",
+                                  parsed(R"({"legend": null, "scale": {"range": [25, 300]}})"))},
+                {"color", series_color("conditions", conditions.cells)},
+                {"tooltip", tooltip({{"operation", "operation"},
+                                     {"conditions", "conditions"},
+                                     {"shown", "rate"},
+                                     {"intensity", "FLOP per byte"},
+                                     {"total", "time of all calls, ms"}})}}}};
+  return Plot{
+      .id = "roofline",
+      .title = "Roofline" + (record.title.empty() ? std::string() : ": " + record.title),
+      .caption =
+          std::string(roofs.empty()
+                          ? "Grey: the best rate of a copy through memory that was measured on this device; "
+                            "no product was measured."
+                          : "Grey: the best rates measured on this device, of a copy through memory and of "
+                            "large products.") +
+          " A point above has its operands in a cache. Larger points take more of the time.",
+      .spec = single_plot(Json{{"height", 320}, {"layer", {lines, points}}}),
+      .table = {names, conditions, intensities, rates}};
+}
+
+}  // namespace jitterscope::report

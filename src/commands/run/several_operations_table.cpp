@@ -1,0 +1,505 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "commands/run/table.hpp"
+#include "finding/finding.hpp"
+#include "measure/rates_and_totals.hpp"
+#include "output/cells.hpp"
+#include "output/text.hpp"
+
+namespace jitterscope {
+namespace {
+
+using Columns = std::vector<TableColumn>;
+
+constexpr std::string_view kOfCeiling = "of ceiling";
+
+// What leaves a table that is too wide, the largest first.
+constexpr int kSpareShare = 1, kSpareRecorded = 1, kSpareRate = 2, kSpareOperation = 3, kSpareClock = 4,
+              kSpareCeiling = 5;
+
+// In a column, where "no interval" at each time would make it wider than the page.
+std::string short_estimate(const TimeEstimate& time) {
+  if (time.rounds == 0 || has_interval(time)) return estimate_text(time);
+  return fmt::format("{} ({})", time_text(time.median), counted(time.rounds, "round"));
+}
+
+std::string plain_text(const TimeEstimate& time) {
+  return has_interval(time) ? time_text(time.median, std::max(time.precision(), 0.001))
+                            : time_text(time.median);
+}
+
+std::string layer_text(const RunEntry& entry) {
+  const std::string name = entry.layers.empty() ? std::string(kAbsent) : one_line(entry.layers.front());
+  return entry.count > 1 ? fmt::format("{}× {}", entry.count, name) : name;
+}
+
+std::string total_text(const NetworkTotal& total, bool with_precision) {
+  if (!total.is_complete()) return "over " + time_text(total.time);
+  if (with_precision) return total_estimate_text(total);
+  return plain_text(estimate_of(total));
+}
+
+Columns key_columns(const RunPage& run, bool model) {
+  TableColumn number{"#", Align::right, {}}, layer{"layer", Align::left, {}},
+      operation{"operation", Align::left, {}, kSpareOperation};
+  for (const std::size_t row : run.rows) {
+    number.cells.push_back(fmt::format("{}", row + 1));
+    layer.cells.push_back(layer_text(run.record.entries[row]));
+    operation.cells.push_back(run.names[row]);
+  }
+  if (model) return {number, layer, operation};
+  operation.spare = 0;
+  return {number, operation};
+}
+
+// With ± where there is room; a model's first row is its total.
+Columns time_columns(const RunPage& run, bool model, std::size_t with_precision) {
+  Columns columns;
+  const std::vector<NetworkTotal> totals = network_totals(run.record);
+  for (std::size_t i = 0; i < run.labels.conditions.size(); ++i) {
+    const Conditions& conditions = run.labels.conditions[i];
+    TableColumn column{run.labels.labels[i], Align::right, {}};
+    if (model) column.cells.push_back(total_text(totals[i], i < with_precision));
+    for (const std::size_t row : run.rows) {
+      const Result& result = run.record.entries[row].result;
+      const Measurement* measurement = find_measurement(result, conditions);
+      const std::string absent(result.failure.empty() ? kAbsent : "failed");
+      column.cells.push_back(!measurement         ? absent
+                             : i < with_precision ? short_estimate(measurement->time)
+                                                  : plain_text(measurement->time));
+    }
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+const Measurement* first_measurement(const RunPage& run, std::size_t row) {
+  if (run.labels.conditions.empty()) return nullptr;
+  return find_measurement(run.record.entries[row].result, run.labels.conditions.front());
+}
+
+// Of the model's time in the first condition, as far as it was measured.
+std::vector<std::optional<double>> shares_of_first_total(const RunPage& run) {
+  if (run.labels.conditions.empty()) return std::vector<std::optional<double>>(run.record.entries.size());
+  return shares_of_total(run.record, run.labels.conditions.front());
+}
+
+// What a call took where it was recorded, and this time over it; both absent where nothing was recorded.
+Columns recorded_columns(const RunPage& run) {
+  TableColumn recorded{"recorded", Align::right, {}, kSpareRecorded},
+      ratio{"here", Align::right, {}, kSpareRecorded};
+  bool any = false;
+  for (const std::size_t row : run.rows) {
+    const std::optional<Nanoseconds>& time = run.record.entries[row].recorded_time;
+    const Measurement* measurement = first_measurement(run, row);
+    any = any || time;
+    recorded.cells.push_back(time ? time_text(*time) : std::string(kAbsent));
+    ratio.cells.push_back(time && measurement ? change_text(measurement->time.median / *time - 1.0)
+                                              : std::string(kAbsent));
+  }
+  return any ? Columns{recorded, ratio} : Columns();
+}
+
+// Clock and rate are those of the first condition: a column for each would be wider than a page.
+Columns fact_columns(const RunPage& run) {
+  TableColumn clock{"clock", Align::right, {}, kSpareClock}, rate{"rate", Align::right, {}, kSpareRate},
+      share{std::string(kOfCeiling), Align::right, {}, kSpareCeiling}, bound{"bound by", Align::left, {}},
+      launch{"launch", Align::right, {}}, first{"first call", Align::right, {}};
+  for (const std::size_t row : run.rows) {
+    const Result& result = run.record.entries[row].result;
+    const Measurement* measurement = first_measurement(run, row);
+    std::optional<AchievedRate> achieved;
+    if (measurement) achieved = achieved_rate(result, measurement->time.median, run.record);
+    const bool has_clock = measurement && measurement->clock;
+    const auto positive = [](Nanoseconds time) {
+      return time.value() > 0 ? duration_text(time) : std::string(kAbsent);
+    };
+    clock.cells.push_back(has_clock ? clock_text(measurement->clock->median) : std::string(kAbsent));
+    rate.cells.push_back(achieved ? rate_text(*achieved) : std::string(kAbsent));
+    share.cells.push_back(achieved && achieved->ceiling_share ? share_text(*achieved) : std::string(kAbsent));
+    bound.cells.emplace_back(!achieved ? kAbsent : achieved->compute_bound ? "compute" : "memory");
+    launch.cells.push_back(positive(result.launch_cost));
+    first.cells.push_back(positive(result.first_call));
+  }
+  Columns columns = recorded_columns(run);
+  const Columns facts =
+      run.page.details ? Columns{clock, rate, share, bound, launch, first} : Columns{rate, share, clock};
+  columns.insert(columns.end(), facts.begin(), facts.end());
+  return columns;
+}
+
+std::string columns_explained(const ConditionLabels& labels, const std::vector<std::string>& shares,
+                              bool model) {
+  std::string explanation;
+  if (!labels.conditions.empty()) {
+    explanation += "Clock, rate, shares and the nearer ceiling are those of " + labels.labels.front() +
+                   "; launch is the host's time for one launch call. ";
+  }
+  const std::string words = ceiling_words_explained(shares);
+  if (!words.empty()) explanation += words + ' ';
+  if (model) {
+    explanation +=
+        "Share is of the total. The total adds the layers' times, none of the work between them; its ± adds "
+        "their half-widths, as they share the clock, and for each launch what is not known of the "
+        "instrument's constant, which no ± of a layer holds.";
+  }
+  return explanation;
+}
+
+Columns operator+(Columns left, const Columns& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+// Only times and shares can be added up.
+Columns below_total(Columns columns) {
+  for (TableColumn& column : columns) column.cells.insert(column.cells.begin(), std::string());
+  return columns;
+}
+
+Columns with_total(Columns keys, const RunRecord& record) {
+  std::int64_t calls = 0;
+  for (const RunEntry& entry : record.entries) calls += entry.count;
+  keys = below_total(std::move(keys));
+  const std::optional<TimedPart> part = smaller_timed_part(record);
+  keys[1].cells.front() = part ? fmt::format("{} of {} calls", part->calls, part->of_calls)
+                               : fmt::format("all {}", counted(calls, "call"));
+  return keys;
+}
+
+TableColumn share_column(const RunPage& run) {
+  TableColumn column{"share", Align::right, {"100 %"}};
+  const std::vector<std::optional<double>> shares = shares_of_first_total(run);
+  for (const std::size_t row : run.rows) {
+    column.cells.push_back(shares[row] ? percent_text(*shares[row]) : std::string(kAbsent));
+  }
+  return column;
+}
+
+std::size_t needed_width(Columns columns) {
+  std::erase_if(columns, [](const TableColumn& column) { return column.spare > 0; });
+  return table_width(columns);
+}
+
+// One table that fits the page: what is spare leaves it, then ± behind the first condition, then ± and share.
+// More conditions than fit even so go on in the next table.
+std::string page_table(const RunPage& run, bool model) {
+  // Names may be shortened by so much for the sake of ±, and by more before a second table is begun.
+  constexpr std::size_t kForPrecision = 4, kForOneTable = 12;
+  const std::size_t conditions = run.labels.conditions.size();
+  const Columns names = key_columns(run, model);
+  for (const std::size_t with_precision : {conditions, std::size_t{1}, std::size_t{0}}) {
+    Columns keys = names, facts = fact_columns(run);
+    if (model) {
+      TableColumn share = share_column(run);
+      share.spare = with_precision == 0 ? kSpareShare : 0;
+      keys = with_total(std::move(keys), run.record) + Columns{share};
+      facts = below_total(std::move(facts));
+    }
+    const Columns times = time_columns(run, model, with_precision);
+    const std::size_t allowed = run.page.width + (with_precision == 0 ? kForOneTable : kForPrecision);
+    if (needed_width(keys + times) <= allowed) {
+      return fitted_table(keys + times + facts, run.page.width);
+    }
+  }
+  Columns keys = model ? with_total(names, run.record) : names;
+  std::erase_if(keys, [](const TableColumn& column) { return column.spare > 0; });
+  return split_tables(keys, time_columns(run, model, conditions), run.page.width);
+}
+
+std::string left_out_text(const RunPage& run, bool model) {
+  const std::size_t left_out = run.record.entries.size() - run.rows.size();
+  if (left_out == 0) return {};
+  const std::size_t all = run.record.entries.size();
+  std::string text =
+      fmt::format("The {} slowest of {} operations; the other {}", run.rows.size(), all, left_out);
+  if (!model) text += " are left out";
+  if (model) {
+    std::vector<std::optional<double>> shares = shares_of_first_total(run);
+    for (const std::size_t row : run.rows) shares[row].reset();
+    double share = 0.0;
+    for (const auto& each : shares) share += each.value_or(0.0);
+    text += fmt::format(" take {} of the total", percent_text(share));
+  }
+  return wrapped(text + ": --top all shows them, --details all that is known of each.", run.page.width);
+}
+
+std::string detailed_tables(const RunPage& run, bool model) {
+  Columns keys = key_columns(run, model);
+  for (TableColumn& column : keys) column.spare = 0;
+  const Columns short_keys = model ? Columns{keys[0], keys[1]} : keys;
+  Columns facts = fact_columns(run), times = time_columns(run, model, run.labels.conditions.size());
+  std::string text;
+  if (model) {
+    const Columns timed_keys = with_total(short_keys, run.record) + Columns{share_column(run)};
+    text = split_tables({keys[0]}, Columns{keys[2]}, run.page.width) + '\n' +
+           split_tables(timed_keys, times, run.page.width);
+  } else {
+    text = split_tables(short_keys, times, run.page.width);
+  }
+  text += '\n' + split_tables(short_keys, facts, run.page.width);
+  const auto shares = std::ranges::find(facts, kOfCeiling, &TableColumn::heading);
+  const std::string explanation = columns_explained(run.labels, shares->cells, model);
+  return explanation.empty() ? text : text + '\n' + wrapped(explanation, run.page.width);
+}
+
+}  // namespace
+
+std::string several_operations_table(const RunPage& run) {
+  const bool model = is_network(run.record);
+  const std::string text = run.page.details ? detailed_tables(run, model) : page_table(run, model);
+  const std::string left_out = left_out_text(run, model);
+  return left_out.empty() ? text : text + '\n' + left_out;
+}
+
+namespace {
+
+std::string place_text(const LayerInSequence& layer) {
+  std::string time = estimate_text(layer.in_place);
+  if (layer.fastest == layer.slowest) return time;
+  return fmt::format("{} ({})", time, time_range_text(layer.fastest, layer.slowest));
+}
+
+// The load is said only where there are two.
+std::vector<std::string> headings_alone(const ConditionLabels& labels) {
+  const auto& all = labels.conditions;
+  const bool two_loads = std::ranges::any_of(
+      all, [&](const Conditions& conditions) { return conditions.load != all.front().load; });
+  std::vector<std::string> headings;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    headings.push_back(
+        fmt::format("alone, {}", two_loads ? labels.labels[i] : std::string(to_string(all[i].cache))));
+  }
+  return headings;
+}
+
+// In place, beside the times alone, which the table of the layers has: by default only which of them is
+// nearest.
+std::string times_table(const RunPage& run, const std::vector<LayerInSequence>& layers) {
+  TableColumn number{"#", Align::right, {}}, name{"operation", Align::left, {}},
+      calls{"calls", Align::right, {}, 1}, place{"in place", Align::right, {}},
+      nearest{"nearest to", Align::left, {}}, difference{"from nearest", Align::right, {}};
+  std::vector<TableColumn> alone;
+  for (const std::string& heading : headings_alone(run.labels)) alone.push_back({heading, Align::right, {}});
+  for (const LayerInSequence& layer : layers) {
+    const RunEntry& entry = run.record.entries[layer.result];
+    number.cells.push_back(std::to_string(layer.result + 1));
+    name.cells.push_back(entry.layers.empty() ? run.names[layer.result] : one_line(entry.layers.front()));
+    calls.cells.push_back(std::to_string(layer.calls));
+    place.cells.push_back(run.page.details ? place_text(layer) : estimate_text(layer.in_place));
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      const Measurement* measurement = find_measurement(entry.result, run.labels.conditions[i]);
+      alone[i].cells.push_back(measurement ? time_text(measurement->time.median, 0.002)
+                                           : std::string(kAbsent));
+    }
+    nearest.cells.emplace_back(layer.nearest ? to_string(layer.nearest->cache) : kAbsent);
+    difference.cells.push_back(layer.nearest ? change_text(layer.difference) : std::string(kAbsent));
+  }
+  if (!run.page.details)
+    return fitted_table({number, name, calls, place, nearest, difference}, run.page.width);
+  std::vector<TableColumn> columns = {place, difference, calls};
+  columns.insert(columns.end(), alone.begin(), alone.end());
+  return split_tables({number, name}, columns, run.page.width);
+}
+
+// Sentences do not fit into a column.
+std::string reasons(const RunPage& run, const std::vector<LayerInSequence>& layers) {
+  std::string text;
+  for (const LayerInSequence& layer : layers) {
+    // "as cold" stands in the table already.
+    const bool is_said = !run.page.details && layer.nearest &&
+                         layer.reason == fmt::format("as {}", to_string(layer.nearest->cache));
+    if (layer.reason.empty() || is_said) continue;
+    text += wrapped(fmt::format("- {}: {}", row_name(run, layer.result), layer.reason), run.page.width, 2);
+  }
+  return text.empty() ? text : '\n' + text;
+}
+
+std::vector<LayerInSequence> shown_layers(const RunPage& run) {
+  const std::vector<LayerInSequence> all = layers_in_sequence(run.record);
+  std::vector<LayerInSequence> shown;
+  for (const std::size_t row : run.rows) {
+    const auto layer = std::ranges::find(all, row, &LayerInSequence::result);
+    if (layer != all.end()) shown.push_back(*layer);
+  }
+  return shown;
+}
+
+// A time of some of the calls is no time of the network.
+std::string pass_text(const SequenceMeasurement& sequence) {
+  const std::int64_t timed = calls_timed(sequence);
+  const std::int64_t all = std::ssize(sequence.calls);
+  std::string text =
+      timed == all ? fmt::format("all {} calls", all) : fmt::format("only {} of {} calls", timed, all);
+  text += fmt::format(
+      " in their order, {}; short passes with idle between{}; {} read by {}, {} {}; ",
+      sequence.is_connected ? "each reading what the ones before it wrote"
+                            : "each with memory of its own, since nothing says what reads what",
+      sequence.queue == QueueMode::eager ? ", each call launched when the one before has ended" : "",
+      sequence.instrument == Instrument::cupti ? "first kernel's start to last kernel's end" : "times",
+      to_string(sequence.instrument), sequence.iteration.rounds,
+      sequence.iteration.rounds == 1 ? "pass" : "passes");
+  text += timed == all ? fmt::format("one pass takes {}", estimate_text(sequence.iteration))
+                       : fmt::format("these {} calls take {}, which is no time of the network", timed,
+                                     estimate_text(sequence.iteration));
+  if (sequence.clock) text += ", at " + clock_text(*sequence.clock);
+  return text + '.';
+}
+
+std::string unwritten_text(const SequenceMeasurement& sequence) {
+  const auto calls = std::ranges::count_if(
+      sequence.calls, [](const SequenceCall& call) { return call.time.rounds > 0 && call.unwritten > 0; });
+  if (calls == 0) return {};
+  return fmt::format(
+      "{} of them {} something that no call of the sequence wrote: what writes it in the network is not "
+      "timed, or they are operators of PyTorch, which have memory of their own. Random numbers lie there, "
+      "and no cache holds them as it does in the network.",
+      calls, calls == 1 ? "reads" : "read");
+}
+
+std::string left_out_text(const SequenceMeasurement& sequence) {
+  const auto has_failed = [](const SequenceCall& call) { return !call.failure.empty(); };
+  const auto first = std::ranges::find_if(sequence.calls, has_failed);
+  if (first == sequence.calls.end()) return {};
+  const auto left_out = std::ranges::count_if(sequence.calls, has_failed);
+  return fmt::format("{} {} left out, the first {}: {}", left_out, left_out == 1 ? "call was" : "calls were",
+                     first->name, one_line(first->failure));
+}
+
+std::string imprecise_text(const SequenceMeasurement& sequence) {
+  if (reached_precision(sequence)) return {};
+  return fmt::format("In sequence, the pass or more than one call in ten did not reach ± {}.",
+                     percent_text(sequence.precision_asked));
+}
+
+}  // namespace
+
+std::string sequence_section(const RunPage& run) {
+  if (!run.record.sequence) return {};
+  const SequenceMeasurement& sequence = *run.record.sequence;
+  const bool is_timed = calls_timed(sequence) > 0;
+  std::string text = wrapped(
+      "In sequence: " + (is_timed ? pass_text(sequence)
+                                  : fmt::format("none of {} calls was timed.", sequence.calls.size())),
+      run.page.width);
+  if (is_timed) {
+    const std::vector<LayerInSequence> layers = shown_layers(run);
+    text += '\n' + times_table(run, layers) + reasons(run, layers);
+  }
+  std::vector<std::string> sentences = {left_out_text(sequence)};
+  if (is_timed) {
+    sentences.push_back(unwritten_text(sequence));
+    sentences.push_back(imprecise_text(sequence));
+  }
+  std::erase(sentences, std::string());
+  for (const std::string& sentence : sentences) text += '\n' + wrapped(sentence, run.page.width);
+  return text;
+}
+
+// The times at the clock that was asked for, so that runs at unlike clocks compare.
+
+namespace {
+
+std::string why_not_known(const Measurement& measurement) {
+  if (!measurement.clock) return "not known, as no clock was read";
+  const ClockEstimate& clock = *measurement.clock;
+  const std::string range =
+      clock_text(clock.low) == clock_text(clock.high)
+          ? clock_text(clock.low)
+          : fmt::format("{:.0f} to {}", clock.low.value() * 1e-6, clock_text(clock.high));
+  return fmt::format("not known: rounds at {} do not tell how the time follows the clock", range);
+}
+
+std::string time_at_clock(const Measurement& measurement) {
+  return measurement.at_reference_clock ? time_at_reference_text(*measurement.at_reference_clock)
+                                        : why_not_known(measurement);
+}
+
+}  // namespace
+
+std::string time_at_reference_text(const TimeAtReferenceClock& at) {
+  // A fit has an interval from its tenth round on.
+  const TimeEstimate estimate{at.time, at.low, at.high, std::numeric_limits<std::int64_t>::max()};
+  return estimate_text(estimate) + (at.extrapolated ? ", extrapolated: no round ran near that clock" : "");
+}
+
+std::string reference_clock_section(const RunPage& run) {
+  std::string text;
+  std::optional<Hertz> asked;
+  for (const std::size_t row : run.rows) {
+    std::vector<std::string> times;
+    for (std::size_t i = 0; i < run.labels.conditions.size(); ++i) {
+      const Measurement* measurement =
+          find_measurement(run.record.entries[row].result, run.labels.conditions[i]);
+      if (measurement == nullptr || !measurement->reference_clock_asked) continue;
+      asked = measurement->reference_clock_asked;
+      times.push_back(fmt::format("{} {}", run.labels.labels[i], time_at_clock(*measurement)));
+    }
+    if (times.empty()) continue;
+    const std::string name = run.record.entries.size() == 1 ? std::string() : row_name(run, row) + ": ";
+    text += wrapped(fmt::format("- {}{}", name, joined(times, "; ")), run.page.width, 2);
+  }
+  if (text.empty()) return text;
+  return fmt::format("Times at {}:\n\n{}", clock_text(*asked), text);
+}
+
+namespace {
+
+std::string clocks_text(const IterationRun& run) {
+  if (run.clocks.empty()) return std::string(kAbsent);
+  if (run.clocks.size() == 1) return clock_text(run.clocks.front().clock);
+  const auto [lowest, highest] =
+      std::ranges::minmax_element(run.clocks, {}, &IterationRun::ClockPoint::clock);
+  return fmt::format("{:.0f} to {}, {:.0f}–{}", run.clocks.front().clock.value() * 1e-6,
+                     clock_text(run.clocks.back().clock), lowest->clock.value() * 1e-6,
+                     clock_text(highest->clock));
+}
+
+std::string table(const std::vector<IterationRun>& runs, std::size_t width) {
+  std::array<TableColumn, 7> columns = {{{"launches", Align::right, {}},
+                                         {"first", Align::right, {}},
+                                         {"minimum", Align::right, {}},
+                                         {"mean", Align::right, {}},
+                                         {"maximum", Align::right, {}},
+                                         {"first call on the host", Align::right, {}},
+                                         {"clock: first to last, range", Align::left, {}}}};
+  for (const IterationRun& run : runs) {
+    const std::array<std::string, 7> cells = {std::to_string(run.count), time_text(run.first),
+                                              time_text(run.minimum),    time_text(run.mean),
+                                              time_text(run.maximum),    duration_text(run.first_launch_call),
+                                              clocks_text(run)};
+    for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
+  }
+  return split_tables({columns.front()}, std::span(columns).subspan(1), width);
+}
+
+}  // namespace
+
+std::string iterations_section(const RunPage& run) {
+  std::string text;
+  for (const std::size_t row : run.rows) {
+    const Result& result = run.record.entries[row].result;
+    if (result.iterations.empty()) continue;
+    const std::string name =
+        run.record.entries.size() == 1 ? "" : fmt::format(" of #{} {}", row + 1, run.names[row]);
+    if (!text.empty()) text += '\n';
+    text +=
+        wrapped(fmt::format(
+                    "Loops{}: operands and plan made anew, the device idle for 1 s, then so many launches "
+                    "as a program makes them, each between two events (less their constant).",
+                    name),
+                run.page.width) +
+        '\n' + table(result.iterations, run.page.width);
+  }
+  return text;
+}
+
+}  // namespace jitterscope

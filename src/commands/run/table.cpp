@@ -1,0 +1,542 @@
+#include "commands/run/table.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "commands/run/record.hpp"
+#include "measure/rates_and_totals.hpp"
+#include "measure/run_record.hpp"
+#include "output/cells.hpp"
+#include "output/text.hpp"
+#include "record/words.hpp"
+
+namespace jitterscope {
+namespace {
+
+struct ClockRange {
+  Hertz low, high;
+};
+
+std::optional<ClockRange> measured_clocks(const RunRecord& record) {
+  std::optional<ClockRange> range;
+  for (const Result& result : results_of(record)) {
+    for (const Measurement& measurement : result.measurements) {
+      if (!measurement.clock) continue;
+      const Hertz clock = measurement.clock->median;
+      if (!range) range = {clock, clock};
+      range = {std::min(range->low, clock), std::max(range->high, clock)};
+    }
+  }
+  return range;
+}
+
+std::string device_line(const RunRecord& record) {
+  const DeviceDescription& device = record.device;
+  std::vector<std::string> facts;
+  if (const auto range = measured_clocks(record)) {
+    const std::string low = clock_text(range->low), high = clock_text(range->high);
+    facts.push_back("clock " + (low == high ? low : low + " to " + high));
+  }
+  if (device.maximum_clock) facts.push_back("maximum " + clock_text(*device.maximum_clock));
+  if (device.power_limit) facts.push_back(fmt::format("power limit {:.0f} W", device.power_limit->value()));
+  std::string line = record.title.empty() ? "" : fmt::format("**{}** on ", one_line(record.title));
+  line += device.name.empty() ? "this device" : one_line(device.name);
+  if (!device.id.empty()) line += fmt::format(" ({})", device.id);
+  if (!facts.empty()) line += "; " + joined(facts);
+  return line + '.';
+}
+
+std::string ceilings_line(const Ceilings& ceilings) {
+  std::vector<std::string> parts;
+  if (ceilings.bytes_per_second) {
+    parts.push_back(fmt::format("{} (copy)", rate_text(*ceilings.bytes_per_second, "B/s")));
+  }
+  for (const Ceilings::Compute& compute : ceilings.compute) {
+    parts.push_back(
+        fmt::format("{} ({})", rate_text(compute.flops_per_second, "FLOP/s"), one_line(compute.operation)));
+  }
+  return parts.empty() ? "" : "Ceilings measured here: " + joined(parts) + ".";
+}
+
+std::string header_details(const RunPage& run) {
+  std::string text;
+  if (!run.labels.conditions.empty()) {
+    text += wrapped("Time of one launch, the median over rounds; ± is half its 95 % interval. " +
+                        explain_conditions(run.labels) + ".",
+                    run.page.width);
+  }
+  const std::string ceilings = ceilings_line(run.record.ceilings);
+  return ceilings.empty() ? text : text + wrapped(ceilings, run.page.width);
+}
+
+void append_section(std::string& text, const std::string& section) {
+  if (section.empty()) return;
+  if (!text.empty()) text += '\n';
+  text += section;
+}
+
+std::string common_text(const std::string& common, std::size_t width) {
+  if (common.empty()) return {};
+  return wrapped("The same in all operations that have it: " + common + '.', width);
+}
+
+}  // namespace
+
+std::vector<std::size_t> shown_rows(const RunRecord& record, const ConditionLabels& labels,
+                                    const Page& page) {
+  std::vector<std::size_t> rows(record.entries.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  if (!page.top || labels.conditions.empty()) return rows;
+  // What failed has no time; it stands under "Failed".
+  const auto time = [&](std::size_t row) {
+    const RunEntry& entry = record.entries[row];
+    const Measurement* measurement = find_measurement(entry.result, labels.conditions.front());
+    return measurement ? measurement->time.median * static_cast<double>(entry.count) : Nanoseconds(0);
+  };
+  std::ranges::stable_sort(rows, std::ranges::greater(), time);
+  rows.resize(std::min(rows.size(), *page.top));
+  return rows;
+}
+
+std::string row_name(const RunPage& run, std::size_t row) {
+  const std::vector<std::string>& layers = run.record.entries[row].layers;
+  std::string name = layers.empty() ? run.names[row] : one_line(layers.front());
+  if (run.record.entries.size() == 1) return name;
+  return fmt::format("#{} {}", row + 1, name);
+}
+
+std::string device_note(const RunPage& run) {
+  return run.record.device_note.empty() ? "" : wrapped(one_line(run.record.device_note), run.page.width);
+}
+
+std::string run_header(const RunPage& run) {
+  const RunRecord& record = run.record;
+  // The line to quote has the device and the clock.
+  const bool is_quoted = record.entries.size() == 1 && !run.labels.conditions.empty();
+  const bool anything = !record.title.empty() || !record.device.id.empty();
+  std::string text;
+  if (anything && (run.page.details || !is_quoted)) text = wrapped(device_line(record), run.page.width);
+  return run.page.details ? text + header_details(run) : text;
+}
+
+std::string run_table(const RunRecord& record, const Page& page) {
+  std::vector<std::string> operations;
+  for (const Result& result : results_of(record)) operations.push_back(one_line(to_string(result.subject)));
+  OperationLabels names = label_operations(operations);
+  ConditionLabels labels = label_conditions(record);
+  std::vector<std::size_t> rows = shown_rows(record, labels, page);
+  const RunPage run{record, std::move(labels), std::move(names.labels), std::move(rows), page};
+  const bool several = record.entries.size() > 1;
+  std::string text = device_note(run);
+  append_section(text, run_header(run));
+  if (record.entries.empty()) {
+    append_section(text, "Nothing was measured.\n");
+  } else if (several) {
+    text += smaller_part_line(run) + common_text(names.common, page.width);
+    append_section(text, several_operations_table(run));
+    append_section(text, engines_section(run));
+  } else {
+    append_section(text, single_operation_table(run));
+  }
+  append_section(text, reference_clock_section(run));
+  append_section(text, kernels_section(run));
+  append_section(text, counters_section(run));
+  append_section(text, iterations_section(run));
+  append_section(text, sequence_section(run));
+  append_section(text, record_section(run));
+  append_section(text, findings_section(run));
+  append_section(text, run_notes(run));
+  return text;
+}
+
+namespace {
+
+std::string known(const std::string& text) { return text.empty() ? std::string(kAbsent) : text; }
+
+// "warm burst", and the data and the queue where they are not the usual ones.
+std::string quoted_conditions(const RunPage& run, const Conditions& conditions, const std::string& label) {
+  std::string text = label;
+  const bool differs = run.labels.conditions.size() > 1;
+  // Of a caller's own operands nothing is known, and nothing need be said.
+  if (conditions.data && conditions.data != DataKind::normal) {
+    const std::string data(data_word(conditions));
+    if (!differs || label.find(data) == std::string::npos) text += ' ' + data;
+  }
+  if (conditions.queue != QueueMode::saturated) {
+    const std::string queue(to_string(conditions.queue));
+    if (label.find(queue) == std::string::npos) text += ' ' + queue;
+  }
+  return text;
+}
+
+std::int64_t calls_of(const RunPage& run) { return run.record.entries.front().count; }
+
+std::string all_calls_words(const RunPage& run) { return fmt::format("all {} calls", calls_of(run)); }
+
+// "124.9 µs ± 0.15 %", and its interval behind it where that is not what it is ± of.
+std::string median_text(const TimeEstimate& time) {
+  return has_interval(time) && !reads_as_plus_minus(time) ? time_text(time.median, time.precision())
+                                                          : estimate_text(time);
+}
+
+// "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs)", of one launch.
+std::string launch_text(const Measurement& measurement) {
+  const TimeEstimate& time = measurement.time;
+  std::string text = median_text(time);
+  if (!has_interval(time)) return text;
+  text += fmt::format(" (95 % interval {}", time_range_text(time.low, time.high, time.precision()));
+  const Nanoseconds error = instrument_error(measurement);
+  if (error > (time.high - time.low) / 2.0) text += ", instrument ± " + time_text(error, 0.05);
+  return text + ')';
+}
+
+// "698.9 µs ± 0.4 % for all 12 calls (95 % interval 696–701 µs)": the instrument's error is in it.
+std::string all_calls_text(const RunPage& run, const NetworkTotal& total) {
+  const TimeEstimate time = estimate_of(total);
+  if (!has_interval(time)) return fmt::format("{} for {}", total_estimate_text(total), all_calls_words(run));
+  return fmt::format("{} for {} (95 % interval {})", median_text(time), all_calls_words(run),
+                     time_range_text(time.low, time.high, time.precision()));
+}
+
+// "124.9 µs ± 0.15 % (95 % interval 124.6–125.0 µs), warm burst, 1704 MHz, NVIDIA H200, jitterscope 0.1.0":
+// all that a number needs to be quoted, in one line however wide the page is.
+std::string line_to_quote(const RunPage& run) {
+  const Measurement& measurement =
+      *find_measurement(run.record.entries.front().result, run.labels.conditions.front());
+  std::vector<std::string> parts = {
+      calls_of(run) > 1 ? all_calls_text(run, network_totals(run.record).front()) : launch_text(measurement)};
+  parts.push_back(quoted_conditions(run, measurement.conditions, run.labels.labels.front()));
+  if (!measurement.processes.empty()) {
+    parts.push_back(fmt::format("{} processes", measurement.processes.size()));
+  }
+  if (!has_settled(measurement)) parts.emplace_back("not steady");
+  if (measurement.clock) parts.push_back(clock_text(measurement.clock->median));
+  if (!run.record.device.name.empty()) parts.push_back(one_line(run.record.device.name));
+  if (!run.record.environment.tool_version.empty()) {
+    parts.push_back("jitterscope " + run.record.environment.tool_version);
+  }
+  return joined(parts) + '\n';
+}
+
+// What belongs to one of several calls: "One call of the 12: 58.24 µs ± 0.12 % (…), linear:n=…"
+std::string one_call_line(const RunPage& run) {
+  if (calls_of(run) < 2) return {};
+  const Result& result = run.record.entries.front().result;
+  return wrapped(fmt::format("One of the {} calls: {}, {}.", calls_of(run),
+                             launch_text(*find_measurement(result, run.labels.conditions.front())),
+                             one_line(to_string(result.subject))),
+                 run.page.width);
+}
+
+std::string work_line(const Result& result, bool is_called_once, std::size_t width) {
+  std::vector<std::string> work;
+  if (!result.provider.empty()) work.push_back("run by " + engine_text(result));
+  if (result.flops > 0) work.push_back(rate_text(result.flops, "FLOP"));
+  if (result.bytes.value() > 0) work.push_back("at least " + bytes_text(result.bytes) + " to move");
+  if (result.workspace.value() > 0) work.push_back("workspace " + bytes_text(result.workspace));
+  const std::string whose = is_called_once ? "Work: " : "Work of one call: ";
+  std::string text = work.empty() ? std::string() : wrapped(whose + joined(work) + '.', width);
+  if (result.stand_in) text += wrapped(std::string(kStandInExplained), width);
+  return text;
+}
+
+std::string costs_line(const Result& result, std::size_t width) {
+  std::vector<std::string> costs;
+  if (result.launch_cost.value() > 0)
+    costs.push_back("launch on the host " + duration_text(result.launch_cost));
+  if (result.first_call.value() > 0) costs.push_back("first call " + duration_text(result.first_call));
+  if (result.prepare_time.value() > 0) costs.push_back("preparation " + duration_text(result.prepare_time));
+  return costs.empty() ? std::string() : wrapped("Costs outside the times: " + joined(costs) + '.', width);
+}
+
+Align align_of(std::string_view heading) {
+  return heading == "conditions" || heading == "read by" ? Align::left : Align::right;
+}
+
+struct Cell {
+  std::string_view heading;
+  std::string text;
+  int spare = 0;
+};
+
+// A row for each condition, of cells that are the same in all of them.
+std::vector<TableColumn> columns_of(const RunPage& run,
+                                    const std::function<std::vector<Cell>(const Measurement&)>& cells_of) {
+  std::vector<TableColumn> columns;
+  for (const Conditions& conditions : run.labels.conditions) {
+    const std::vector<Cell> cells =
+        cells_of(*find_measurement(run.record.entries.front().result, conditions));
+    columns.resize(cells.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      columns[i].heading = cells[i].heading;
+      columns[i].align = align_of(cells[i].heading);
+      columns[i].spare = cells[i].spare;
+      columns[i].cells.push_back(known(cells[i].text));
+    }
+  }
+  return columns;
+}
+
+TableColumn condition_column(const RunPage& run) { return {"conditions", Align::left, run.labels.labels}; }
+
+// What the interval is made of: of one process what it adds itself, of several how far they lie apart.
+Cell spread_cell(const Measurement& measurement) {
+  if (!measurement.processes.empty()) {
+    return {"processes differ by", percent_text(measurement.process_variation.placed)};
+  }
+  const double own = measurement.repeatability.precision();
+  return {"this process alone", std::isfinite(own) ? "± " + percent_text(own) : ""};
+}
+
+std::vector<Cell> time_cells(const RunPage& run, const Measurement& measurement) {
+  const TimeEstimate& time = measurement.time;
+  const Distribution& launches = measurement.launches;
+  // Single launches spread more than the median is uncertain: four digits say all of it.
+  const double spread_precision = std::max(time.precision(), 0.002);
+  const auto rate = achieved_rate(run.record.entries.front().result, time.median, run.record);
+  const bool any = launches.values > 0;
+  std::vector<Cell> cells = {
+      {calls_of(run) > 1 ? "one call" : "median", estimate_text(time)},
+      {"95 % interval", has_interval(time) ? time_range_text(time.low, time.high, time.precision()) : "", 3},
+      {"p5–p95", any ? time_range_text(launches.p5, launches.p95, spread_precision) : "", 4}};
+  if (run.page.details) {
+    cells.push_back(spread_cell(measurement));
+    cells.push_back({"minimum", any ? time_text(launches.minimum, spread_precision) : ""});
+    cells.push_back({"maximum", any ? time_text(launches.maximum, spread_precision) : ""});
+  } else {
+    cells.push_back({"clock", measurement.clock ? clock_text(measurement.clock->median) : "", 1});
+  }
+  cells.push_back({"rate", rate ? rate_text(*rate) : "", 1});
+  cells.push_back({"of ceiling", rate ? share_text(*rate) : "", 2});
+  return cells;
+}
+
+std::string times_table(const RunPage& run) {
+  std::vector<TableColumn> columns =
+      columns_of(run, [&](const Measurement& measurement) { return time_cells(run, measurement); });
+  if (calls_of(run) > 1) {
+    TableColumn sums{all_calls_words(run), Align::right, {}};
+    for (const NetworkTotal& total : network_totals(run.record))
+      sums.cells.push_back(total_estimate_text(total));
+    columns.insert(columns.begin(), std::move(sums));
+  }
+  std::vector<TableColumn> all = {condition_column(run)};
+  all.insert(all.end(), columns.begin(), columns.end());
+  std::string text = run.page.details ? split_tables({all.front()}, columns, run.page.width)
+                                      : fitted_table(all, run.page.width);
+  const std::vector<std::string>& shares = columns.back().cells;
+  const std::string explained = ceiling_words_explained(shares);
+  if (!explained.empty()) text += '\n' + wrapped(explained, run.page.width);
+  if (!run.page.details || calls_of(run) < 2) return text;
+  return text + '\n' +
+         wrapped(
+             "The time of all calls adds theirs, and none of the work between them; its ± holds for each call what "
+             "is not known of the instrument's constant, which the ± of one call does not.",
+             run.page.width);
+}
+
+std::string reference_text(const Measurement& measurement) {
+  if (!measurement.at_reference_clock) return {};
+  const TimeAtReferenceClock& at = *measurement.at_reference_clock;
+  return fmt::format("{} at {}{}", estimate_text({at.time, at.low, at.high, measurement.time.rounds}),
+                     clock_text(at.reference), at.extrapolated ? ", extrapolated" : "");
+}
+
+// Nothing where it may be half of the time or more, either way.
+std::string clock_share_text(const Measurement& measurement) {
+  constexpr double kWellKnown = 0.1, kKnown = 0.5;
+  if (!measurement.at_reference_clock) return {};
+  const TimeAtReferenceClock& at = *measurement.at_reference_clock;
+  const double low = std::max(0.0, at.clock_share - 2.0 * at.clock_share_error);
+  const double high = std::min(1.0, at.clock_share + 2.0 * at.clock_share_error);
+  if (high - low > kKnown) return {};
+  if (high - low > kWellKnown) {
+    return fmt::format("{:.0f}–{:.0f} % of the time follows the clock", 100 * low, 100 * high);
+  }
+  std::string share = percent_text(at.clock_share) + " of the time follows the clock";
+  if (at.clock_share >= 1.0) return share;
+  return fmt::format("{}; {} does not", share, time_text(at.fixed_part, 0.02));
+}
+
+std::string instrument_text(const Measurement& measurement) {
+  const InstrumentConstant& constant = measurement.constant;
+  std::string text(to_string(measurement.instrument));
+  const bool is_grouped = measurement.instrument == Instrument::events && !measurement.rounds.empty() &&
+                          measurement.rounds.front().launches_per_value > 1;
+  if (is_grouped) text += fmt::format(" of {} launches", measurement.rounds.front().launches_per_value);
+  if (constant.value > Nanoseconds(0)) {
+    text += ", less " + time_with_error_text(constant.value, constant.uncertainty);
+  } else if (constant.uncertainty > Nanoseconds(0)) {
+    text += ", ± " + time_text(constant.uncertainty, 0.05);
+  }
+  return text;
+}
+
+std::string rounds_text(const Measurement& measurement) {
+  if (measurement.rounds.empty()) return {};
+  const Round& round = measurement.rounds.back();
+  const auto values = static_cast<std::int64_t>(round.launches.size());
+  return fmt::format("{} × {}", measurement.rounds.size(), values * round.launches_per_value);
+}
+
+std::string method_table(const RunPage& run) {
+  const std::vector<TableColumn> columns = columns_of(run, [](const Measurement& measurement) {
+    return std::vector<Cell>{
+        {"clock", measurement.clock ? clock_text(measurement.clock->median) : ""},
+        {"time at reference clock", reference_text(measurement)},
+        {"cycles", measurement.cycles ? fmt::format("{:.0f}", measurement.cycles->value()) : ""},
+        {"rounds × launches", rounds_text(measurement)},
+        {"read by", instrument_text(measurement)}};
+  });
+  return split_tables({condition_column(run)}, columns, run.page.width);
+}
+
+// What one number cannot say: several modes, and whether a sustained load settled.
+std::string remarks(const RunPage& run) {
+  const ConditionLabels& labels = run.labels;
+  std::string text;
+  for (std::size_t i = 0; i < labels.conditions.size(); ++i) {
+    const Measurement& measurement =
+        *find_measurement(run.record.entries.front().result, labels.conditions[i]);
+    if (measurement.modes.size() > 1) {
+      std::vector<std::string> modes;
+      for (const Mode& mode : measurement.modes) {
+        modes.push_back(fmt::format("{} ({})", time_text(mode.location), percent_text(mode.weight)));
+      }
+      text += wrapped(fmt::format("{}: {} modes, {}; {} on average.", labels.labels[i], modes.size(),
+                                  joined(modes), time_text(measurement.launches.mean)),
+                      run.page.width);
+    }
+    if (measurement.steadiness) {
+      const Steadiness& steadiness = *measurement.steadiness;
+      text += wrapped(fmt::format("{}: {} after {}, {} of the operation watched.", labels.labels[i],
+                                  to_string(steadiness.verdict), duration_text(steadiness.settled_after),
+                                  duration_text(steadiness.watched)),
+                      run.page.width);
+    }
+    const std::string share = clock_share_text(measurement);
+    if (!share.empty()) text += wrapped(fmt::format("{}: {}.", labels.labels[i], share), run.page.width);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string total_estimate_text(const NetworkTotal& total) {
+  const TimeEstimate time = estimate_of(total);
+  return has_interval(time) ? estimate_text(time) : time_text(total.time) + ", no interval";
+}
+
+std::string smaller_part_line(const RunPage& run) {
+  const std::optional<TimedPart> part = smaller_timed_part(run.record);
+  if (!part) return {};
+  const std::string of_time =
+      part->of_gpu_time ? fmt::format(" and {} of its GPU time", percent_text(*part->of_gpu_time)) : "";
+  return wrapped(fmt::format("Timed are {} of the {} calls of the record{}: there is no time of the whole.",
+                             part->calls, part->of_calls, of_time),
+                 run.page.width);
+}
+
+std::string single_operation_table(const RunPage& run) {
+  const Result& result = run.record.entries.front().result;
+  const std::string operation = one_line(to_string(result.subject)), title = one_line(run.record.title);
+  const bool any = !run.labels.conditions.empty();
+  std::string text;
+  if (any) {
+    const std::string part = smaller_part_line(run);
+    text += "**" + (title.empty() ? operation : title) + "**\n" + (part.empty() ? line_to_quote(run) : part) +
+            '\n' + one_call_line(run);
+  }
+  if (run.page.details) {
+    if (operation != title && calls_of(run) == 1) text += operation + '\n';
+    text += costs_line(result, run.page.width);
+  }
+  text += work_line(result, calls_of(run) == 1, run.page.width);
+  if (!any) return text;
+  text += (text.ends_with("\n\n") ? "" : "\n") + times_table(run);
+  if (!run.page.details) return text;
+  text += '\n' + method_table(run);
+  const std::string remarked = remarks(run);
+  return remarked.empty() ? text : text + '\n' + remarked;
+}
+
+namespace {
+
+// "0.07 ms of the 8.49 ms that the record holds of the GPU (0.83 %)"; empty where no time was recorded.
+std::string share_text(const std::vector<UntimedOperator>& untimed,
+                       const std::optional<Nanoseconds>& recorded) {
+  if (!recorded || !(recorded->value() > 0)) return {};
+  Nanoseconds total;
+  for (const UntimedOperator& each : untimed) total += each.recorded_time.value_or(Nanoseconds(0));
+  return fmt::format("{} of the {} of GPU time recorded ({})", time_text(total), time_text(*recorded),
+                     percent_text(total / *recorded));
+}
+
+}  // namespace
+
+std::string untimed_text(const std::vector<UntimedOperator>& untimed,
+                         const std::optional<Nanoseconds>& recorded_gpu_time, std::size_t width) {
+  if (untimed.empty()) return {};
+  std::vector<UntimedOperator> sorted = untimed;
+  std::ranges::stable_sort(sorted, [](const UntimedOperator& a, const UntimedOperator& b) {
+    return a.recorded_time.value_or(Nanoseconds(0)) > b.recorded_time.value_or(Nanoseconds(0));
+  });
+  // Most have one of a few reasons, which are sentences.
+  std::vector<std::string> reasons;
+  for (const UntimedOperator& each : sorted) {
+    if (std::ranges::find(reasons, each.reason) == reasons.end()) reasons.push_back(each.reason);
+  }
+  std::string text = "Not timed, with their calls:\n\n";
+  for (const std::string& reason : reasons) {
+    std::vector<std::string> names;
+    for (const UntimedOperator& each : sorted) {
+      if (each.reason != reason) continue;
+      const bool has_share = each.recorded_time && recorded_gpu_time && recorded_gpu_time->value() > 0;
+      names.push_back(fmt::format("{} ×{}", one_line(each.name), each.count));
+      if (has_share)
+        names.back() += fmt::format(" ({})", percent_text(*each.recorded_time / *recorded_gpu_time));
+    }
+    text += wrapped(fmt::format("- {}: {}", one_line(reason), joined(names)), width, 2);
+  }
+  const std::string share = share_text(untimed, recorded_gpu_time);
+  if (!share.empty()) text += '\n' + wrapped(fmt::format("Not timed: {}.", share), width);
+  return text;
+}
+
+namespace {
+
+std::string untimed_line(const RunRecord& record) {
+  if (record.untimed.empty()) return {};
+  std::int64_t calls = 0;
+  for (const UntimedOperator& each : record.untimed) calls += each.count;
+  const std::string share = share_text(record.untimed, record.recorded_gpu_time);
+  return fmt::format("Not timed: {} of {}{}; --details lists them.", counted(calls, "call"),
+                     counted(std::ssize(record.untimed), "operator"), share.empty() ? "" : ", " + share);
+}
+
+}  // namespace
+
+std::string record_section(const RunPage& run) {
+  const RunRecord& record = run.record;
+  const std::string line = untimed_line(record);
+  std::string text = run.page.details ? untimed_text(record.untimed, record.recorded_gpu_time, run.page.width)
+                     : line.empty()   ? std::string()
+                                      : wrapped(line, run.page.width);
+  for (const std::string& note : record.notes) {
+    if (!text.empty()) text += '\n';
+    text += wrapped(one_line(note), run.page.width);
+  }
+  return text;
+}
+
+std::string record_text(const RunRecord& record, const ShownPage& shown) {
+  return run_table(record, page_of(shown, is_network(record)));
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,439 @@
+#include "commands/selftest/record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "output/text.hpp"
+#include "record/envelope.hpp"
+#include "record/values.hpp"
+#include "record/words.hpp"
+#include "report/drawing.hpp"
+
+namespace jitterscope::selftest {
+
+constexpr auto enumerators(Verdict) {
+  return std::array{Verdict::passed, Verdict::missed, Verdict::inconclusive, Verdict::skipped};
+}
+constexpr auto enumerators(ValueKind) {
+  return std::array{ValueKind::seconds, ValueKind::share, ValueKind::ratio, ValueKind::bytes_per_second};
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ProofValue>& value) {
+  fields("kind", value.kind);
+  fields("value", value.value);
+  fields("low", value.low);
+  fields("high", value.high);
+  if constexpr (!Fields::kWrites) {
+    if (fields.has("target_low") && fields.has("target_high")) value.target.emplace();
+  }
+  if (value.target) {
+    fields("target_low", value.target->low);
+    fields("target_high", value.target->high);
+  }
+}
+
+/// The value's fields are the line's own.
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ProofLine>& line) {
+  fields("proof", line.group);
+  fields("name", line.name);
+  fields("verdict", line.verdict);
+  fields("target", line.target);
+  fields("measured", line.measured);
+  if constexpr (!Fields::kWrites) {
+    if (fields.has("kind")) line.value.emplace();
+  }
+  if (line.value) describe(fields, *line.value);
+  fields("note", line.note);
+}
+
+template <class Fields>
+void describe_content(Fields& fields, Described<Fields, SelftestRecord>& record) {
+  fields("seed", record.seed);
+  fields("quick", record.quick);
+  fields("duration_seconds", record.duration);
+  fields("lines", record.lines);
+}
+
+}  // namespace jitterscope::selftest
+
+namespace jitterscope {
+
+std::string write_record(const selftest::SelftestRecord& record) {
+  return write_envelope("selftest", record);
+}
+
+std::string record_text(const selftest::SelftestRecord& record, const ShownPage& shown) {
+  return shown.details ? selftest_table(record) : selftest_summary(record, shown.width);
+}
+
+void read_fields(const Json& document, const std::string& name, selftest::SelftestRecord& record) {
+  record = read_envelope<selftest::SelftestRecord>(document, name);
+}
+
+namespace {
+
+using selftest::ProofLine;
+using selftest::SelftestRecord;
+
+constexpr std::size_t kNotesWidth = 120;  // below a table that is wider
+constexpr std::size_t kListIndent = 2;    // of "- ": Markdown then keeps the lines in the item
+
+std::string verdict_cell(selftest::Verdict verdict) {
+  return verdict == selftest::Verdict::missed ? "**missed**" : std::string(to_string(verdict));
+}
+
+std::string text_or_absent(const std::string& text) { return text.empty() ? std::string(kAbsent) : text; }
+
+std::string table(const std::vector<ProofLine>& lines) {
+  std::array<TableColumn, 5> columns = {{{"proof", Align::left, {}},
+                                         {"of", Align::left, {}},
+                                         {"must be", Align::left, {}},
+                                         {"is", Align::left, {}},
+                                         {"verdict", Align::left, {}}}};
+  for (const ProofLine& line : lines) {
+    columns[0].cells.push_back(line.group);
+    columns[1].cells.push_back(line.name);
+    columns[2].cells.push_back(text_or_absent(line.target));
+    columns[3].cells.push_back(text_or_absent(line.measured));
+    columns[4].cells.push_back(verdict_cell(line.verdict));
+  }
+  return markdown_table(columns);
+}
+
+// Lines of one proof often share a note: it is said once, of all of them.
+std::string notes(const std::vector<ProofLine>& lines) {
+  std::string text;
+  for (auto first = lines.begin(); first != lines.end(); ++first) {
+    const auto same = [&](const ProofLine& line) {
+      return line.group == first->group && line.note == first->note;
+    };
+    if (first->note.empty() || std::any_of(lines.begin(), first, same)) continue;
+    std::vector<std::string> names;
+    for (auto line = first; line != lines.end(); ++line) {
+      if (same(*line)) names.push_back(line->name);
+    }
+    text += wrapped(fmt::format("- {}, {}: {}.", first->group, joined(names, "; "), one_line(first->note)),
+                    kNotesWidth, kListIndent);
+  }
+  return text.empty() ? text : '\n' + text;
+}
+
+std::int64_t count(const SelftestRecord& record, selftest::Verdict verdict) {
+  return std::ranges::count(record.lines, verdict, &ProofLine::verdict);
+}
+
+// PASSED is all that could be judged; beside lines of which nothing is known it would say too much.
+const char* verdict_word(std::int64_t passed, std::int64_t missed, std::int64_t inconclusive,
+                         bool interrupted) {
+  if (missed > 0) return "MISSED";
+  if (passed == 0 || interrupted) return "NOT PROVEN";
+  return inconclusive > 0 ? "PARTLY PROVEN" : "PASSED";
+}
+
+std::string verdict_line(const SelftestRecord& record) {
+  const std::int64_t passed = count(record, selftest::Verdict::passed),
+                     missed = count(record, selftest::Verdict::missed),
+                     inconclusive = count(record, selftest::Verdict::inconclusive);
+  std::string text = fmt::format("**{}**: {} passed, {} missed, {} inconclusive, {} skipped, in {}",
+                                 verdict_word(passed, missed, inconclusive, record.interrupted),
+                                 counted(passed, "line"), missed, inconclusive,
+                                 count(record, selftest::Verdict::skipped), duration_text(record.duration));
+  if (record.interrupted) text += "; interrupted: these are the proofs so far";
+  return text;
+}
+
+// What is not as it must be, each with what was seen; skipped lines of a proof share one item.
+std::string not_passed(const SelftestRecord& record, std::size_t width) {
+  std::string text;
+  for (const ProofLine& line : record.lines) {
+    if (line.verdict != selftest::Verdict::missed) continue;
+    text += wrapped(fmt::format("- missed: {}, {}: must be {}, is {}{}", line.group, line.name,
+                                text_or_absent(line.target), text_or_absent(line.measured),
+                                line.note.empty() ? "" : "; " + one_line(line.note)),
+                    width, kListIndent);
+  }
+  for (const ProofLine& line : record.lines) {
+    if (line.verdict != selftest::Verdict::skipped) continue;
+    text += wrapped(fmt::format("- skipped: {}, {}{}", line.group, line.name,
+                                line.note.empty() ? "" : ": " + one_line(line.note)),
+                    width, kListIndent);
+  }
+  return text;
+}
+
+std::string counts_of_proofs(const SelftestRecord& record, selftest::Verdict verdict, const std::string& lead,
+                             std::size_t width) {
+  std::vector<std::string> parts, groups;
+  for (const ProofLine& line : record.lines) {
+    if (std::ranges::find(groups, line.group) == groups.end()) groups.push_back(line.group);
+  }
+  for (const std::string& group : groups) {
+    const auto lines = std::ranges::count_if(
+        record.lines, [&](const ProofLine& line) { return line.group == group && line.verdict == verdict; });
+    if (lines > 0 || verdict == selftest::Verdict::passed)
+      parts.push_back(fmt::format("{} {}", group, lines));
+  }
+  return parts.empty() ? std::string() : wrapped(lead + joined(parts) + ".", width);
+}
+
+std::string title(const SelftestRecord& record) {
+  return fmt::format("{} ({}), seed {}{}", one_line(record.device.name), record.device.id, record.seed,
+                     record.quick ? ", quick" : "");
+}
+
+std::string body(const SelftestRecord& record) {
+  return verdict_line(record) + ".\n\n" + table(record.lines) + notes(record.lines);
+}
+
+std::string machine_lines(const SelftestRecord& record) {
+  const Environment& environment = record.environment;
+  std::string text =
+      fmt::format("- command: `{}`\n- date: {}\n- jitterscope {}\n", one_line(environment.command_line),
+                  environment.time, environment.tool_version);
+  std::vector<std::string> versions;
+  for (const Property& property : record.device.properties) {
+    if (property.key == "driver_version" || property.key == "cuda_driver") {
+      versions.push_back(property.key + ' ' + property.value);
+    }
+  }
+  for (const LibraryInfo& library : record.device.libraries) {
+    if (library.problem.empty()) versions.push_back(library.name + ' ' + library.version);
+  }
+  if (!versions.empty())
+    text += wrapped("- versions: " + one_line(joined(versions)), kNotesWidth, kListIndent);
+  for (const Property& property : environment.host) {
+    if (property.key == "cpu" || property.key == "operating_system" || property.key == "kernel") {
+      std::string key = property.key;
+      std::replace(key.begin(), key.end(), '_', ' ');
+      text += fmt::format("- {}: {}\n", key, one_line(property.value));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string selftest_summary(const SelftestRecord& record, std::size_t width) {
+  std::string text =
+      wrapped(verdict_line(record) + ".", width) + wrapped("selftest on " + title(record) + '.', width);
+  const std::string others = not_passed(record, width);
+  if (!others.empty()) text += '\n' + others;
+  return text + '\n' + counts_of_proofs(record, selftest::Verdict::passed, "Lines that passed: ", width) +
+         counts_of_proofs(record, selftest::Verdict::inconclusive,
+                          fmt::format("Inconclusive, as so few trials fit the target and its opposite{}: ",
+                                      record.quick ? " (without --quick there are more)" : ""),
+                          width) +
+         "Every line: --details, --markdown FILE or --json FILE.\n";
+}
+
+std::string selftest_table(const SelftestRecord& record) {
+  return "**selftest** on " + title(record) + ".\n\n" + body(record);
+}
+
+std::string selftest_markdown(const SelftestRecord& record) {
+  return fmt::format("## {}\n\n{}\n{}", title(record), machine_lines(record), body(record));
+}
+
+std::string proofs_table(std::span<const selftest::Proof> proofs, std::size_t width) {
+  std::string text;
+  for (const selftest::Proof& proof : proofs) {
+    const char* place = proof.place == selftest::Place::machine ? "any device" : "virtual";
+    text += wrapped(fmt::format("- **{}** ({}): {}", proof.name, place, proof.summary), width, kListIndent);
+  }
+  return text;
+}
+
+}  // namespace jitterscope
+
+// What a selftest proved: each claim's value with its interval, over the range that its target allows.
+
+namespace jitterscope::report {
+namespace {
+
+using selftest::ProofLine;
+using selftest::ProofValue;
+using selftest::ValueKind;
+
+constexpr int kLongestClaim = 360;  // pixels
+
+// Lines of one proof whose values count the same have an axis together.
+struct ProvedLines {
+  std::string proof;
+  ValueKind kind;
+  std::vector<const ProofLine*> lines;
+};
+
+std::vector<ProvedLines> lines_by_proof(const selftest::SelftestRecord& record) {
+  std::vector<ProvedLines> groups;
+  for (const ProofLine& line : record.lines) {
+    if (!line.value || !std::isfinite(line.value->value)) continue;
+    const auto same = std::ranges::find_if(groups, [&](const ProvedLines& group) {
+      return group.proof == line.group && group.kind == line.value->kind;
+    });
+    if (same == groups.end()) {
+      groups.push_back({line.group, line.value->kind, {&line}});
+    } else {
+      same->lines.push_back(&line);
+    }
+  }
+  return groups;
+}
+
+// What a value is drawn in: an axis' title, and what it is divided by.
+struct ProvedUnit {
+  std::string title;
+  double one = 1.0;
+
+  double of(double value) const { return rounded(value / one); }
+};
+
+ProvedUnit unit_of(const ProvedLines& group) {
+  double most = 0.0;
+  for (const ProofLine* line : group.lines) {
+    for (const std::optional<double>& each :
+         {std::optional(line->value->value), line->value->low, line->value->high}) {
+      if (each) most = std::max(most, std::abs(*each));
+    }
+    if (line->value->target) most = std::max(most, std::abs(line->value->target->high));
+  }
+  switch (group.kind) {
+    case ValueKind::share: return {"of trials, %", 0.01};
+    case ValueKind::seconds: {
+      const TimeUnit unit = unit_for(seconds(most));
+      return {unit.name, unit.nanoseconds * 1e-9};
+    }
+    case ValueKind::bytes_per_second: {
+      const RateUnit unit = rate_unit_for(most, "B/s");
+      return {unit.name, unit.per_second};
+    }
+    case ValueKind::ratio: {
+      constexpr double kSmall = 0.1;  // distances, not ratios near one
+      if (most < kSmall) return {"%", 0.01};
+      break;
+    }
+  }
+  return {"ratio", 1.0};
+}
+
+std::vector<std::string> claims_of(const ProvedLines& group) {
+  std::vector<std::string> names;
+  for (const ProofLine* line : group.lines) names.push_back(name_apart(line->name, names));
+  return names;
+}
+
+Json row_of(const ProofLine& line, const std::string& name, const ProvedUnit& unit) {
+  const ProofValue& value = *line.value;
+  Json row{{"claim", name},
+           {"value", unit.of(value.value)},
+           {"low", unit.of(value.low.value_or(value.value))},
+           {"high", unit.of(value.high.value_or(value.value))},
+           {"target", line.target},
+           {"measured", line.measured},
+           {"verdict", to_string(line.verdict)}};
+  if (value.target) {
+    row["from"] = unit.of(value.target->low);
+    row["to"] = unit.of(value.target->high);
+  }
+  return row;
+}
+
+Json verdict_color() {
+  return category(
+      "verdict", "",
+      Json{{"title", nullptr},
+           {"scale", {{"domain", {"passed", "missed", "inconclusive"}}, {"range", {kBlue, kRed, kOrange}}}}});
+}
+
+Json proof_view(const ProvedLines& group, int width) {
+  const ProvedUnit unit = unit_of(group);
+  const std::vector<std::string> names = claims_of(group);
+  Json rows = Json::array(), targets = Json::array();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    rows.push_back(row_of(*group.lines[i], names[i], unit));
+    if (rows.back().contains("from")) targets.push_back(rows.back());
+  }
+  const Json y = names_axis("claim", names, kLongestClaim);
+  const Json x = quantity("value", unit.title, not_from_zero());
+  const Json tips =
+      tooltip({{"claim", "claim"}, {"target", "must be"}, {"measured", "is"}, {"verdict", "verdict"}});
+  Json layers = Json::array();
+  if (!targets.empty()) {
+    layers.push_back(Json{{"name", "targets"},
+                          {"data", data_of(targets)},
+                          {"mark", {{"type", "bar"}, {"color", kGreen}, {"opacity", 0.3}, {"height", 12}}},
+                          {"encoding",
+                           {{"y", y},
+                            {"x", quantity("from", unit.title, not_from_zero())},
+                            {"x2", {{"field", "to"}}},
+                            {"tooltip", tips}}}});
+  }
+  layers.push_back(Json{{"name", "intervals"},
+                        {"data", data_of(rows)},
+                        {"mark", {{"type", "rule"}, {"size", 2}}},
+                        {"encoding",
+                         {{"y", y},
+                          {"x", quantity("low", unit.title, not_from_zero())},
+                          {"x2", {{"field", "high"}}},
+                          {"color", verdict_color()}}}});
+  layers.push_back(Json{{"name", "proofs"},
+                        {"data", data_of(rows)},
+                        {"mark", {{"type", "point"}, {"filled", true}, {"size", 55}, {"opacity", 1}}},
+                        {"encoding", {{"y", y}, {"x", x}, {"color", verdict_color()}, {"tooltip", tips}}}});
+  return Json{{"title", one_line(group.proof)},
+              {"width", width},
+              {"height", height_of(names, 18)},
+              {"layer", layers}};
+}
+
+std::vector<TableColumn> proved_table(const selftest::SelftestRecord& record) {
+  TableColumn proofs = text_column("proof"), claims = text_column("of"), targets = text_column("must be"),
+              measured = text_column("is"), verdicts = text_column("verdict"), notes = text_column("note");
+  for (const ProofLine& line : record.lines) {
+    proofs.cells.push_back(line.group);
+    claims.cells.push_back(line.name);
+    targets.cells.push_back(line.target);
+    measured.cells.push_back(line.measured);
+    verdicts.cells.emplace_back(to_string(line.verdict));
+    notes.cells.push_back(line.note);
+  }
+  return {proofs, claims, targets, measured, verdicts, notes};
+}
+
+}  // namespace
+
+std::vector<Plot> plots_of(const selftest::SelftestRecord& record) {
+  const std::vector<ProvedLines> groups = lines_by_proof(record);
+  if (groups.empty()) return {};
+  std::vector<std::string> names;
+  std::size_t drawn = 0;
+  for (const ProvedLines& group : groups) {
+    drawn += group.lines.size();
+    for (const ProofLine* line : group.lines) names.push_back(one_line(line->name));
+  }
+  Json views = Json::array();
+  for (const ProvedLines& group : groups) {
+    views.push_back(proof_view(group, width_beside(names, kLongestClaim)));
+  }
+  std::string caption =
+      "A point is what was seen, with its interval or range; green is what the target allows. Inconclusive: so few "
+      "trials fit the target, and what would refute it as well.";
+  const std::size_t others = record.lines.size() - drawn;
+  if (others > 0) {
+    caption += fmt::format(" {} without a value stand{} in the table alone.",
+                           counted(static_cast<std::int64_t>(others), "line"), others == 1 ? "s" : "");
+  }
+  return {Plot{.id = "proofs",
+               .title = "What was proved: " + one_line(record.device.name),
+               .caption = std::move(caption),
+               .spec = stacked_plots(std::move(views)),
+               .table = proved_table(record)}};
+}
+
+}  // namespace jitterscope::report

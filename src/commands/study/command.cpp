@@ -1,0 +1,346 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/quantity_text.hpp"
+#include "cli/compared_work.hpp"
+#include "cli/invocation.hpp"
+#include "cli/measure_flags.hpp"
+#include "cli/output_flags.hpp"
+#include "cli/python.hpp"
+#include "commands/records.hpp"
+#include "commands/study/loss_scaling_record.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/machine.hpp"
+#include "operation/words.hpp"
+#include "output/comparison_table.hpp"
+#include "output/output_file.hpp"
+#include "output/text.hpp"
+#include "study/answers.hpp"
+#include "study/loss_scaling.hpp"
+#include "study/study.hpp"
+
+// `study loss-scaling`: a process of Python trains, since only it can load what is trained.
+
+namespace jitterscope::cli {
+
+struct Invocation;
+
+/// What would be trained, by which Python. Throws UsageError for a target or a device that is none.
+std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device);
+
+/// Trains what the one target names, python:FILE:FUNCTION, whose function returns a model and its loss;
+/// without a target torchvision's ResNet-18. `device` is as open_device takes it. Throws UsageError for
+/// another target or device, MissingError where Python lacks jitterscope, PyTorch or torchvision, FailedError
+/// where it failed.
+study::LossScalingRecord train_with_scales(const std::vector<std::string>& targets, const std::string& device,
+                                           std::uint64_t seed, const Invocation& invocation);
+
+namespace {
+
+struct StudyFlags {
+  std::string name;
+  std::vector<std::string> targets;
+  MeasureFlags measure;
+  PageFlags page;
+  ReportFlags report;
+  std::string provider = "auto", only, json, margin = "1%";
+  std::int64_t processes = 5;
+  bool dry_run = false;
+};
+
+constexpr const char* kStudyExamples = R"(Examples:
+  jitterscope study precision
+  jitterscope study layout conv2d:n=32,c=256,hw=14,k=256,rs=3,pad=1,dtype=f16
+  jitterscope study precision resnet18:batch=32,direction=fprop --only layer4 --processes 3
+  jitterscope study batch linear:n=1,in=4096,out=4096
+  jitterscope study occupancy 'cuda:@saxpy:saxpy,n=1Mi,a=2.5,block=256,grid=n/block,x=f32[n],y=inout:f32[n]'
+  jitterscope study pinned copy:bytes=1Mi,4Mi,kind=d2h --device virtual:h200
+  jitterscope study loss-scaling python:train.py:make --device cuda
+  jitterscope list studies
+
+Exit codes: 0 done, 1 an arm computes something else than it should, 2 usage, or a study that cannot be asked of
+this work or device, 3 device or library missing, 5 no arm has a time, 130 interrupted.)";
+
+// A ratio over five processes is known about twice as well as one process knows its own.
+constexpr double kPairPrecision = 0.25;  // of the margin
+
+class StudyCommand {
+ public:
+  StudyCommand(const StudyFlags& flags, Invocation& invocation)
+      : flags_(flags), invocation_(invocation), study_(study::find_study(flags.name)) {}
+
+  void run() {
+    constexpr std::int64_t kMost = 1000;
+    if (flags_.processes < 1 || flags_.processes > kMost) {
+      throw UsageError(fmt::format("--processes: 1 to {}", kMost));
+    }
+    record_.margin = read_margin(flags_.margin);
+    if (!flags_.json.empty()) json_.emplace(flags_.json);
+    report_.emplace(flags_.report);
+    record_.environment = read_environment(invocation_.command_line);
+    if (!invocation_.settings.empty()) record_.notes.push_back(invocation_.settings);
+    record_.processes_asked = flags_.processes;
+    record_.study = ComparedStudy{study_.id, study_.question, {}};
+    device_ = open_device(flags_.measure.device, flags_.measure.seed);
+    record_.device = device_->describe();
+    std::unique_ptr<ClockLock> lock;
+    MeasureOptions options = own_options();
+    if (!flags_.measure.lock_clocks.empty()) {
+      lock = device_->lock_clocks(flags_.measure.lock_clocks);
+      options.locked_clock = lock->frequency();
+    }
+    const ComparedWork work = plan(options);
+    if (flags_.dry_run) {
+      print_result(study_.question + "\n\n" + comparison_plan_text(work, record_));
+      return;
+    }
+    if (!lock) device_.reset();  // its memory is the workers' then
+    compare_in_processes(work, invocation_, record_);
+    add_amounts();
+    if (!record_.comparisons.empty()) {
+      record_.study->answers = study_.answer(record_);
+      if (std::string exactness = study::exactness_sentence(record_); !exactness.empty())
+        record_.study->answers.push_back(std::move(exactness));
+    }
+    if (flags_.json != "-") {
+      print_result(comparison_table(record_, flags_.page.page(has_several_items(record_))));
+    }
+    if (json_) json_->commit(write_record(record_));
+    report_->write(record_);
+    invocation_.exit_code = exit_code();
+  }
+
+ private:
+  MeasureOptions own_options() const {
+    MeasureOptions options = flags_.measure.options();
+    if (flags_.measure.caches.empty()) options.caches = {CacheState::warm};
+    if (flags_.measure.loads.empty()) options.loads = {Load::burst};
+    if (!flags_.measure.asks_for_precision()) options.precision = record_.margin * kPairPrecision;
+    return options;
+  }
+
+  // An answer in half a minute, of which fresh processes take as long to start: what is left is shared by
+  // all trials. Arms differ by more than a trial that was ended by its time is known to.
+  Nanoseconds time_for_each(std::size_t trials, const MeasureOptions& options) const {
+    constexpr Nanoseconds kAll = seconds(15), kLeast = milliseconds(200);
+    if (flags_.measure.asks_for_time()) return options.time_limit;
+    const double shares = static_cast<double>(trials) * static_cast<double>(flags_.processes);
+    return std::clamp(kAll / shares, std::min(kLeast, options.time_limit), options.time_limit);
+  }
+
+  // What the study can be asked of; what else there is, a note names.
+  WorkList read_work() {
+    const std::vector<std::string> targets =
+        flags_.targets.empty() ? study::subjects_of(study_, record_.device) : flags_.targets;
+    WorkList work = read_targets(targets, flags_.only);
+    record_.title = work.title;
+    std::vector<bool> keep;
+    for (const Layer& layer : work.model.layers) keep.push_back(study_.can_be_asked_of(layer.operation));
+    const auto kept = std::ranges::count(keep, true);
+    if (kept == 0) {
+      throw UsageError(fmt::format("the study {} cannot be asked of {}: it is about {}", study_.id,
+                                   printable(targets.front(), 100), study_.concerns));
+    }
+    if (kept < std::ssize(keep)) {
+      record_.notes.push_back(fmt::format("{} of {} operations are left out: the study is about {}.",
+                                          std::ssize(keep) - kept, std::ssize(keep), study_.concerns));
+    }
+    keep_layers(work, keep);
+    if (study_.varies_type) note(take_as_pytorch(work, record_.device));
+    note(note_on_f32(work, record_.device));
+    return work;
+  }
+
+  void note(std::string sentence) {
+    if (!sentence.empty()) record_.notes.push_back(std::move(sentence));
+  }
+
+  ComparedWork plan(const MeasureOptions& options) {
+    const WorkList work = read_work();
+    study::StudyContext context{*device_, record_.device, {}};
+    for (const Layer& layer : work.model.layers) context.operations.push_back(layer.operation);
+    const std::vector<study::Arm> arms = study_.arms(context);
+    MeasureOptions each = options;
+    // Of what follows in the same process the counters' hooks might move the time: there is nothing.
+    if (study_.counts_memory && work.model.layers.size() == 1 && !record_.device.capabilities.is_host)
+      each.counters.emplace();
+    if (!work.is_model) each.time_limit = time_for_each(arms.size() * work.model.layers.size(), options);
+    std::vector<ComparedAlternative> alternatives;
+    for (const study::Arm& arm : arms) {
+      const AppliedArm applied{&study_, arm};
+      ComparedAlternative alternative =
+          apply_arms(arm.name, {&applied, 1}, work, each, flags_.provider, record_.device);
+      const std::string problem = problem_of(alternative.work, record_.device);
+      if (!problem.empty()) {
+        if (alternatives.empty()) throw UsageError(problem);
+        record_.notes.push_back(fmt::format("{} is left out: {}.", arm.name, problem));
+        continue;
+      }
+      record_.alternatives.push_back(arm.name);
+      may_be_wrong_.push_back(arm.is_to_be_wrong);
+      record_.works.push_back(arm.work);
+      alternatives.push_back(std::move(alternative));
+    }
+    if (alternatives.size() < 2) throw UsageError("nothing is left to compare: " + record_.notes.back());
+    record_.works = recorded_works(std::move(record_.works));
+    ComparedWork compared = pair_alternatives(alternatives, each, record_.device);
+    compared.plan.verify = true;
+    compared.plan.trace_kernels = study_.traces_kernels;
+    compared.items.have_total = work.is_model;
+    record_.notes.insert(record_.notes.end(), compared.notes.begin(), compared.notes.end());
+    return compared;
+  }
+
+  // What the launches of each side do, for the rates beside their times.
+  void add_amounts() {
+    if (study_.amount == nullptr) return;
+    for (Comparison& comparison : record_.comparisons) {
+      for (ComparedSide* side : {&comparison.first, &comparison.second}) {
+        if (const Operation* operation = operation_of(side->subject))
+          side->amount = study_.amount(*operation);
+      }
+    }
+  }
+
+  ExitCode exit_code() const {
+    if (record_.interrupted) return ExitCode::interrupted;
+    const auto& all = record_.comparisons;
+    const auto has_failed = [](const Comparison& comparison) { return !comparison.failure.empty(); };
+    if (!all.empty() && std::ranges::all_of(all, has_failed)) return ExitCode::failed;
+    const auto is_wrong_by_mistake = [&](const Comparison& comparison) {
+      return is_wrong(comparison) && !may_be_wrong_[comparison.alternative];
+    };
+    return std::ranges::any_of(all, is_wrong_by_mistake) ? ExitCode::check_failed : ExitCode::done;
+  }
+
+  const StudyFlags& flags_;
+  Invocation& invocation_;
+  const study::Study& study_;
+  std::unique_ptr<Device> device_;
+  ComparisonRecord record_;
+  std::vector<bool> may_be_wrong_;  ///< each of the alternatives
+  std::optional<OutputFile> json_;
+  std::optional<ReportFiles> report_;
+};
+
+// Training has no rounds and no layers to pick: the other flags are of comparisons.
+void run_loss_scaling(const StudyFlags& flags, const CLI::App& command, Invocation& invocation) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_taken = !name.starts_with("--") || name == "--device" || name == "--seed" ||
+                          name == "--json" || name == "--html" || name == "--details" ||
+                          name == "--dry-run" || name == "--help";
+    if (option->count() == 0 || is_taken) continue;
+    throw UsageError(name +
+                     ": is of studies that time operations; loss-scaling trains for 100 steps with each "
+                     "scale");
+  }
+  if (flags.dry_run) {
+    return print_result(std::string(study::kLossScaling.question) + "\n\n" +
+                        training_plan_text(flags.targets, flags.measure.device));
+  }
+  std::optional<OutputFile> json;
+  if (!flags.json.empty()) json.emplace(flags.json);
+  ReportFiles report(flags.report);
+  const study::LossScalingRecord record =
+      train_with_scales(flags.targets, flags.measure.device, flags.measure.seed, invocation);
+  if (flags.json != "-") print_result(loss_scaling_table(record, flags.page.page(false)));
+  if (json) json->commit(write_record(record));
+  report.write(record);
+}
+
+}  // namespace
+
+void add_study_command(CLI::App& app, Invocation& invocation) {
+  auto flags = std::make_shared<StudyFlags>();
+  CLI::App* command =
+      app.add_subcommand("study", "try a remedy on your own work: layout, precision, batch and others");
+  command->add_option("name", flags->name, "which one; jitterscope list studies")->required();
+  command->add_option(
+      "targets", flags->targets,
+      "operations, a network or a file of layers, as `run` takes them (default: the study's own)");
+  flags->measure.help = {.caches = "cache states: warm, cold, dirty, produced (default: warm)",
+                         .precision = "a quarter of --margin",
+                         .time_limit = "1.5, and less where many are typed, so that all take 15 s"};
+  flags->measure.add_to(*command);
+  command
+      ->add_option("--processes", flags->processes,
+                   "fresh processes in which the arms alternate; the unit of each interval")
+      ->capture_default_str();
+  command->add_option("--margin", flags->margin, "how far apart counts as the same")->capture_default_str();
+  command->add_option("--provider", flags->provider, "what runs a network's layers: auto, torch, builtin")
+      ->capture_default_str();
+  command->add_option("--only", flags->only,
+                      "ask of the layers in whose name or operation this regular expression is found");
+  command->add_option("--json", flags->json, "write everything to PATH or - (stdout)");
+  flags->report.add_to(*command);
+  flags->page.add_to(*command);
+  command->add_flag("--dry-run", flags->dry_run, "print what would be compared and how long it takes");
+  command->footer(kStudyExamples);
+  command->callback([flags, command, &invocation] {
+    if (flags->name == study::kLossScaling.id) return run_loss_scaling(*flags, *command, invocation);
+    StudyCommand(*flags, invocation).run();
+  });
+}
+
+namespace {
+
+std::string callable_of(const std::vector<std::string>& targets) {
+  if (targets.empty()) return {};
+  if (targets.size() == 1 && are_python(targets)) return targets.front().substr(kPythonPrefix.size());
+  throw UsageError(
+      fmt::format("{}: the study loss-scaling trains one model: name python:FILE:FUNCTION, whose function "
+                  "returns a torch.nn.Module and its loss(model, step), or nothing for ResNet-18",
+                  in_quotes(targets.size() == 1 ? targets.front() : targets[1])));
+}
+
+DeviceDescription describe_trainer(const std::string& device) {
+  DeviceDescription description = open_device(device)->describe();
+  if (!description.capabilities.is_simulated) return description;
+  throw UsageError(description.id + " is simulated and trains nothing: use --device cpu or --device cuda");
+}
+
+// Python writes what it found; the envelope is this program's.
+study::LossScalingRecord record_of(const study::LossScalingRecord& envelope, const std::string& output) {
+  const nlohmann::json found = nlohmann::json::parse(output, nullptr, false);
+  if (!found.is_object()) throw FailedError("the process of Python wrote nothing that can be read");
+  nlohmann::ordered_json document = nlohmann::ordered_json::parse(write_record(envelope));
+  for (const auto& [key, value] : found.items()) document[key] = value;
+  try {
+    return std::get<study::LossScalingRecord>(
+        read_record(document.dump(), "what the process of Python wrote"));
+  } catch (const UsageError& error) {
+    throw FailedError(error.what());
+  }
+}
+
+}  // namespace
+
+std::string training_plan_text(const std::vector<std::string>& targets, const std::string& device) {
+  const std::string callable = callable_of(targets);
+  // Others are opened by who runs it, on a machine that may have another one.
+  if (device.starts_with("virtual")) describe_trainer(device);
+  return fmt::format("{} is trained for 100 steps in float32, and as many with each scale, by {}\n",
+                     callable.empty() ? "ResNet-18" : "The model of " + callable, interpreter());
+}
+
+study::LossScalingRecord train_with_scales(const std::vector<std::string>& targets, const std::string& device,
+                                           std::uint64_t seed, const Invocation& invocation) {
+  const std::string callable = callable_of(targets);
+  study::LossScalingRecord record;
+  record.environment = read_environment(invocation.command_line);
+  record.device = describe_trainer(device);
+  const nlohmann::json asked = {
+      {"callable", callable}, {"device", record.device.capabilities.pytorch_device}, {"seed", seed}};
+  return record_of(record, ask_python("loss-scaling", asked.dump(), invocation));
+}
+
+}  // namespace jitterscope::cli

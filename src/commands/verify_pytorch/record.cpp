@@ -1,0 +1,322 @@
+#include "commands/verify_pytorch/record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/quantity_text.hpp"
+#include "commands/run/table.hpp"
+#include "output/cells.hpp"
+#include "output/text.hpp"
+#include "record/describe_run.hpp"
+#include "record/envelope.hpp"
+#include "report/drawing.hpp"
+
+namespace jitterscope {
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::equal: return "equal";
+    case Verdict::differs: return "differs";
+    case Verdict::unknown: return "unknown";
+  }
+  return "";
+}
+constexpr auto enumerators(Verdict) { return std::array{Verdict::equal, Verdict::differs, Verdict::unknown}; }
+
+inline ComparedLayer blank(std::type_identity<ComparedLayer>) {
+  return {.reference = {.operation = Operation{Spin{}}, .name = {}, .engine = {}, .kernels = {}, .time = {}},
+          .here = {},
+          .time_ratio = {}};
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, ComparedLayer>& layer) {
+  auto& reference = layer.reference;
+  fields("operation", reference.operation);
+  fields("name", reference.name);
+  fields("count", reference.count);
+  fields.derived("provider", layer.here.provider);
+  fields("engine", layer.engine);
+  fields("pytorch_engine", reference.engine);
+  fields.derived("engine_here", layer.here.algorithm);
+  fields("kernels", layer.kernels);
+  fields("pytorch_kernels", reference.kernels);
+  fields.derived("kernels_here", layer.here.kernels);
+  fields("pytorch_seconds", reference.time);
+  fields("time_ratio", layer.time_ratio);
+  fields.derived("failure", layer.here.failure);
+  fields("here", layer.here);
+}
+
+template <class Fields>
+void describe_content(Fields& fields, Described<Fields, PytorchRecord>& record) {
+  auto& comparison = record.comparison;
+  fields("model", comparison.model);
+  fields("torch", comparison.torch);
+  fields("pytorch_cudnn", comparison.cudnn);
+  fields.derived("equal", comparison.is_equal());
+  fields("recorded_gpu_seconds", comparison.recorded_gpu_time);
+  fields("without_plans", comparison.without_plans);
+  fields("layers", comparison.layers);
+  fields("not_compared", comparison.not_compared);
+}
+
+std::string write_record(const PytorchRecord& record) { return write_envelope("verify-pytorch", record); }
+
+std::string record_text(const PytorchRecord& record, const ShownPage&) { return pytorch_table(record); }
+
+void read_fields(const Json& document, const std::string& name, PytorchRecord& record) {
+  record = read_envelope<PytorchRecord>(document, name);
+}
+
+namespace {
+
+std::string_view verdict_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::equal: return "equal";
+    case Verdict::differs: return "DIFFERS";
+    case Verdict::unknown: break;
+  }
+  return kAbsent;
+}
+
+std::string layers_table(const std::vector<ComparedLayer>& layers) {
+  std::array<TableColumn, 8> columns = {{{"#", Align::right, {}},
+                                         {"layer", Align::left, {}},
+                                         {"run by", Align::left, {}},
+                                         {"engine", Align::left, {}},
+                                         {"kernels", Align::left, {}},
+                                         {"PyTorch", Align::right, {}},
+                                         {"here", Align::right, {}},
+                                         {"ratio", Align::right, {}}}};
+  for (const ComparedLayer& layer : layers) {
+    const ReferenceLayer& reference = layer.reference;
+    const bool failed = !layer.here.failure.empty();
+    const std::array<std::string, 8> cells = {
+        std::to_string(columns[0].cells.size() + 1),
+        fmt::format("{} ×{}", one_line(reference.operation.text()), reference.count),
+        failed ? "failed" : one_line(layer.here.provider),
+        std::string(verdict_text(layer.engine)),
+        std::string(verdict_text(layer.kernels)),
+        reference.time ? time_text(*reference.time) : std::string(kAbsent),
+        layer.here.kernels.empty() ? std::string(kAbsent) : time_text(time_here(layer)),
+        layer.time_ratio ? fmt::format("{:.3f}", *layer.time_ratio) : std::string(kAbsent)};
+    for (std::size_t i = 0; i < cells.size(); ++i) columns[i].cells.push_back(cells[i]);
+  }
+  return fitted_table({columns.begin(), columns.end()}, kPageWidth);
+}
+
+std::string differences(const std::vector<ComparedLayer>& layers) {
+  std::string text;
+  const auto add = [&](std::size_t row, const std::string& what) {
+    text += wrapped(fmt::format("- #{} {}", row + 1, what), kPageWidth, 2);
+  };
+  const auto list = [](const auto& names) {
+    std::vector<std::string> all;
+    for (const std::string& name : names) all.push_back(cut_to_width(one_line(name), 100));
+    return joined(all, " + ");
+  };
+  for (std::size_t row = 0; row < layers.size(); ++row) {
+    const ComparedLayer& layer = layers[row];
+    if (!layer.here.failure.empty()) add(row, "failed here: " + one_line(layer.here.failure));
+    if (layer.engine == Verdict::differs) {
+      add(row, fmt::format("engine: PyTorch {}, here {}", layer.reference.engine, layer.here.algorithm));
+    }
+    if (layer.kernels != Verdict::differs) continue;
+    std::vector<std::string> ours;
+    for (const LaunchKernel& kernel : layer.here.kernels) ours.push_back(kernel.name);
+    add(row, fmt::format("kernels: PyTorch {}; here {}", list(layer.reference.kernels), list(ours)));
+  }
+  return text.empty() ? text : "Differences:\n\n" + text;
+}
+
+template <class Member>
+std::string count_of(const std::vector<ComparedLayer>& layers, Member member) {
+  const auto unknown = std::ranges::count(layers, Verdict::unknown, member);
+  const auto equal = std::ranges::count(layers, Verdict::equal, member);
+  return fmt::format("{} of {}{}", equal, std::ssize(layers) - unknown,
+                     unknown > 0 ? fmt::format(", {} unknown", unknown) : "");
+}
+
+std::string summary(const PytorchComparison& comparison) {
+  std::string text = fmt::format("Equal engines: {}. Equal kernels: {}.",
+                                 count_of(comparison.layers, &ComparedLayer::engine),
+                                 count_of(comparison.layers, &ComparedLayer::kernels));
+  if (const std::optional<TimeRatios> ratios = comparison.time_ratios()) {
+    const auto without = std::ranges::count_if(comparison.layers,
+                                               [](const ComparedLayer& layer) { return !layer.time_ratio; });
+    text += fmt::format(
+        " Times here, warm and back to back, over PyTorch's in training: median {:.3f}, from {:.3f} to "
+        "{:.3f}{}.",
+        ratios->median, ratios->least, ratios->most,
+        without > 0 ? fmt::format(", {} without", counted(without, "layer")) : "");
+  }
+  return wrapped(text, kPageWidth);
+}
+
+}  // namespace
+
+std::string pytorch_table(const PytorchRecord& record) {
+  const PytorchComparison& comparison = record.comparison;
+  std::string heading = fmt::format("**{}** as PyTorch", one_line(comparison.model));
+  if (!comparison.torch.empty()) heading += " " + comparison.torch;
+  if (!comparison.cudnn.empty()) heading += fmt::format(" (cuDNN {})", comparison.cudnn);
+  heading += fmt::format(" ran it in training, and as jitterscope runs it on {} ({}).",
+                         one_line(record.device.name), record.device.id);
+  std::string text =
+      wrapped(heading, kPageWidth) + '\n' + layers_table(comparison.layers) + '\n' + summary(comparison);
+  if (!comparison.without_plans.empty()) {
+    text += wrapped(fmt::format("No engine is known of PyTorch's: {}.", one_line(comparison.without_plans)),
+                    kPageWidth);
+  }
+  const std::string differing = differences(comparison.layers);
+  if (!differing.empty()) text += '\n' + differing;
+  const std::string others = untimed_text(comparison.not_compared, comparison.recorded_gpu_time, kPageWidth);
+  if (!others.empty()) text += '\n' + others;
+  if (comparison.interrupted) text += "\nInterrupted: these are the results so far.\n";
+  return text;
+}
+
+}  // namespace jitterscope
+
+// A network's layers as jitterscope runs them, against the times that PyTorch had in training.
+
+namespace jitterscope::report {
+namespace {
+
+constexpr int kLongestLayer = 430;  // pixels
+
+struct TimedLayer {
+  std::string name;
+  const ComparedLayer* layer;
+  Nanoseconds there, here;  ///< of one call
+};
+
+// Those with both times, numbered as the table on the page numbers all.
+std::vector<TimedLayer> timed_layers(const PytorchComparison& comparison) {
+  std::vector<std::string> operations;
+  for (const ComparedLayer& layer : comparison.layers) operations.push_back(layer.reference.operation.text());
+  const std::vector<std::string> labels =
+      operations.size() > 1 ? label_operations(operations).labels : operations;
+  std::vector<TimedLayer> layers;
+  for (std::size_t i = 0; i < comparison.layers.size(); ++i) {
+    const ComparedLayer& layer = comparison.layers[i];
+    if (!layer.time_ratio || !layer.reference.time) continue;
+    layers.push_back(
+        {fmt::format("#{} {}", i + 1, one_line(labels[i])), &layer, *layer.reference.time, time_here(layer)});
+  }
+  return layers;
+}
+
+std::string_view likeness(const ComparedLayer& layer) {
+  if (layer.engine == Verdict::differs || layer.kernels == Verdict::differs) return "other kernels";
+  const bool is_known = layer.engine == Verdict::equal || layer.kernels == Verdict::equal;
+  return is_known ? "the same kernels" : "not known";
+}
+
+Json likeness_color() {
+  return category("likeness", "",
+                  Json{{"title", nullptr},
+                       {"legend", {{"columns", 2}}},  // the axis' names leave no room for all in a row
+                       {"scale",
+                        {{"domain", {"the same kernels", "other kernels", "not known", "all together"}},
+                         {"range", {kBlue, kRed, kGrey, kPurple}}}}});
+}
+
+// A layer that takes ten times as long must not hide a percent of the others.
+Json scale_of(const Json& rows) {
+  constexpr double kWide = 60.0;
+  const bool is_wide = std::ranges::any_of(
+      rows, [](const Json& row) { return std::abs(row["change"].get<double>()) > kWide; });
+  if (!is_wide) return Json::object();
+  return parsed(R"({"scale": {"type": "symlog", "constant": 10},
+    "axis": {"values": [-95, -80, -50, -20, -10, 0, 10, 20, 50, 100, 200, 500, 1000, 5000], "labelOverlap": "greedy"}})");
+}
+
+Json ratios_view(const std::vector<TimedLayer>& layers) {
+  Json rows = Json::array();
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name, double ratio, std::string_view kernels,
+                       const std::string& there, const std::string& here, std::int64_t calls) {
+    names.push_back(name);
+    rows.push_back(Json{{"layer", name},
+                        {"change", percent_change(ratio)},
+                        {"likeness", kernels},
+                        {"there", there},
+                        {"here", here},
+                        {"calls", calls}});
+  };
+  Nanoseconds all_there, all_here;  // as often as the network runs each
+  std::int64_t all_calls = 0;
+  for (const TimedLayer& layer : layers) {
+    const std::int64_t calls = layer.layer->reference.count;
+    all_there += layer.there * static_cast<double>(calls);
+    all_here += layer.here * static_cast<double>(calls);
+    all_calls += calls;
+  }
+  if (all_there > Nanoseconds(0) && layers.size() > 1) {
+    add("all together", all_here / all_there, "all together", time_text(all_there, 1e-3),
+        time_text(all_here, 1e-3), all_calls);
+  }
+  for (const TimedLayer& layer : layers) {
+    add(layer.name, *layer.layer->time_ratio, likeness(*layer.layer), time_text(layer.there, 1e-3),
+        time_text(layer.here, 1e-3), layer.layer->reference.count);
+  }
+  Json zero{{"data", data_of(Json::array({Json{{"change", 0}}}))},
+            {"mark", {{"type", "rule"}, {"color", kGrey}}},
+            {"encoding", {{"x", {{"field", "change"}, {"type", "quantitative"}}}}}};
+  Json points{{"name", "ratios"},
+              {"data", data_of(rows)},
+              {"mark", {{"type", "point"}, {"filled", true}, {"size", 60}, {"opacity", 1}}},
+              {"encoding",
+               {{"y", names_axis("layer", names, kLongestLayer)},
+                {"x", quantity("change", "time here against PyTorch's, %", scale_of(rows))},
+                {"color", likeness_color()},
+                {"tooltip", tooltip({{"layer", "layer"},
+                                     {"change", "here against PyTorch, %"},
+                                     {"there", "PyTorch"},
+                                     {"here", "here"},
+                                     {"calls", "calls"},
+                                     {"likeness", "kernels"}})}}}};
+  return Json{{"height", height_of(names, 20)}, {"layer", {zero, points}}};
+}
+
+std::vector<TableColumn> pytorch_columns(const std::vector<TimedLayer>& layers) {
+  TableColumn names = text_column("layer"), calls = number_column("calls"), there = number_column("PyTorch"),
+              here = number_column("here"), ratios = number_column("ratio"), kernels = text_column("kernels");
+  for (const TimedLayer& layer : layers) {
+    names.cells.push_back(layer.name);
+    calls.cells.push_back(std::to_string(layer.layer->reference.count));
+    there.cells.push_back(time_text(layer.there, 1e-3));
+    here.cells.push_back(time_text(layer.here, 1e-3));
+    ratios.cells.push_back(fmt::format("{:.3f}", *layer.layer->time_ratio));
+    kernels.cells.emplace_back(likeness(*layer.layer));
+  }
+  return {names, calls, there, here, ratios, kernels};
+}
+
+}  // namespace
+
+std::vector<Plot> plots_of(const PytorchRecord& record) {
+  const std::vector<TimedLayer> layers = timed_layers(record.comparison);
+  if (layers.empty()) return {};
+  std::string caption =
+      "The kernels of one call here, warm and back to back, against the mean over PyTorch's calls in training, where "
+      "other layers' data lies in the cache; left of zero is faster here.";
+  const std::size_t others = record.comparison.layers.size() - layers.size();
+  if (others > 0) {
+    caption += fmt::format(" {} without both times: the text above says why.",
+                           counted(static_cast<std::int64_t>(others), "layer"));
+  }
+  return {Plot{.id = "pytorch",
+               .title = "Here and in PyTorch: " + one_line(record.comparison.model),
+               .caption = std::move(caption),
+               .spec = single_plot(ratios_view(layers)),
+               .table = pytorch_columns(layers)}};
+}
+
+}  // namespace jitterscope::report

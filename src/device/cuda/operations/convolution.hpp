@@ -1,0 +1,48 @@
+// A convolution as cuDNN sees it: descriptors of its tensors and an operation graph of one node.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "device/cuda/operations/cudnn.hpp"
+#include "jitterscope/operation.hpp"
+
+namespace jitterscope::cuda {
+
+/// Ids as PyTorch gives them, so that cuDNN's logs of both can be compared line by line.
+enum ConvolutionTensor : std::int64_t { kTensorX = 'x', kTensorY = 'y', kTensorW = 'w' };
+
+/// Of an operation that is one.
+inline const Conv2d& convolution_of(const Operation& operation) {
+  return std::get<Conv2d>(operation.parameters());
+}
+
+/// Ids in the order of Operation::operands(): inputs first, then the output.
+std::array<std::int64_t, 3> operand_ids(Direction direction);
+
+/// PyTorch describes tensors by the largest power of two up to 32 that divides their address, and cuDNN's
+/// choice depends on it. Operands usually are aligned to 256 bytes.
+constexpr std::int64_t kTensorAlignment = 32;
+
+/// n, c, h, w; for weights k, c/groups, r, s.
+using ImageShape = std::array<std::int64_t, 4>;
+/// Packed, of the convolution's type and layout.
+CudnnDescriptor convolution_tensor(std::int64_t id, const ImageShape& shape, const Conv2d& convolution,
+                                   std::int64_t alignment);
+/// In f32, and only between two nodes of a graph.
+CudnnDescriptor passing_tensor(std::int64_t id, const ImageShape& shape, Layout layout);
+/// Padding, strides and dilation.
+CudnnDescriptor convolution_description(const Conv2d& convolution);
+/// The node of a graph.
+CudnnDescriptor convolution_node(const CudnnDescriptor& x, const CudnnDescriptor& w, const CudnnDescriptor& y,
+                                 const CudnnDescriptor& description, const Conv2d& convolution);
+
+struct ConvolutionGraph {
+  /// `alignment` is that of every tensor, in bytes.
+  ConvolutionGraph(cudnnHandle_t handle, const Conv2d& convolution,
+                   std::int64_t alignment = kTensorAlignment);
+
+  CudnnDescriptor x, w, y, convolution, operation, graph;
+};
+
+}  // namespace jitterscope::cuda

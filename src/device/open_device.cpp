@@ -1,0 +1,126 @@
+#include "device/open_device.hpp"
+
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "device/cpu/cpu_device.hpp"
+#include "device/virtual/virtual_device.hpp"
+#include "jitterscope/device.hpp"
+#include "jitterscope/error.hpp"
+#include "physics/preset.hpp"
+
+#ifdef JITTERSCOPE_HAS_CUDA
+#include "device/cuda/cuda_device.hpp"
+#endif
+
+namespace jitterscope {
+namespace {
+
+#ifdef JITTERSCOPE_HAS_CUDA
+std::unique_ptr<Device> open_cuda(int ordinal) { return cuda::open_cuda_device(ordinal); }
+std::vector<DeviceListing> list_cuda() { return cuda::list_cuda_devices(); }
+#else
+constexpr const char* kNoCuda =
+    "this build has no CUDA device: no nvcc was found when it was configured; install the CUDA toolkit and "
+    "build again";
+std::unique_ptr<Device> open_cuda(int) { throw MissingError(kNoCuda); }
+std::vector<DeviceListing> list_cuda() { return {{"cuda:0", "", kNoCuda}}; }
+#endif
+
+std::optional<int> cuda_ordinal(std::string_view name) {
+  if (name == "cuda" || name == "gpu") return 0;
+  if (!name.starts_with("cuda:") && !name.starts_with("gpu:")) return std::nullopt;
+  const std::string_view number = name.substr(name.find(':') + 1);
+  int ordinal = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), ordinal);
+  if (error != std::errc() || end != number.data() + number.size() || ordinal < 0) return std::nullopt;
+  return ordinal;
+}
+
+[[noreturn]] void fail_unknown(std::string_view name) {
+  std::vector<std::string> known = {"auto", "cpu", "cuda", "gpu", "virtual"};
+  const std::string all = "auto, cpu, cuda, cuda:N, virtual and virtual:PRESET";
+  for (const std::string& preset : physics::preset_names()) known.push_back("virtual:" + preset);
+  std::string nearest = nearest_name(name, known);
+  if (nearest.empty()) {
+    const std::string preset = nearest_name("virtual:" + std::string(name), known);
+    if (preset.starts_with("virtual:")) nearest = preset;
+  }
+  if (nearest.empty()) throw UsageError(fmt::format("unknown device '{}': there are {}", name, all));
+  throw UsageError(fmt::format("unknown device '{}' (did you mean '{}'?): there are {}", name, nearest, all));
+}
+
+}  // namespace
+
+bool names_virtual_device(std::string_view name) {
+  return name == "virtual" || name.starts_with("virtual:") || name.starts_with("virtual,");
+}
+
+std::unique_ptr<Device> open_device(std::string_view name, std::uint64_t seed) {
+  if (name == "cpu") return open_cpu_device();
+  if (name == "auto") {
+    const std::vector<DeviceListing> gpus = list_cuda();
+    return !gpus.empty() && gpus.front().problem.empty() ? open_cuda(0) : open_cpu_device();
+  }
+  if (const auto ordinal = cuda_ordinal(name)) return open_cuda(*ordinal);
+  if (names_virtual_device(name)) return virtual_gpu::open_virtual_device(name, seed);
+  fail_unknown(name);
+}
+
+std::vector<DeviceListing> list_devices() {
+  std::vector<DeviceListing> devices = {list_cpu_device()};
+  for (DeviceListing& gpu : list_cuda()) devices.push_back(std::move(gpu));
+  devices.push_back({"virtual", virtual_gpu::virtual_device_summary(), ""});
+  return devices;
+}
+
+}  // namespace jitterscope
+
+#ifdef JITTERSCOPE_HAS_CUDA
+#include "device/cuda/cupti/counters.hpp"
+#endif
+
+namespace jitterscope {
+namespace {
+
+constexpr const char* kUsualChip = "GH100";
+
+CounterListing of_open_device(std::string_view name) {
+  const std::unique_ptr<Device> device = open_device(name);
+  const DeviceDescription description = device->describe();
+  return {fmt::format("{} ({})", description.name, description.id), "", device->list_counters()};
+}
+
+}  // namespace
+
+CounterListing list_counters(std::string_view device) {
+  if (device != "auto") return of_open_device(device);
+  const std::vector<DeviceListing> devices = list_devices();
+  for (const DeviceListing& listing : devices) {
+    if (listing.id == "cuda:0" && listing.problem.empty()) return of_open_device(listing.id);
+  }
+  CounterListing listing = list_chip_counters(kUsualChip);
+  listing.note = fmt::format(
+      "No GPU is here: these are the counters of {} (H100, H200); --chip names another.", kUsualChip);
+  return listing;
+}
+
+CounterListing list_chip_counters(const std::string& chip) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  throw MissingError(
+      "counters of " + chip +
+      " cannot be listed by a build with the address or thread sanitizer, which end a program that "
+      "opens libraries as CUPTI does (RTLD_DEEPBIND): take another build");
+#elif defined(JITTERSCOPE_HAS_CUDA)
+  return {chip, "", cuda::list_chip_counters(chip)};
+#else
+  throw MissingError("this build has no CUDA device, so it knows no counters of " + chip +
+                     "; install the CUDA toolkit and build again, or list those of a simulated GPU (--device "
+                     "virtual)");
+#endif
+}
+
+}  // namespace jitterscope

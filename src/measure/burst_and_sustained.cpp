@@ -1,0 +1,389 @@
+#include "measure/burst_and_sustained.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "jitterscope/error.hpp"
+#include "measure/decisions.hpp"
+#include "measure/estimate.hpp"
+#include "measure/schedule.hpp"
+#include "measure/steadiness.hpp"
+
+namespace jitterscope {
+namespace {
+
+void report(const OpenMeasurement& one, const MeasureOptions& options, Nanoseconds left) {
+  if (!options.progress) return;
+  const TimeEstimate time = estimate_time(one.measurement.rounds);
+  Progress progress;
+  progress.operation = one.name;
+  progress.conditions = one.measurement.conditions;
+  progress.rounds = time.rounds;
+  progress.median = time.median;
+  progress.precision = time.precision();
+  progress.clock = one.measurement.rounds.back().clock;
+  progress.time_left = std::max(left, Nanoseconds(0));
+  options.progress(progress);
+}
+
+// What all groups of one measurement share.
+struct BurstContext {
+  Device& device;
+  Decisions& decisions;
+  const MeasureOptions& options;
+  Random& random;
+  Nanoseconds& wake;
+  Nanoseconds epoch;
+};
+
+bool is_fixed(const OpenMeasurement* one) { return one->measurement.conditions.placement.has_value(); }
+
+// What a clock that wakes is below one that is awake. Clock states of 2 to 5 % (H200) are far from this.
+constexpr double kAsleep = 1.1;
+
+// Whether the newest round's clock is above that of earlier ones behind longer idles: a clock that sleeps.
+// What power and heat hold is the lower the shorter the idle is. One low clock tells nothing, as other
+// programs on a CPU make some: a third of those behind longer idles must be.
+bool clock_slept(std::span<const Round> rounds) {
+  constexpr std::ptrdiff_t kRoundsThatTell = 2;
+  if (rounds.empty() || !rounds.back().clock) return false;
+  const Round& newest = rounds.back();
+  const auto is_longer = [&](const Round& round) {
+    return round.clock && round.idle_before > newest.idle_before;
+  };
+  const auto is_asleep = [&](const Round& round) {
+    return is_longer(round) && *newest.clock > *round.clock * kAsleep;
+  };
+  const std::ptrdiff_t asleep = std::ranges::count_if(rounds, is_asleep);
+  return asleep >= kRoundsThatTell && 3 * asleep >= std::ranges::count_if(rounds, is_longer);
+}
+
+// A group in its turns: the rounds of each block, and when it has enough.
+class OpenGroup final : public BlockVisitor {
+ public:
+  OpenGroup(MeasuredGroup& group, const BurstContext& context)
+      : context_(context),
+        paired_operations_(group.paired_operations),
+        time_limit_(context.options.time_limit * static_cast<double>(group.paired_operations)) {
+    for (OpenMeasurement& one : group.measurements) {
+      if (context_.wake > Nanoseconds(0)) one.measurement.sleeping_clock = SleepingClock{context_.wake, {}};
+      open_.push_back(&one);
+    }
+    may_be_placed_ = !std::ranges::all_of(open_, is_fixed);
+  }
+
+  std::size_t visits() const override { return visits_; }
+
+  bool needs_more() override {
+    if (open_.empty()) return false;
+    next_visit_ = context_.decisions.decide_visit(facts());
+    if (next_visit_.is_over) close(StopReason::time_limit);
+    return !open_.empty();
+  }
+
+  // Rounds of each measurement that is open, in one placement of the operands after the other.
+  void visit(const Visit& visit) override {
+    if (!visit.rests) time_ += visit.idle;
+    Nanoseconds idle = visit.rests ? visit.idle : Nanoseconds(0);
+    const Nanoseconds start = context_.device.host_time() - time_;
+    std::vector<OpenMeasurement*> order = open_;
+    shuffle(order, context_.random);
+    for (std::size_t i = 0; i < next_visit_.placements && !ends_early(); ++i) {
+      if (visits_ > 0 || i > 0) place_anew();
+      for (OpenMeasurement* one : order) {
+        if (ends_early()) break;
+        std::optional<Round> round = try_round(*one, idle);
+        idle = Nanoseconds(0);
+        if (!round) continue;
+        round->block = visit.block;
+        round->placement = is_fixed(one) ? 0 : placements_;
+        one->measurement.rounds.push_back(*std::move(round));
+        time_ = context_.device.host_time() - start;
+        report(*one, context_.options, time_limit_ - time_);
+      }
+    }
+    ++visits_;
+    close_precise();
+  }
+
+  bool shows_sleep() const {
+    return std::ranges::any_of(open_,
+                               [](OpenMeasurement* one) { return clock_slept(one->measurement.rounds); });
+  }
+
+  // The rounds so far were of a clock in all stages of its waking.
+  void begin_again() {
+    for (OpenMeasurement* one : open_) {
+      Measurement& measurement = one->measurement;
+      const bool is_first = !measurement.sleeping_clock && !measurement.rounds.empty();
+      SleepingClock clock = measurement.sleeping_clock.value_or(SleepingClock());
+      clock.woken_for = context_.wake;
+      if (is_first) clock.time_asleep = estimate_time(measurement.rounds).median;
+      measurement.sleeping_clock = clock;
+      measurement.rounds.clear();
+    }
+    visits_ = 0;
+    time_ = Nanoseconds(0);  // what was learned is not taken off its limit
+  }
+
+  void close(StopReason reason) {
+    for (OpenMeasurement* one : open_) close(*one, reason);
+    open_.clear();
+  }
+
+ private:
+  bool ends_early() const { return context_.decisions.ends_early(context_.options); }
+
+  GroupFacts facts() const {
+    GroupFacts facts{context_.options, {},    paired_operations_, visits_, placements_,
+                     may_be_placed_,   time_, time_limit_};
+    for (const OpenMeasurement* one : open_) facts.open.push_back(&one->measurement);
+    return facts;
+  }
+
+  // Nothing where the round was lost: its held queue was released by its time limit.
+  std::optional<Round> try_round(OpenMeasurement& one, Nanoseconds idle) {
+    std::optional<Round> round;
+    std::string why_lost = "another process lost the round";
+    try {
+      round = run_round(one, idle);
+    } catch (const GateTimeoutError& error) {
+      why_lost = error.what();
+    }
+    const auto lost =
+        context_.decisions.judge_round(!round, one.lost_in_a_row + 1, one.measurement.lost_rounds + 1);
+    if (!lost) {
+      one.lost_in_a_row = 0;
+      return round;
+    }
+    ++one.measurement.lost_rounds;
+    ++one.lost_in_a_row;
+    if (*lost == LostRound::give_up) throw CannotBeHeldError(why_lost, one.runner.workload());
+    return std::nullopt;
+  }
+
+  // Behind the first idle of a block.
+  Round run_round(OpenMeasurement& one, Nanoseconds idle) {
+    if (idle > Nanoseconds(0) && context_.wake > Nanoseconds(0)) {
+      one.runner.rest(idle);
+      one.runner.wake(context_.wake);
+      Round round = one.runner.run_gated_round(Nanoseconds(0), context_.epoch);
+      round.idle_before = idle;
+      return round;
+    }
+    return one.runner.run_gated_round(idle, context_.epoch);
+  }
+
+  void close_precise() {
+    const std::vector<bool> are_precise = context_.decisions.are_precise(facts());
+    std::vector<OpenMeasurement*> still_open;
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      if (are_precise[i]) {
+        close(*open_[i], StopReason::precision);
+      } else {
+        still_open.push_back(open_[i]);
+      }
+    }
+    open_ = std::move(still_open);
+  }
+
+  // Each operation once, for all its cache states.
+  void place_anew() {
+    if (!may_be_placed_) return;
+    std::map<const Workload*, bool> placed;
+    for (OpenMeasurement* one : open_) {
+      if (is_fixed(one)) continue;
+      const auto [entry, is_new] = placed.try_emplace(one->runner.workload(), false);
+      if (is_new) entry->second = one->runner.place_anew();
+      one->measurement.is_placed_anew = entry->second;
+    }
+    may_be_placed_ = std::ranges::any_of(placed, [](const auto& entry) { return entry.second; });
+    if (may_be_placed_) ++placements_;
+  }
+
+  void close(OpenMeasurement& one, StopReason reason) {
+    one.measurement.stop_reason = reason;
+    one.measurement.duration = time_;
+    summarise(one.measurement, 0);
+  }
+
+  BurstContext context_;
+  std::vector<OpenMeasurement*> open_;
+  std::size_t paired_operations_;
+  Nanoseconds time_limit_;
+  bool may_be_placed_ = false;
+  std::size_t visits_ = 0;
+  std::int64_t placements_ = 0;
+  VisitDecision next_visit_;
+  Nanoseconds time_ = {};  // of its rounds and of the idles before them: what it would have taken alone
+};
+
+// Where a clock was asleep, all that is open is measured again behind one that is awake.
+void wake_for_longer_where_asleep(Decisions& decisions, std::deque<OpenGroup>& groups, Nanoseconds& wake) {
+  const bool was_asleep = std::ranges::any_of(groups, &OpenGroup::shows_sleep);
+  const Nanoseconds longer = decisions.wake_clock(wake, was_asleep);
+  if (longer == wake) return;
+  wake = longer;
+  for (OpenGroup& group : groups) group.begin_again();
+}
+
+}  // namespace
+
+void measure_burst(Device& device, Decisions& decisions, std::vector<MeasuredGroup>& groups,
+                   const MeasureOptions& options, Nanoseconds& wake) {
+  Schedule schedule(device, decisions, options, IdleSharing::by_time);
+  const BurstContext context{device, decisions, options, schedule.random(), wake, device.host_time()};
+  std::deque<OpenGroup> open;  // whose members stay where they are
+  std::vector<BlockVisitor*> visitors;
+  for (MeasuredGroup& group : groups) visitors.push_back(&open.emplace_back(group, context));
+  while (schedule.run_block(visitors)) wake_for_longer_where_asleep(decisions, open, wake);
+  for (OpenGroup& group : open) group.close(StopReason::interrupted);
+}
+
+namespace {
+
+// A power cap was seen to set in 0.4 s after the load began; nothing shorter can be called settled.
+constexpr Nanoseconds kFirstCheckpoint = seconds(1);
+// Where most of the time is not the operation's own (short launches, each behind an eviction), that second of
+// its own does not come within the limit. The load acts on the clock all the same, and the tests of the two
+// quarters ask for as much: then the first look is after half the limit, so that two more fit into it.
+constexpr double kFirstLookWithin = 0.5;
+constexpr double kCheckpointGrowth = 1.3;
+constexpr int kPassesNeeded = 2;
+constexpr std::size_t kRoundsInFlight = 2;
+
+class SustainedLoop {
+ public:
+  SustainedLoop(Device& device, Queue& queue, Decisions& decisions, OpenMeasurement& one,
+                const MeasureOptions& options)
+      : device_(device),
+        queue_(queue),
+        decisions_(decisions),
+        measurement_(one),
+        options_(options),
+        slowdown_temperature_(device.describe().slowdown_temperature),
+        epoch_(device.host_time()),
+        latest_look_(std::max(kFirstCheckpoint, options.sustained_time_limit * kFirstLookWithin)),
+        settled_(options.warm_up ? std::nullopt : std::optional<std::size_t>(0)) {}
+
+  void run() {
+    measurement_.runner.condition();
+    std::optional<StopReason> reason;
+    LoadFacts facts;
+    while (true) {
+      facts.elapsed = elapsed();
+      reason = decisions_.end_load(facts, options_);
+      if (reason) break;
+      run_one_round();
+      look();
+      facts.has_round = true;
+      facts.is_precise = settled_ && is_precise();
+    }
+    while (!pending_.empty()) finish_oldest();
+    queue_.wait();
+    conclude(*reason);
+  }
+
+ private:
+  Nanoseconds elapsed() { return device_.host_time() - epoch_; }
+  std::vector<Round>& rounds() { return measurement_.measurement.rounds; }
+
+  // A round that may not be gated has waited for itself; the others overlap with their predecessor, so that
+  // the queue never runs empty while the host reads results.
+  void run_one_round() {
+    pending_.push_back(measurement_.runner.enqueue_round(epoch_));
+    const std::size_t in_flight = measurement_.runner.timer().may_be_gated() ? kRoundsInFlight : 0;
+    while (pending_.size() > in_flight) finish_oldest();
+  }
+
+  void finish_oldest() {
+    Round round = measurement_.runner.finish_round(pending_.front());
+    pending_.pop_front();
+    round.sensors = device_.read_sensors();
+    for (const Nanoseconds launch : round.launches) {
+      watched_ += launch * static_cast<double>(round.launches_per_value);
+    }
+    rounds().push_back(std::move(round));
+    report();
+  }
+
+  void look() {
+    const Nanoseconds since_start = elapsed();
+    if (settled_ || (watched_ < checkpoint_ && since_start < latest_look_)) return;
+    checkpoint_ = std::max(kFirstCheckpoint, watched_ * kCheckpointGrowth);
+    latest_look_ = std::max(latest_look_, since_start * kCheckpointGrowth);
+    const auto since = settled_since(rounds(), slowdown_temperature_);
+    passes_ = since ? passes_ + 1 : 0;
+    if (passes_ >= kPassesNeeded) settled_ = since;
+  }
+
+  // Looking costs a sort of all settled rounds: once for each 5 % more of them.
+  bool is_precise() {
+    const std::size_t count = rounds().size() - *settled_;
+    if (count < static_cast<std::size_t>(options_.minimum_rounds) || count < next_look_) return false;
+    next_look_ = count + 1 + count / 20;
+    Measurement& measurement = measurement_.measurement;
+    summarise(measurement, *settled_);
+    // No number of rounds shows what another process, in other memory, would add.
+    return measurement.repeatability.precision() <= options_.precision;
+  }
+
+  void conclude(StopReason reason) {
+    Measurement& measurement = measurement_.measurement;
+    measurement.stop_reason = reason;
+    measurement.duration = elapsed();
+    if (rounds().empty()) return;
+    // Unsettled: the last quarter is what comes nearest, and the verdict says that it is no steady state.
+    const std::size_t first = settled_.value_or(rounds().size() * 3 / 4);
+    if (options_.warm_up) {
+      Steadiness steadiness;
+      steadiness.verdict =
+          settled_ ? Steadiness::Verdict::steady : why_not_steady(rounds(), slowdown_temperature_);
+      steadiness.watched = watched_;
+      steadiness.settled_round = first;
+      steadiness.settled_after = rounds()[first].started;
+      measurement.steadiness = steadiness;
+    }
+    summarise(measurement, first);
+  }
+
+  void report() {
+    if (!options_.progress) return;
+    Progress progress;
+    progress.operation = measurement_.name;
+    progress.conditions = measurement_.measurement.conditions;
+    progress.rounds = std::ssize(rounds());
+    progress.median = rounds().back().time();
+    progress.precision = measurement_.measurement.time.precision();
+    progress.clock = rounds().back().clock;
+    progress.time_left = std::max(options_.sustained_time_limit - elapsed(), Nanoseconds(0));
+    options_.progress(progress);
+  }
+
+  Device& device_;
+  Queue& queue_;
+  Decisions& decisions_;
+  OpenMeasurement& measurement_;
+  const MeasureOptions& options_;
+  std::optional<Celsius> slowdown_temperature_;
+  Nanoseconds epoch_;
+  std::deque<RoundRunner::Pending> pending_;
+  Nanoseconds watched_;
+  Nanoseconds checkpoint_ = kFirstCheckpoint;  ///< of the operation's own time
+  Nanoseconds latest_look_;                    ///< since the start
+  int passes_ = 0;
+  std::optional<std::size_t> settled_;
+  std::size_t next_look_ = 0;
+};
+
+}  // namespace
+
+void measure_sustained(Device& device, Queue& queue, Decisions& decisions, OpenMeasurement& one,
+                       const MeasureOptions& options) {
+  SustainedLoop(device, queue, decisions, one, options).run();
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,318 @@
+#include "measure/decisions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "measure/estimate.hpp"
+#include "measure/schedule.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+// Placing operands costs 1 to 3 ms (H200), so that more of them cost more than another idle.
+constexpr std::size_t kMostPlacements = 8;
+// After so many visits with one placement each it is known how many placements a visit needs.
+constexpr std::size_t kVisitsToLearn = 5;
+
+double relative_deviation(const std::vector<double>& values) {
+  return statistics::standard_deviation(values) / statistics::median(values);
+}
+
+// The relative deviation of blocks. A clock that wakes behind an idle moves all rounds of a block, and later
+// ones less: more placements would average nothing, and make blocks of unlike numbers of rounds unlike.
+double deviation_but_for_the_clock(std::span<const Round> rounds) {
+  const double of_times = relative_deviation(block_times(rounds));
+  if (!std::ranges::all_of(rounds, [](const Round& round) { return round.clock.has_value(); }))
+    return of_times;
+  const std::vector<double> cycles =
+      block_means(rounds, [](const Round& round) { return cycles_in(round.time(), *round.clock).value(); });
+  return std::min(of_times, relative_deviation(cycles));
+}
+
+// One, while that will be precise at the least number of visits; else as many as would make it so, and as
+// last no longer together than an idle does on average.
+std::size_t placements_of_visit(const GroupFacts& facts) {
+  if (!facts.may_be_placed || facts.visits < kVisitsToLearn) return 1;
+  const MeasureOptions& options = facts.options;
+  const auto least = static_cast<std::size_t>(std::max<std::int64_t>(1, options.minimum_rounds));
+  const std::size_t to_come = least > facts.visits ? least - facts.visits : 1;
+  double needed = 1.0;
+  for (const Measurement* one : facts.open) {
+    if (one->rounds.size() < 2) continue;  // others were lost
+    const double deviation = deviation_but_for_the_clock(one->rounds);
+    // The interval of a median, by normal values.
+    const double rounds = std::pow(1.96 * 1.25 * deviation / options.precision, 2.0);
+    needed = std::max(needed, (rounds - static_cast<double>(facts.visits)) / static_cast<double>(to_come));
+  }
+  const Nanoseconds idle = mean_idle(options);
+  // Idles are their mean on average; each placement so far had its rounds.
+  const Nanoseconds busy = facts.time - idle * static_cast<double>(facts.visits);
+  const Nanoseconds each = busy / static_cast<double>(facts.placements + 1);
+  const double fit = each > Nanoseconds(0) ? idle / each : static_cast<double>(kMostPlacements);
+  return static_cast<std::size_t>(
+      std::clamp(std::ceil(std::min(needed, fit)), 1.0, static_cast<double>(kMostPlacements)));
+}
+
+// A launch that is longer than the time limit allows for the least number of rounds gets that number, less
+// only when the limit has passed twice over: an interval needs 6 rounds.
+bool is_out_of_time(const GroupFacts& facts) {
+  constexpr std::size_t kLeastRounds = 6;
+  if (facts.time < facts.time_limit) return false;
+  return facts.visits >= kLeastRounds || facts.time > facts.time_limit * 2.0;
+}
+
+bool is_precise_pair(const GroupFacts& facts) {
+  const std::size_t states = facts.open.size() / facts.paired_operations;
+  for (std::size_t i = states; i < facts.open.size(); ++i) {
+    if (!may_stop_paired(*facts.open[i % states], *facts.open[i], facts.options.precision)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+RoundShape LocalDecisions::shape_rounds(const LaunchFacts& facts, const MeasureOptions& options,
+                                        const Calibration& calibration) {
+  // How long a round's queue is held at most. Ten seconds were lost with each round of a function that loads
+  // a kernel late.
+  constexpr Nanoseconds kLeastPatience = seconds(1), kMostPatience = seconds(10);
+  RoundShape shape = shape_round(facts.launch_time, facts.cache, facts.load, options, calibration);
+  shape.launches_wait = facts.waits;
+  const auto launches = static_cast<double>(shape.values * shape.group + shape.conditioning_launches);
+  shape.patience = std::clamp(facts.launch_cost * (4.0 * launches), kLeastPatience, kMostPatience);
+  if (facts.time_in_a_row) group_launches(shape, *facts.time_in_a_row, options, calibration);
+  if (facts.eviction) limit_evictions(shape, *facts.eviction, options);
+  return shape;
+}
+
+std::optional<RoundShape> LocalDecisions::shape_after_trial(const RoundShape& tried, bool was_held) {
+  if (was_held) return std::nullopt;
+  return halved(tried);
+}
+
+bool LocalDecisions::ends_early(const MeasureOptions& options) { return is_interrupted(options); }
+
+bool LocalDecisions::shares_idle(Nanoseconds now, Nanoseconds end) { return now < end; }
+
+VisitDecision LocalDecisions::decide_visit(const GroupFacts& facts) {
+  if (is_out_of_time(facts)) return {.is_over = true};
+  return {.placements = placements_of_visit(facts)};
+}
+
+std::vector<bool> LocalDecisions::are_precise(const GroupFacts& facts) {
+  std::vector<bool> precise(facts.open.size(), false);
+  if (std::cmp_less(facts.visits, facts.options.minimum_rounds)) return precise;
+  if (facts.paired_operations > 1) {
+    precise.assign(facts.open.size(), is_precise_pair(facts));
+    return precise;
+  }
+  for (std::size_t i = 0; i < facts.open.size(); ++i) {
+    precise[i] = may_stop(*facts.open[i], facts.options.precision);
+  }
+  return precise;
+}
+
+// What was loaded, compiled or allocated behind a held queue need not be in the next round. Launches that
+// lose several in a row, or many, are not to be held at all.
+std::optional<LostRound> LocalDecisions::judge_round(bool was_lost, std::int64_t lost_in_a_row,
+                                                     std::int64_t lost_in_all) {
+  constexpr std::int64_t kMostInARow = 3, kMostInAll = 10;
+  if (!was_lost) return std::nullopt;
+  return lost_in_a_row < kMostInARow && lost_in_all < kMostInAll ? LostRound::skip : LostRound::give_up;
+}
+
+Nanoseconds LocalDecisions::wake_clock(Nanoseconds wake, bool was_asleep) {
+  constexpr Nanoseconds kShortest = milliseconds(10), kLongest = milliseconds(80);
+  if (!was_asleep || wake >= kLongest) return wake;
+  return wake > Nanoseconds(0) ? wake * 2.0 : kShortest;
+}
+
+std::optional<StopReason> LocalDecisions::end_load(const LoadFacts& facts, const MeasureOptions& options) {
+  if (facts.is_precise) return StopReason::precision;
+  if (is_interrupted(options)) return StopReason::interrupted;
+  // One round at least: filling or evicting a large cache alone may take all of a short limit.
+  if (facts.has_round && facts.elapsed >= options.sustained_time_limit) return StopReason::time_limit;
+  return std::nullopt;
+}
+
+RoundShape AgreedDecisions::shape_rounds(const LaunchFacts& facts, const MeasureOptions& options,
+                                         const Calibration& calibration) {
+  return agreement_.agree(own_.shape_rounds(facts, options, calibration));
+}
+
+std::optional<RoundShape> AgreedDecisions::shape_after_trial(const RoundShape& tried, bool was_held) {
+  return own_.shape_after_trial(tried, agree(was_held));
+}
+
+bool AgreedDecisions::ends_early(const MeasureOptions& options) { return agree(own_.ends_early(options)); }
+
+bool AgreedDecisions::shares_idle(Nanoseconds now, Nanoseconds end) {
+  return agree(own_.shares_idle(now, end));
+}
+
+VisitDecision AgreedDecisions::decide_visit(const GroupFacts& facts) {
+  const VisitDecision own = own_.decide_visit(facts);
+  const auto all = agreement_.agree({own.is_over ? 1 : 0, static_cast<std::int64_t>(own.placements)});
+  return {all[0] != 0, static_cast<std::size_t>(all[1])};
+}
+
+std::vector<bool> AgreedDecisions::are_precise(const GroupFacts& facts) {
+  const std::vector<bool> own = own_.are_precise(facts);
+  const std::vector<std::int64_t> all = agreement_.agree(std::vector<std::int64_t>(own.begin(), own.end()));
+  std::vector<bool> precise;
+  for (const std::int64_t one : all) precise.push_back(one != 0);
+  return precise;
+}
+
+std::optional<LostRound> AgreedDecisions::judge_round(bool was_lost, std::int64_t lost_in_a_row,
+                                                      std::int64_t lost_in_all) {
+  const auto own = own_.judge_round(was_lost, lost_in_a_row, lost_in_all);
+  const std::int64_t all = agree(own ? 1 + static_cast<std::int64_t>(*own) : std::int64_t{0});
+  if (all == 0) return std::nullopt;
+  return static_cast<LostRound>(all - 1);
+}
+
+Nanoseconds AgreedDecisions::wake_clock(Nanoseconds wake, bool was_asleep) {
+  return own_.wake_clock(wake, agree(was_asleep));
+}
+
+std::optional<StopReason> AgreedDecisions::end_load(const LoadFacts& facts, const MeasureOptions& options) {
+  const auto own = own_.end_load(facts, options);
+  const std::int64_t all = agree(own ? 1 + static_cast<std::int64_t>(*own) : std::int64_t{0});
+  if (all == 0) return std::nullopt;
+  return static_cast<StopReason>(all - 1);
+}
+
+namespace {
+
+// Event pairs carry +-0.15 us after calibration, more than 0.5 % of 20 us: below that, slopes of recordings.
+// After an eviction event pairs read 0.15 to 0.35 us too much for launches of 0.6 to 6 us, and slopes are
+// within 0.1 us (0.16 for one) of CUPTI's kernel times (H200, docs/evidence/benchmarks.md).
+constexpr Nanoseconds kShortLaunch = microseconds(20);
+// Where a pair of marks costs less than this (a CPU: 25 ns), it is exact enough for the shortest launch, and
+// a slope would only add the noise of one recording to that of another.
+constexpr Nanoseconds kCheapMarks = Nanoseconds(100);
+constexpr Nanoseconds kRoundLength = milliseconds(5);
+// 40 rather than 20: for launches of 10 to 100 us the longer round costs 2 ms beside an idle of 40, and
+// halves the number of rounds that ResNet-50's small layers need.
+constexpr std::int64_t kMostLaunches = 40;
+// A sustained batch has no gate to fit behind, but two of them must fit the queue (1,024 entries).
+constexpr std::int64_t kMostSustainedLaunches = 200;
+// Of all groups of a round, on a CPU, whose queue holds launches in a row as one entry.
+constexpr std::int64_t kMostGroupedLaunches = 1'000'000;
+constexpr std::int64_t kMostPairs = 10, kEvictingPairs = 4;
+// Event pairs on an H200 read up to 1 us more or less for all launches behind one closing of the gate, in a
+// pattern that repeats every four closings (cold launches; warm ones 0.4 us). Four closings in each round put
+// all of the pattern into every round: it then widens no interval, and favours no round.
+constexpr std::int64_t kMostParts = 4, kLaunchesPerPart = 5;
+
+std::int64_t launches_in(Nanoseconds length, Nanoseconds launch_time) {
+  const double count = length / std::max(launch_time, Nanoseconds(1));
+  return static_cast<std::int64_t>(std::clamp(std::ceil(count), 1.0, 1e9));
+}
+
+SlopeShape shape_slope(Nanoseconds launch_time, CacheState cache) {
+  SlopeShape slope;
+  if (cache != CacheState::warm) {
+    const std::int64_t launches = std::min(kMostLaunches, launches_in(kRoundLength, launch_time));
+    // The evictions of one recording last 0.2 % more or less than those of the other, 0.15 us for each
+    // launch: only many pairs bring that down.
+    return {.short_launches = 0, .long_launches = launches, .pairs = kEvictingPairs};
+  }
+  // Both recordings together last about 0.5 ms: then the timer's grain, 32 ns on Hopper and 0.5 us on
+  // older GPUs, is under 0.1 % of a slope.
+  // A long launch needs no 40 of them for that, and would make a round of minutes.
+  const std::int64_t least = std::min<std::int64_t>(40, launches_in(kRoundLength / 4.0, launch_time));
+  slope.short_launches = std::clamp<std::int64_t>(launches_in(microseconds(125), launch_time), least, 400);
+  slope.long_launches = 3 * slope.short_launches;
+  const Nanoseconds pair = launch_time * static_cast<double>(slope.short_launches + slope.long_launches);
+  slope.pairs = std::min(kMostPairs, launches_in(kRoundLength, pair));
+  return slope;
+}
+
+}  // namespace
+
+RoundShape shape_round(Nanoseconds launch_time, CacheState cache, Load load, const MeasureOptions& options,
+                       const Calibration& calibration) {
+  RoundShape shape;
+  const bool marks_are_cheap = calibration.events.value <= kCheapMarks;
+  const bool is_short = launch_time < kShortLaunch && !marks_are_cheap;
+  // A recording launches on the operands that it was made with each time: fresh data goes by events.
+  const bool by_slope = options.queue == QueueMode::graph ||
+                        (options.queue == QueueMode::saturated && is_short && !options.fresh_data);
+  shape.instrument = options.instrument.value_or(by_slope ? Instrument::graph : Instrument::events);
+  const std::int64_t most = load == Load::sustained ? kMostSustainedLaunches : kMostLaunches;
+  shape.values = options.launches_per_round.value_or(std::min(launches_in(kRoundLength, launch_time), most));
+  shape.slope = shape_slope(launch_time, cache);
+  // One launch sets the caches; the second only lets a short launch's clock settle after the gate.
+  shape.conditioning_launches = options.conditioning_launches;
+  if (launch_time >= kRoundLength)
+    shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
+  // Where the device is the host, its rest is the device's.
+  const bool replays = options.queue == QueueMode::graph && shape.instrument == Instrument::events;
+  const bool holds_host = options.queue == QueueMode::eager || replays;
+  shape.host_is_timed = !marks_are_cheap && (holds_host || shape.instrument == Instrument::host);
+  const double grain_share = calibration.events.grain / std::max(launch_time, Nanoseconds(1));
+  // Groups only where a launch costs as little as a mark. On an H200 a plain launch follows its predecessor
+  // 0.7 us later than in a recording, and a group holds that once per launch: there, short launches go by
+  // slopes.
+  if (cache == CacheState::warm && marks_are_cheap && grain_share > options.precision / 3.0) {
+    const auto group = static_cast<std::int64_t>(std::ceil(grain_share / (options.precision / 3.0)));
+    shape.group = std::min(group, shape.values);
+    shape.values = std::max<std::int64_t>(1, shape.values / shape.group);
+  }
+  if (load == Load::burst && shape.instrument == Instrument::events &&
+      options.queue == QueueMode::saturated && !marks_are_cheap) {
+    shape.parts = std::clamp<std::int64_t>(shape.values / kLaunchesPerPart, 1, kMostParts);
+    // As many as were asked for, or as many as the parts hold evenly.
+    if (!options.launches_per_round) shape.values = shape.values / shape.parts * shape.parts;
+    while (shape.values % shape.parts != 0) --shape.parts;
+  }
+  return shape;
+}
+
+void group_launches(RoundShape& shape, Nanoseconds launch_time, const MeasureOptions& options,
+                    const Calibration& calibration) {
+  const std::int64_t in_all = shape.values * shape.group;
+  const std::int64_t launches = options.launches_per_round.value_or(
+      std::clamp(launches_in(kRoundLength, launch_time), in_all, std::max(in_all, kMostGroupedLaunches)));
+  // A mark is known to a microsecond or better on any host; one that was busy while its marks were calibrated
+  // says less. Longer groups would add up calls that may differ: of a function of 2 ms that takes 12 each
+  // fifth time, groups of three read 2 or 5.4 ms, which no call takes.
+  constexpr Nanoseconds kLongestGroup = milliseconds(1);
+  const Nanoseconds length = std::min(calibration.events.scatter / (options.precision / 3.0), kLongestGroup);
+  const std::int64_t needed = launches_in(length, launch_time);
+  if (needed <= shape.group) return;
+  shape.group = std::min(needed, launches);
+  shape.values = std::clamp<std::int64_t>(launches / shape.group, 1, in_all);
+  shape.parts = 1;  // fewer values than parts would leave parts without one
+}
+
+void limit_evictions(RoundShape& shape, Nanoseconds eviction, const MeasureOptions& options) {
+  constexpr Nanoseconds kEvicting = milliseconds(100);
+  constexpr std::int64_t kFewest = 3;
+  const std::int64_t most = std::max(kFewest, launches_in(kEvicting, eviction));
+  if (shape.values <= most || options.launches_per_round) return;
+  shape.values = most;
+  shape.parts = 1;
+  shape.conditioning_launches = std::min<std::int64_t>(1, shape.conditioning_launches);
+}
+
+RoundShape halved(RoundShape shape) {
+  constexpr std::int64_t kFewestLaunches = 10;
+  SlopeShape& slope = shape.slope;
+  if (slope.pairs > 1) {
+    slope.pairs = (slope.pairs + 1) / 2;
+    shape.parts *= 2;
+  } else if (slope.long_launches >= 2 * kFewestLaunches) {
+    slope.long_launches /= 2;
+    slope.short_launches /= 2;
+  } else {
+    shape.instrument = Instrument::events;
+  }
+  return shape;
+}
+
+}  // namespace jitterscope

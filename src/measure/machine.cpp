@@ -1,0 +1,217 @@
+#include "measure/machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "jitterscope/error.hpp"
+#include "jitterscope/version.hpp"
+#include "measure/round_runner.hpp"
+#include "measure/round_timer.hpp"
+#include "statistics/statistics.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm broken_down{};
+  gmtime_r(&now, &broken_down);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &broken_down);
+  return text.data();
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The value of the first line "KEY<separator>VALUE" of a file, without quotes.
+std::string value_in(const char* path, std::string_view key, char separator) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key)) continue;
+    const std::size_t begin = line.find_first_not_of(" \t\"", line.find(separator) + 1);
+    if (begin == std::string::npos) return {};
+    std::string value = line.substr(begin);
+    if (value.ends_with('"')) value.pop_back();
+    return value;
+  }
+  return {};
+}
+
+std::string container() {
+  std::error_code ignored;
+  if (std::filesystem::exists("/.dockerenv", ignored)) return "docker";
+  if (std::filesystem::exists("/run/.containerenv", ignored)) return "podman";
+  if (std::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return "kubernetes";
+  const char* name = std::getenv("container");
+  return name == nullptr ? std::string() : std::string(name);
+}
+
+}  // namespace
+
+std::string hypervisor() {
+  const bool is_guest = value_in("/proc/cpuinfo", "flags", ':').find(" hypervisor") != std::string::npos;
+  if (!is_guest) return {};
+  const std::string product = first_line("/sys/class/dmi/id/product_name");
+  return product.empty() ? "virtual machine" : product;
+}
+
+Environment read_environment(std::string command_line) {
+  Environment environment;
+  environment.tool_version = version();
+  environment.command_line = std::move(command_line);
+  environment.time = utc_now();
+  const auto add = [&](const char* key, std::string value) {
+    if (!value.empty()) environment.host.push_back({key, std::move(value)});
+  };
+  utsname system{};
+  if (uname(&system) == 0) {
+    add("host_name", system.nodename);
+    add("kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
+  }
+  add("operating_system", value_in("/etc/os-release", "PRETTY_NAME", '='));
+  add("cpu", value_in("/proc/cpuinfo", "model name", ':'));
+  add("cpu_threads", std::to_string(std::thread::hardware_concurrency()));
+  add("cpu_governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+  add("virtualisation", hypervisor());
+  add("container", container());
+  const long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGE_SIZE);
+  if (pages > 0 && page_size > 0)
+    add("memory_bytes", std::to_string(static_cast<long long>(pages) * page_size));
+  return environment;
+}
+
+namespace {
+
+constexpr int kBursts = 5;
+constexpr Nanoseconds kIdle = milliseconds(20);
+
+Nanoseconds fastest_burst(Session& session, const Operation& operation) {
+  // A CPU takes longer to draw 64 million normal numbers than to copy them.
+  const bool any_data = std::holds_alternative<Copy>(operation.parameters()) &&
+                        !session.device().describe().capabilities.copies_depend_on_data;
+  const auto prepared =
+      session.device().prepare(operation, InputData{.kind = any_data ? DataKind::ones : DataKind::normal});
+  session.queue().launch(*prepared);
+  session.queue().wait();
+  RoundShape shape;
+  shape.values = 2;
+  shape.conditioning_launches = 1;
+  const TimedWork work{session.device(), session.queue(), *prepared, CacheState::warm};
+  RoundRunner runner(work, shape, MeasureOptions(), session.calibration());
+  Nanoseconds best = runner.run_gated_round(kIdle, Nanoseconds(0)).time();
+  for (int i = 1; i < kBursts; ++i)
+    best = std::min(best, runner.run_gated_round(kIdle, Nanoseconds(0)).time());
+  return best;
+}
+
+Operation largest_copy(const DeviceDescription& device) {
+  const std::int64_t most = device.large_work.copy.value();
+  const std::int64_t bytes = std::min<std::int64_t>(most, device.memory_free.value() / 8) / 4 * 4;
+  return Operation(Copy{.bytes = bytes});
+}
+
+Operation large_product(const DeviceDescription& device, DataType dtype) {
+  const LargeWork& work = device.large_work;
+  const std::int64_t size = dtype == work.slow_type ? work.product_in_slow_type : work.product;
+  return Operation(Matmul{.m = size, .n = size, .k = size, .dtype = dtype});
+}
+
+}  // namespace
+
+Ceilings measure_ceilings(Session& session, std::span<const DataType> types) {
+  const DeviceDescription device = session.device().describe();
+  Ceilings ceilings;
+  const Operation copy = largest_copy(device);
+  ceilings.bytes_per_second =
+      static_cast<double>(copy.bytes().value()) / to_seconds(fastest_burst(session, copy));
+  for (const DataType dtype : types) {
+    const Operation product = large_product(device, dtype);
+    try {
+      const Nanoseconds time = fastest_burst(session, product);
+      ceilings.compute.push_back({dtype, product.flops() / to_seconds(time), product.text()});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::missing) throw;
+      continue;  // no ceiling, no share: the table then shows the rate alone
+    }
+  }
+  return ceilings;
+}
+
+namespace {
+
+// Time of one launch after `evictions` evictions. Four launches behind each of 16 gates: event pairs read up
+// to 1 us more or less behind one gate, in a pattern of four gates (H200), and seven single launches left 15
+// %.
+double time_after_evictions(Session& session, Workload& workload, int evictions) {
+  constexpr int kGatesOfGpu = 16, kLaunchesOfRound = 4;
+  // The host's clock has no such pattern, and where other programs share a CPU each eviction waits 10 ms for
+  // its threads.
+  const bool has_pattern = session.device().describe().capabilities.marks_on_device;
+  const int gates = has_pattern ? kGatesOfGpu : kGatesOfGpu / 4;
+  std::vector<double> times;
+  Queue& queue = session.queue();
+  for (int repetition = 0; repetition < gates; ++repetition) {
+    std::vector<Mark> marks;
+    GateGuard gate(queue);
+    gate.close();
+    for (int launch = 0; launch < kLaunchesOfRound; ++launch) {
+      for (int i = 0; i < evictions; ++i) queue.set_cache(CacheState::cold, workload);
+      marks.push_back(queue.mark());
+      queue.launch(workload);
+      marks.push_back(queue.mark());
+    }
+    gate.open();
+    queue.wait();
+    for (std::size_t i = 0; i < marks.size(); i += 2) {
+      const Nanoseconds elapsed = queue.elapsed(marks[i], marks[i + 1]);
+      times.push_back((elapsed - session.calibration().events.value).value());
+    }
+  }
+  return statistics::median(times);
+}
+
+}  // namespace
+
+CacheProof prove_cold(Session& session) {
+  const DeviceDescription device = session.device().describe();
+  // A probe well inside the cache. Of a shared one this process may have little.
+  const std::int64_t most = device.capabilities.owns_last_level_cache ? 8 << 20 : 1 << 20;
+  const std::int64_t bytes =
+      std::clamp<std::int64_t>(device.last_level_cache.value() / 8 / 4 * 4, 64 << 10, most);
+  const auto probe = session.device().prepare(Operation(Copy{.bytes = bytes}), InputData());
+  session.queue().launch(*probe);
+  constexpr double kMargin = 0.05;
+  // What does not evict leaves a time far from the other; noise of a quarter of a microsecond is as much as
+  // the margin (4.84 and 5.09 us, cached 3.03, on an H200), and is another one the next time. A CPU's cache
+  // of 480 MiB takes 0.1 s or more for each of the 80 evictions: there one try is what a user waits for.
+  constexpr int kTries = 3;
+  constexpr Nanoseconds kPatience = seconds(1);
+  const Nanoseconds start = session.device().host_time();
+  CacheProof proof;
+  for (int i = 0; i < kTries && !proof.proven; ++i) {
+    if (i > 0 && session.device().host_time() - start > kPatience) break;
+    proof.cached_read = Nanoseconds(time_after_evictions(session, *probe, 0));
+    proof.evicted_read = Nanoseconds(time_after_evictions(session, *probe, 1));
+    proof.untouched_read = Nanoseconds(time_after_evictions(session, *probe, 4));
+    const double distance = std::abs(proof.evicted_read / proof.untouched_read - 1.0);
+    proof.proven = distance < kMargin && proof.evicted_read / proof.cached_read > 1.0 + kMargin;
+  }
+  return proof;
+}
+
+}  // namespace jitterscope

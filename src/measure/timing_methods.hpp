@@ -1,0 +1,95 @@
+// One operation timed by every method that people use, from naive to right, on one device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/session.hpp"
+
+namespace jitterscope {
+
+/// What one method read.
+struct MethodReading {
+  std::string id, name;
+  CacheState cache = CacheState::warm;
+  std::vector<Nanoseconds> times;  ///< one for each repetition
+  std::string absent;              ///< why there is none, or no further one
+  std::string sentence;            ///< what it gets wrong here
+
+  Nanoseconds time() const;  ///< median of times
+  double range() const;      ///< largest less smallest, over the median
+};
+
+struct MethodComparison {
+  std::string operation, provider, algorithm;
+  InputData input;
+  std::int64_t repetitions = 0;
+  Nanoseconds shortest_idle, longest_idle;
+  Calibration calibration;
+  bool launches_return_early = true;  ///< before the work is done; a CPU's do not
+  Nanoseconds first_call, launch_cost;
+  std::int64_t launches = 0;   ///< that one method times in a repetition
+  std::optional<Hertz> clock;  ///< median over the rounds behind a gate
+  std::string reference;       ///< id of the method that the others are compared with; empty for none
+  std::vector<MethodReading> readings;
+  bool interrupted = false;
+};
+
+/// The method of that id where it has times, else null.
+const MethodReading* find_reading(const MethodComparison& comparison, std::string_view id);
+
+/// How far a warm method is from the reference, which is warm too.
+struct MethodDistance {
+  Nanoseconds time;
+  double ratio = 0.0;  ///< of the reference
+};
+std::optional<MethodDistance> distance_from_reference(const MethodComparison& comparison,
+                                                      const MethodReading& reading);
+
+/// Times by the device's tracer, read in another process: one for each repetition, or why there are none.
+struct TracedTimes {
+  std::vector<Nanoseconds> times;
+  std::string problem;
+};
+
+struct MethodsRequest {
+  std::int64_t repetitions = 7;
+  MeasureOptions options;  ///< idles, data, seed, interrupted
+  TracedTimes traced;
+  /// Called before each method.
+  std::function<void(std::int64_t repetition, const std::string& method)> progress;
+};
+
+/// Every method once in each repetition, in a new random order, after a random idle each. A method that
+/// cannot be used on this device or operation says so. Throws where the operation itself cannot be launched.
+MethodComparison compare_methods(Session& session, const Operation& operation, const MethodsRequest& request);
+
+/// Duration of one repetition's idles, on average.
+Nanoseconds idle_in_repetition(const MeasureOptions& options);
+
+/// One time for each repetition by the device's tracer. Everything slows, so call it in a process of its own.
+std::vector<Nanoseconds> trace_operation(Device& device, const Operation& operation,
+                                         const MeasureOptions& options, std::int64_t repetitions);
+
+}  // namespace jitterscope
+
+// What a timing method gets wrong here, from the numbers.
+
+namespace jitterscope::method_sentences {
+
+std::string wall_without_wait(const MethodComparison&, const MethodReading&);
+std::string wall_with_wait(const MethodComparison&, const MethodReading&);
+std::string events_empty_queue(const MethodComparison&, const MethodReading&);
+std::string events_without_warm_up(const MethodComparison&, const MethodReading&);
+std::string events_behind_gate(const MethodComparison&, const MethodReading&);
+std::string events_less_constant(const MethodComparison&, const MethodReading&);
+std::string cold(const MethodComparison&, const MethodReading&);
+std::string dirty(const MethodComparison&, const MethodReading&);
+std::string graph_total(const MethodComparison&, const MethodReading&);
+std::string graph_slope(const MethodComparison&, const MethodReading&);
+std::string cupti(const MethodComparison&, const MethodReading&);
+
+}  // namespace jitterscope::method_sentences

@@ -1,0 +1,291 @@
+#include "output/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include <sys/ioctl.h>
+
+#include "base/files.hpp"
+
+namespace jitterscope {
+namespace {
+
+std::optional<std::size_t> columns_variable() {
+  const char* value = std::getenv("COLUMNS");
+  if (value == nullptr) return std::nullopt;
+  const std::string_view text(value);
+  std::size_t columns = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), columns);
+  if (error != std::errc() || end != text.end() || columns == 0) return std::nullopt;
+  return columns;
+}
+
+}  // namespace
+
+std::optional<std::size_t> terminal_width(std::FILE* stream) {
+  winsize size{};
+  const bool known = ::ioctl(::fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::optional<std::size_t>(size.ws_col) : std::nullopt;
+}
+
+std::size_t page_width() {
+  // Narrower, no table has room beside its numbers; wider, the end of a line is not found from its beginning.
+  constexpr std::size_t kNarrowest = 60, kWidest = 200;
+  std::optional<std::size_t> width = terminal_width(stdout);
+  if (!width) width = columns_variable();
+  return std::clamp(width.value_or(kPageWidth), kNarrowest, kWidest);
+}
+
+namespace {
+
+constexpr std::string_view kEllipsis = "…";
+
+struct Range {
+  char32_t first, last;
+};
+// The blocks of UAX #11 and of combining marks that names may hold; wcwidth would depend on the locale.
+constexpr std::array<Range, 5> kZeroWidth = {
+    {{0x300, 0x36f}, {0x200b, 0x200f}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}}};
+constexpr std::array<Range, 8> kDoubleWidth = {{{0x1100, 0x115f},
+                                                {0x2e80, 0x303e},
+                                                {0x3041, 0xa4cf},
+                                                {0xac00, 0xd7a3},
+                                                {0xf900, 0xfaff},
+                                                {0xff00, 0xff60},
+                                                {0x1f300, 0x1faff},
+                                                {0x20000, 0x3fffd}}};
+
+std::size_t width_of(char32_t code) {
+  const auto inside = [code](const Range& range) { return code >= range.first && code <= range.last; };
+  if (std::any_of(kZeroWidth.begin(), kZeroWidth.end(), inside)) return 0;
+  return std::any_of(kDoubleWidth.begin(), kDoubleWidth.end(), inside) ? 2 : 1;
+}
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    width += width_of(character.code);
+    text.remove_prefix(character.bytes);
+  }
+  return width;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  line.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    if (!character.valid) {
+      line += "\xef\xbf\xbd";
+    } else if (is_control(character.code)) {
+      line += ' ';
+    } else {
+      line += text.substr(0, character.bytes);
+    }
+    text.remove_prefix(character.bytes);
+  }
+  return line;
+}
+
+std::string harmless_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    lines += one_line(text.substr(0, end)) + '\n';
+    text.remove_prefix(end + 1);
+  }
+  return lines + one_line(text);
+}
+
+std::string cut_to_width(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::string cut;
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    used += width_of(character.code);
+    if (used > width - 1) break;
+    cut += text.substr(0, character.bytes);
+    text.remove_prefix(character.bytes);
+  }
+  return cut + std::string(kEllipsis);
+}
+
+std::string shortened(std::string_view name, std::size_t width) {
+  if (display_width(name) <= width) return std::string(name);
+  const bool is_list = name.find(',') != std::string_view::npos && name.find('=') != std::string_view::npos;
+  const std::size_t head_width = is_list ? width : (width + 2) / 2;
+  std::string head = cut_to_width(name, head_width);
+  head.resize(head.size() - kEllipsis.size());
+  while (!head.empty() && is_digit(head.back()) && is_digit(name[head.size()])) head.pop_back();
+  if (is_list) {
+    const std::size_t comma = head.rfind(',');
+    if (comma != std::string::npos && comma >= head.size() / 2) head.resize(comma + 1);
+    return head + std::string(kEllipsis);
+  }
+  std::string_view tail = name.substr(head.size());
+  while (display_width(tail) + head_width > width) tail.remove_prefix(first_character(tail).bytes);
+  while (!tail.empty() && is_digit(tail.front()) && is_digit(name[name.size() - tail.size() - 1])) {
+    tail.remove_prefix(1);
+  }
+  return head + std::string(kEllipsis) + std::string(tail);
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  while (true) {
+    const std::size_t start = text.find_first_not_of(' ');
+    if (start == std::string_view::npos) break;
+    text.remove_prefix(start);
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    const std::size_t word_width = display_width(word);
+    if (column > 0 && column + 1 + word_width > width) {
+      result += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += word_width;
+  }
+  return result + '\n';
+}
+
+namespace {
+
+constexpr std::size_t kNarrowest = 3;  // "---" is the shortest delimiter that every Markdown reader takes
+
+// Escaping the backslash too keeps "\|" in a name from being read as an escaped bar.
+std::string escaped(const std::string& cell) {
+  std::string text;
+  for (const char c : one_line(cell)) {
+    if (c == '|' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+std::size_t column_width(const TableColumn& column) {
+  std::size_t width = std::max(kNarrowest, display_width(escaped(column.heading)));
+  for (const std::string& cell : column.cells) width = std::max(width, display_width(escaped(cell)));
+  return width;
+}
+
+std::string padded(const std::string& cell, Align align, std::size_t width) {
+  const std::string text = escaped(cell);
+  const std::string space(width - display_width(text), ' ');
+  return align == Align::left ? text + space : space + text;
+}
+
+std::string delimiter(const TableColumn& column, std::size_t width) {
+  return column.align == Align::left ? std::string(width, '-') : std::string(width - 1, '-') + ':';
+}
+
+// Widest of the left-aligned columns that can still be shortened; null where none can.
+TableColumn* widest_name(std::vector<TableColumn>& columns) {
+  constexpr std::size_t kShortest = 12;
+  TableColumn* widest = nullptr;
+  for (TableColumn& column : columns) {
+    const std::size_t width = column_width(column);
+    if (column.align == Align::right || width <= std::max(kShortest, display_width(column.heading))) continue;
+    if (widest == nullptr || width > column_width(*widest)) widest = &column;
+  }
+  return widest;
+}
+
+void shorten_names(std::vector<TableColumn>& columns, std::size_t width) {
+  while (table_width(columns) > width) {
+    TableColumn* widest = widest_name(columns);
+    if (widest == nullptr) return;
+    const std::size_t room = column_width(*widest) - 1;
+    for (std::string& cell : widest->cells) cell = shortened(one_line(cell), room);
+  }
+}
+
+}  // namespace
+
+std::string fitted_table(std::vector<TableColumn> columns, std::size_t width) {
+  while (table_width(columns) > width) {
+    const auto sparest = std::ranges::max_element(columns, {}, &TableColumn::spare);
+    if (sparest == columns.end() || sparest->spare == 0) break;
+    columns.erase(sparest);
+  }
+  shorten_names(columns, width);
+  return markdown_table(columns);
+}
+
+std::string split_tables(const std::vector<TableColumn>& keys, std::span<const TableColumn> columns,
+                         std::size_t width) {
+  std::string text;
+  while (!columns.empty()) {
+    std::vector<TableColumn> table = keys;
+    table.push_back(columns.front());
+    columns = columns.subspan(1);
+    while (!columns.empty()) {
+      table.push_back(columns.front());
+      if (table_width(table) > width) {
+        table.pop_back();
+        break;
+      }
+      columns = columns.subspan(1);
+    }
+    shorten_names(table, width);
+    text += (text.empty() ? "" : "\n") + markdown_table(table);
+  }
+  return text;
+}
+
+std::string markdown_table(std::span<const TableColumn> columns) {
+  std::size_t rows = 0;
+  std::vector<std::size_t> widths;
+  for (const TableColumn& column : columns) {
+    rows = std::max(rows, column.cells.size());
+    widths.push_back(column_width(column));
+  }
+  std::string headings = "|", delimiters = "|";
+  std::vector<std::string> lines(rows, "|");
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const TableColumn& column = columns[c];
+    headings += ' ' + padded(column.heading, column.align, widths[c]) + " |";
+    delimiters += ' ' + delimiter(column, widths[c]) + " |";
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::string cell = row < column.cells.size() ? column.cells[row] : std::string();
+      lines[row] += ' ' + padded(cell, column.align, widths[c]) + " |";
+    }
+  }
+  std::string text = headings + '\n' + delimiters + '\n';
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+std::size_t table_width(std::span<const TableColumn> columns) {
+  std::size_t width = 1;
+  for (const TableColumn& column : columns) width += column_width(column) + 3;
+  return width;
+}
+
+Page page_of(const ShownPage& shown, bool is_model) {
+  constexpr std::size_t kSlowest = 10;
+  Page page;
+  page.width = shown.width;
+  page.details = shown.details;
+  page.top = shown.top;
+  if (!shown.top && is_model && !shown.details) page.top = kSlowest;
+  page.findings = shown.findings.value_or(shown.details ? FindingsShown::all : FindingsShown::top);
+  return page;
+}
+
+}  // namespace jitterscope

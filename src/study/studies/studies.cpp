@@ -1,0 +1,76 @@
+#include "study/studies/studies.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "jitterscope/error.hpp"
+
+namespace jitterscope::study::studies {
+
+void require_streams(const StudyContext& context) {
+  if (context.description.capabilities.chains_have_streams) return;
+  throw UsageError(
+      context.description.id +
+      " runs one launch after the other, and this study is about several at once: use a GPU, or a "
+      "simulated one (--device cuda or virtual)");
+}
+
+bool can_be_step(const Operation& operation) {
+  const Operation::Parameters& parameters = operation.parameters();
+  if (std::holds_alternative<Chain>(parameters) || std::holds_alternative<Aten>(parameters)) return false;
+  if (std::holds_alternative<Spin>(parameters)) return false;
+  const auto* copy = std::get_if<Copy>(&parameters);
+  return copy == nullptr || copy->kind == CopyKind::d2d || copy->memory == HostMemory::pinned;
+}
+
+Arm chain_arm(std::string name, Instrument instrument, std::function<Chain(const Operation&)> make) {
+  return {std::move(name), [instrument, make = std::move(make)](Trial& trial) {
+            trial.operation = Operation(make(trial.operation));
+            trial.options.instrument = instrument;
+          }};
+}
+
+const Comparison* comparison_with(const ComparisonRecord& record, const std::string& arm) {
+  const auto found = std::ranges::find_if(record.comparisons, [&](const Comparison& comparison) {
+    return comparison.failure.empty() && record.alternatives[comparison.alternative] == arm;
+  });
+  return found == record.comparisons.end() ? nullptr : &*found;
+}
+
+Nanoseconds added_time(const Comparison& comparison) {
+  return comparison.second.time.median - comparison.first.time.median;
+}
+
+}  // namespace jitterscope::study::studies
+
+namespace jitterscope::study {
+
+std::int64_t* batch_of(Operation::Parameters& parameters) {
+  return std::visit(
+      [](auto& shape) -> std::int64_t* {
+        using Shape = std::decay_t<decltype(shape)>;
+        if constexpr (requires { shape.n; } && !std::is_same_v<Shape, Matmul>) return &shape.n;
+        if constexpr (std::is_same_v<Shape, Attention>) return &shape.batch;
+        if constexpr (std::is_same_v<Shape, Softmax> || std::is_same_v<Shape, LayerNorm>) return &shape.rows;
+        if constexpr (std::is_same_v<Shape, Matmul>) return &shape.m;
+        if constexpr (std::is_same_v<Shape, Elementwise> || std::is_same_v<Shape, Embedding>) {
+          return &shape.count;
+        }
+        return nullptr;
+      },
+      parameters);
+}
+
+bool has_batch(const Operation& operation) {
+  Operation::Parameters parameters = operation.parameters();
+  return batch_of(parameters) != nullptr;
+}
+
+Operation with_larger_batch(const Operation& operation, std::int64_t factor) {
+  Operation::Parameters parameters = operation.parameters();
+  *batch_of(parameters) *= factor;
+  return {parameters};
+}
+
+}  // namespace jitterscope::study
