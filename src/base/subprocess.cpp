@@ -216,9 +216,15 @@ void AnsweringProcess::write(std::string_view text) {
 
 std::string AnsweringProcess::ask(std::string_view line, Nanoseconds time_limit,
                                   const std::function<bool()>& interrupted) {
+  tell(line);
+  return hear(time_limit, interrupted);
+}
+
+void AnsweringProcess::tell(std::string_view line) { write(std::string(line) + '\n'); }
+
+std::string AnsweringProcess::hear(Nanoseconds time_limit, const std::function<bool()>& interrupted) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(to_seconds(time_limit));
-  write(std::string(line) + '\n');
   while (true) {
     if (const std::size_t length = output_.find('\n'); length != std::string::npos) {
       std::string answer = output_.substr(0, length);

@@ -106,6 +106,9 @@ class AnsweringProcess {
   /// FailedError where it has ended, with its last words, or does not answer within the time,
   /// InterruptedError.
   std::string ask(std::string_view line, Nanoseconds time_limit, const std::function<bool()>& interrupted);
+  /// The two halves of that, for several processes that work at the same time.
+  void tell(std::string_view line);
+  std::string hear(Nanoseconds time_limit, const std::function<bool()>& interrupted);
 
  private:
   AnsweringProcess(const std::vector<std::string>& arguments, std::array<Descriptor, 2> ends);

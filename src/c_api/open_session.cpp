@@ -7,8 +7,6 @@
 
 #include "commands/records.hpp"
 #include "experiment/run_plan.hpp"
-#include "explain/conclusions.hpp"
-#include "finding/finding.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/machine.hpp"
 #include "record/describe_run.hpp"
@@ -108,6 +106,12 @@ std::unique_ptr<Session> calibrated(Device& device) {
   return best;
 }
 
+// The caller's own function failed, or the device: there is nothing to go on with.
+void throw_again(const Error& error) {
+  if (error.exit_code() == ExitCode::interrupted) throw InterruptedError();
+  throw error;
+}
+
 }  // namespace
 
 class OpenSession::Use {
@@ -157,31 +161,15 @@ std::string OpenSession::measure(const std::string& text, const std::vector<Call
   MeasureOptions& options = request.options;
   options.progress = std::move(listeners.progress);
   options.interrupted = std::move(listeners.interrupted);
+  Plan plan{.groups = {{}}, .ceilings = false};
+  for (const CallableWork& callable : callables)
+    plan.groups.front().push_back({TrialSubject(callable), options});
   RunRecord record;
   record.title = request.title.empty() ? callables.front().name : request.title;
   record.environment = read_environment(request.command_line);
   record.device = description_;  // as it was opened: asking takes longer than a round
   record.calibration = session_->calibration();
-  const bool evicts =
-      std::ranges::any_of(options.caches, [](CacheState state) { return state != CacheState::warm; });
-  if (evicts && !cache_proof_) cache_proof_ = prove_cold(*session_);
-  SeenProcesses others;
-  others.look(*device_);
-  FindingContext context{record.device,
-                         record.calibration,
-                         record.ceilings,
-                         others.all(),
-                         evicts ? cache_proof_ : std::nullopt,
-                         !record.device.capabilities.is_host};
-  for (CallableOutcome& outcome : measure_callables(*session_, callables, options)) {
-    outcome.result.findings = find_all(outcome.result, context);
-    record.entries.push_back({.result = std::move(outcome.result)});
-    record.notes.insert(record.notes.end(), outcome.notes.begin(), outcome.notes.end());
-  }
-  others.look(*device_);
-  context.other_processes = others.all();
-  record.findings = machine_findings(context);
-  record.interrupted = options.interrupted && options.interrupted();
+  run_plan(*session_, plan, record, {.failed = throw_again});
   return write_record(record);
 }
 
@@ -192,10 +180,7 @@ std::string OpenSession::explain(const std::string& request, const CallableWork&
   ExplainRecord record;
   record.environment = read_environment(read_study(request, description_.id, listeners));
   record.device = description_;
-  record.study = explain::explain(*session_, explain::Subject(callable), listeners);
-  record.conclusions = explain::conclusions_of(*record.study);
-  record.notes = record.study->notes;
-  record.interrupted = record.study->interrupted;
+  run_study(*session_, TrialSubject(callable), listeners, record);
   return write_record(record);
 }
 

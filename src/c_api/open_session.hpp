@@ -38,7 +38,6 @@ class OpenSession {
   std::unique_ptr<Device> device_;
   DeviceDescription description_;
   std::unique_ptr<Session> session_;
-  std::optional<CacheProof> cache_proof_;
   std::atomic<bool> is_used_ = false;
   pid_t owner_;
 };

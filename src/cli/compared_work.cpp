@@ -175,10 +175,11 @@ void note_unlike_work(const std::vector<ComparedAlternative>& alternatives, Comp
       const std::vector<Trial>& group = work.plan.groups[item];
       const RunEntry& entry = work.items.items[item];
       if (are_models) {
-        unlike.add(entry.layers.front(), group[0].operation, group[i].operation, entry.count);
+        unlike.add(entry.layers.front(), *group[0].operation(), *group[i].operation(), entry.count);
         continue;
       }
-      const std::string note = unlike_work_sentence(first, group[0].operation, second, group[i].operation);
+      const std::string note =
+          unlike_work_sentence(first, *group[0].operation(), second, *group[i].operation());
       if (!note.empty()) work.notes.push_back(note);
     }
     if (const std::string sentence = unlike.sentence(first, second); !sentence.empty())
@@ -191,7 +192,7 @@ ComparedAlternative apply_arms(const std::string& label, std::span<const Applied
                                const DeviceDescription& device) {
   MeasureOptions own = options;
   for (Layer& layer : work.model.layers) {
-    Trial trial{layer.operation, own};
+    study::OperationTrial trial{layer.operation, own};
     for (const AppliedArm& applied : arms) {
       if (applied.study->can_be_asked_of(trial.operation)) applied.arm.apply(trial);
     }

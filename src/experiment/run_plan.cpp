@@ -8,14 +8,32 @@
 #include "measure/engine_choice.hpp"
 #include "measure/launch_details.hpp"
 #include "measure/machine.hpp"
-#include "measure/measure_operation.hpp"
 #include "measure/run_record.hpp"
 #include "measure/sequence.hpp"
+#include "measure/trials.hpp"
 
 namespace jitterscope {
 namespace {
 
 constexpr int kFailuresInARow = 3;
+
+/// Other processes seen on the device at one look or another: one that comes within a run must not go
+/// unnamed.
+class SeenProcesses {
+ public:
+  void look(Device& device) {
+    const std::optional<std::vector<std::string>> now = device.other_processes();
+    if (!now) return;
+    if (!all_) all_.emplace();
+    for (const std::string& name : *now) {
+      if (std::ranges::find(*all_, name) == all_->end()) all_->push_back(name);
+    }
+  }
+  const std::optional<std::vector<std::string>>& all() const { return all_; }
+
+ private:
+  std::optional<std::vector<std::string>> all_;
+};
 
 template <class Visitor>
 void visit_trials(const Plan& plan, const Visitor& visitor) {
@@ -27,11 +45,12 @@ void visit_trials(const Plan& plan, const Visitor& visitor) {
 std::vector<DataType> multiplied_types(const Plan& plan) {
   std::set<DataType> types;
   visit_trials(plan, [&](const Trial& trial) {
-    const auto& parameters = trial.operation.parameters();
+    if (trial.operation() == nullptr) return;
+    const auto& parameters = trial.operation()->parameters();
     const bool multiplies =
         std::holds_alternative<Conv2d>(parameters) || std::holds_alternative<Matmul>(parameters) ||
         std::holds_alternative<Linear>(parameters) || std::holds_alternative<Attention>(parameters);
-    if (multiplies) types.insert(trial.operation.dtype());
+    if (multiplies) types.insert(trial.operation()->dtype());
   });
   return {types.begin(), types.end()};
 }
@@ -54,14 +73,8 @@ bool is_imprecise(const Result& result) {
 
 class PlanRunner {
  public:
-  PlanRunner(Session& session, const Plan& plan, RunRecord& record, const StageListener& stage,
-             const RecordListener& saved)
-      : session_(session),
-        plan_(plan),
-        record_(record),
-        stage_(stage),
-        saved_(saved),
-        total_(trials_in(plan)) {}
+  PlanRunner(Session& session, const Plan& plan, RunRecord& record, const PlanListeners& listeners)
+      : session_(session), plan_(plan), record_(record), listeners_(listeners), total_(trials_in(plan)) {}
 
   ExitCode run() {
     // An earlier run, which this one continues, may have left results.
@@ -77,13 +90,13 @@ class PlanRunner {
         plan_.verify,
         [&](std::size_t group) {
           if (!may_go_on()) return false;
-          stage_(plan_.groups[done + group].front().operation.text(), record_.entries.size() + 1, total_);
+          stage(plan_.groups[done + group].front().subject.text(), record_.entries.size() + 1);
           return true;
         },
         [&](std::size_t first_group, const std::vector<Outcome>& outcomes) {
           take(done + first_group, outcomes, context);
           look_for_others();
-          saved_(record_);
+          if (listeners_.saved) listeners_.saved(record_);
         });
     if (plan_.in_sequence && !record_.sequence && !is_interrupted()) measure_in_sequence();
     if (plan_.trace_kernels) trace_kernels();
@@ -96,6 +109,9 @@ class PlanRunner {
   bool is_interrupted() const {
     const auto& interrupted = shared_options(plan_).interrupted;
     return interrupted && interrupted();
+  }
+  void stage(const std::string& text, std::size_t number) const {
+    if (listeners_.stage) listeners_.stage(text, number, total_);
   }
   bool may_go_on() const { return !is_interrupted() && failures_in_a_row_ < kFailuresInARow; }
 
@@ -110,12 +126,12 @@ class PlanRunner {
 
   void prepare_context() {
     if (asks_for_cold(plan_) && !is_interrupted()) {
-      stage_("proving that eviction evicts", 0, total_);
-      cache_proof_ = prove_cold(session_);
+      stage("proving that eviction evicts", 0);
+      cache_proof_ = session_.cache_proof();
     }
     const bool has_ceilings = record_.ceilings.bytes_per_second || !record_.ceilings.compute.empty();
     if (plan_.ceilings && !has_ceilings && !is_interrupted()) {
-      stage_("measuring this device's ceilings", 0, total_);
+      stage("measuring this device's ceilings", 0);
       record_.ceilings = measure_ceilings(session_, multiplied_types(plan_));
     }
   }
@@ -139,7 +155,7 @@ class PlanRunner {
       model.layers[i].operation = as_measured(model.layers[i].operation, record_.entries[i].result);
     }
     try {
-      record_.sequence = measure_sequence(session_, model, shared_options(plan_), stage_);
+      record_.sequence = measure_sequence(session_, model, shared_options(plan_), listeners_.stage);
       const bool any_failed = std::ranges::any_of(
           record_.sequence->calls, [](const SequenceCall& call) { return !call.failure.empty(); });
       if (any_failed && failure_ == ExitCode::done) failure_ = ExitCode::failed;
@@ -154,9 +170,9 @@ class PlanRunner {
     visit_trials(plan_, [&](const Trial& trial) {
       if (number >= record_.entries.size() || is_interrupted()) return;
       Result& result = record_.entries[number++].result;
-      if (result.measurements.empty()) return;
-      stage_("tracing kernels of " + trial.operation.text(), number, total_);
-      add_kernels(session_, as_measured(trial.operation, result), trial.options, result);
+      if (result.measurements.empty() || trial.operation() == nullptr) return;
+      stage("tracing kernels of " + trial.subject.text(), number);
+      add_kernels(session_, as_measured(*trial.operation(), result), trial.options, result);
     });
   }
 
@@ -180,16 +196,18 @@ class PlanRunner {
     entry.result = outcome.result;
     Result& result = entry.result;
     if (outcome.error) {
+      if (listeners_.failed) listeners_.failed(*outcome.error);
       result.failure = outcome.error->what();
       if (failure_ == ExitCode::done) failure_ = outcome.error->exit_code();
       failures_in_a_row_ = outcome.error->kind() == ErrorKind::failed ? failures_in_a_row_ + 1 : 0;
     } else {
       failures_in_a_row_ = 0;
     }
-    result.subject = trial.operation;
+    result.subject = trial.subject.described();
+    record_.notes.insert(record_.notes.end(), outcome.notes.begin(), outcome.notes.end());
     if (!outcome.not_verified.empty()) {
       record_.notes.push_back(
-          fmt::format("Not verified: {}: {}.", trial.operation.text(), outcome.not_verified));
+          fmt::format("Not verified: {}: {}.", trial.subject.text(), outcome.not_verified));
       if (failure_ == ExitCode::done) failure_ = ExitCode::failed;
     }
     return entry;
@@ -204,8 +222,7 @@ class PlanRunner {
   Session& session_;
   const Plan& plan_;
   RunRecord& record_;
-  const StageListener& stage_;
-  const RecordListener& saved_;
+  const PlanListeners& listeners_;
   std::size_t total_;
   std::optional<CacheProof> cache_proof_;
   SeenProcesses seen_processes_;
@@ -247,9 +264,8 @@ ExitCode exit_code_of(const Plan& plan, const RunRecord& record) {
   return imprecise ? ExitCode::imprecise : ExitCode::done;
 }
 
-ExitCode run_plan(Session& session, const Plan& plan, RunRecord& record, const StageListener& stage,
-                  const RecordListener& saved) {
-  return PlanRunner(session, plan, record, stage, saved).run();
+ExitCode run_plan(Session& session, const Plan& plan, RunRecord& record, const PlanListeners& listeners) {
+  return PlanRunner(session, plan, record, listeners).run();
 }
 
 }  // namespace jitterscope

@@ -1,7 +1,6 @@
 // What is to be timed, on which device, and what is asked beside the times.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,8 +9,8 @@
 #include "finding/finding.hpp"
 #include "jitterscope/device.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/measure_operation.hpp"
 #include "measure/session.hpp"
+#include "measure/trials.hpp"
 #include "operation/model.hpp"
 
 namespace jitterscope {
@@ -41,36 +40,23 @@ const MeasureOptions& shared_options(const Plan& plan);
 
 /// Called before each stage with what is being done and which trial it is (0: before the first).
 using StageListener = std::function<void(const std::string& stage, std::size_t number, std::size_t total)>;
-/// Called after each few trials with all that is known.
-using RecordListener = std::function<void(const RunRecord& record)>;
+
+/// All may be empty.
+struct PlanListeners {
+  StageListener stage = {};
+  /// Called after each few trials with all that is known.
+  std::function<void(const RunRecord& record)> saved = {};
+  /// Called for each trial that failed. It may throw, which ends the plan.
+  std::function<void(const Error& error)> failed = {};
+};
 
 /// Fills record.ceilings, entries and findings; device and calibration are there. What is there already, of
 /// an earlier run of the same plan, is not measured again. A trial that cannot be measured has its reason in
 /// its result and the rest goes on, but not after three failures of the device in a row: then it has gone.
 /// Returns the exit code that the whole deserves.
-ExitCode run_plan(Session& session, const Plan& plan, RunRecord& record, const StageListener& stage,
-                  const RecordListener& saved);
+ExitCode run_plan(Session& session, const Plan& plan, RunRecord& record, const PlanListeners& listeners);
 
 /// What a record of the plan deserves, where why an operation failed is not known beyond its sentence.
 ExitCode exit_code_of(const Plan& plan, const RunRecord& record);
-
-// Other processes on the device while it is measured: one that comes within a run must not go unnamed.
-
-/// All that were seen at one look or another; nothing where the device never told.
-class SeenProcesses {
- public:
-  void look(Device& device) {
-    const std::optional<std::vector<std::string>> now = device.other_processes();
-    if (!now) return;
-    if (!all_) all_.emplace();
-    for (const std::string& name : *now) {
-      if (std::ranges::find(*all_, name) == all_->end()) all_->push_back(name);
-    }
-  }
-  const std::optional<std::vector<std::string>>& all() const { return all_; }
-
- private:
-  std::optional<std::vector<std::string>> all_;
-};
 
 }  // namespace jitterscope

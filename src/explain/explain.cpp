@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "explain/engine_shares.hpp"
 #include "explain/experiments.hpp"
 #include "explain/how_causes_act.hpp"
 #include "explain/observe.hpp"
 #include "explain/processes.hpp"
-#include "explain/subject.hpp"
 #include "explain/verdicts.hpp"
 #include "measure/rates_and_totals.hpp"
+#include "measure/subject.hpp"
 
 namespace jitterscope::explain {
 namespace {
@@ -25,7 +26,7 @@ constexpr double kResting = 0.02;  // with long rests between launches
 
 class Study {
  public:
-  Study(Session& session, const Subject& subject, const ExplainOptions& options)
+  Study(Session& session, const TrialSubject& subject, const ExplainOptions& options)
       : options_(options),
         start_(session.device().host_time()),
         bench_(session, subject, options.seed, options.start_neighbour),
@@ -274,7 +275,7 @@ class Study {
 
 }  // namespace
 
-Explanation explain(Session& session, const Subject& subject, const ExplainOptions& options) {
+Explanation explain(Session& session, const TrialSubject& subject, const ExplainOptions& options) {
   return Study(session, subject, options).run();
 }
 

@@ -7,9 +7,9 @@
 
 #include "explain/explanation.hpp"
 #include "explain/processes.hpp"
-#include "explain/subject.hpp"
 #include "explain/treatment.hpp"
 #include "measure/session.hpp"
+#include "measure/subject.hpp"
 
 namespace jitterscope::explain {
 
@@ -32,6 +32,6 @@ struct ExplainOptions {
 /// Observes plain loops, screens all factors at once, confirms each in pairs, and says what follows. An
 /// interruption ends it early and keeps what is known. Throws UsageError for a factor that is none, and what
 /// preparing the operation throws.
-Explanation explain(Session& session, const Subject& subject, const ExplainOptions& options);
+Explanation explain(Session& session, const TrialSubject& subject, const ExplainOptions& options);
 
 }  // namespace jitterscope::explain

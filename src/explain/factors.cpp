@@ -75,7 +75,7 @@ std::vector<Factor> all_factors(const FactorContext& context) {
           factors::neighbour_link(context)};
 }
 
-FactorContext factor_context(Device& device, const Subject& subject) {
+FactorContext factor_context(Device& device, const TrialSubject& subject) {
   constexpr std::size_t kMostEngines = 4;
   FactorContext context{.device = device.describe(), .is_callable = subject.callable() != nullptr};
   const Operation* operation = subject.operation();

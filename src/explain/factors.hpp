@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "explain/subject.hpp"
 #include "explain/treatment.hpp"
+#include "measure/subject.hpp"
 
 namespace jitterscope::explain {
 
@@ -57,7 +57,7 @@ struct Factor {
 using FactorList = std::vector<const Factor*>;
 
 /// What the device and the subject decide; the rest is found out by launching.
-FactorContext factor_context(Device& device, const Subject& subject);
+FactorContext factor_context(Device& device, const TrialSubject& subject);
 
 /// Every factor, whether it can be switched here or not, in the order in which treatments are put together.
 std::vector<Factor> all_factors(const FactorContext& context);

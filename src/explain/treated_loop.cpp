@@ -39,7 +39,7 @@ std::int64_t usual_launches(Nanoseconds launch_time) {
   return std::llround(std::clamp(milliseconds(5) / launch_time, fewest, kMost));
 }
 
-TreatedLoop::TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
+TreatedLoop::TreatedLoop(Session& session, TrialSubject subject, std::uint64_t seed,
                          StartNeighbour start_neighbour)
     : session_(session),
       subject_(std::move(subject)),

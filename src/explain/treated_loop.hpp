@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "explain/explanation.hpp"
-#include "explain/subject.hpp"
 #include "explain/treatment.hpp"
 #include "measure/round_runner.hpp"
 #include "measure/session.hpp"
+#include "measure/subject.hpp"
 
 namespace jitterscope::explain {
 
@@ -27,7 +27,7 @@ struct LoopReading {
 class TreatedLoop {
  public:
   /// Prepares the operation and launches it a few times. Throws what that throws.
-  TreatedLoop(Session& session, Subject subject, std::uint64_t seed,
+  TreatedLoop(Session& session, TrialSubject subject, std::uint64_t seed,
               StartNeighbour start_neighbour = nullptr);
 
   /// One loop. Throws what launching or preparing throws: UsageError where the device cannot do what the
@@ -54,7 +54,7 @@ class TreatedLoop {
   /// Prepares the operation once more, and takes memory for it: where the first preparation was quick
   /// enough, and there is room.
   FirstWork find_first_work();
-  const Subject& subject() const { return subject_; }
+  const TrialSubject& subject() const { return subject_; }
   /// Of one launch, roughly.
   Nanoseconds launch_time() const { return launch_time_; }
   /// Whether a heavy load was run since this was asked last.
@@ -95,7 +95,7 @@ class TreatedLoop {
   LoopReading run_own_reading(Workload& workload, const Treatment& treatment);
 
   Session& session_;
-  Subject subject_;
+  TrialSubject subject_;
   std::uint64_t seed_;
   Random lengths_;
   DeviceDescription description_;

@@ -64,18 +64,9 @@ std::string sentence_of_place(const CallableWork& work);
 /// Throws UsageError where the device is simulated: a function would take no time there.
 DeviceCapabilities real_capabilities(Device& device);
 
-// Work of a program's own: timed like every operation, or by what is possible where it does what a timed
-// launch should not.
-
-struct CallableOutcome {
-  Result result;
-  std::vector<std::string> notes;  ///< sentences: what it does that changed how it was timed
-};
-
-/// Beside each other, their rounds paired where there are several. Throws what they throw, and UsageError
-/// where the device is simulated. What cannot be recorded, though QueueMode::graph asks for that, is
-/// launched; what leaves work on other streams is timed with a wait for the whole device.
-std::vector<CallableOutcome> measure_callables(Session& session, const std::vector<CallableWork>& callables,
-                                               const MeasureOptions& options);
+/// Throws UsageError if loops are asked for: they are timed of operations that are prepared for them.
+void refuse_loops(const MeasureOptions& options);
+/// It is not known what a callable works on, and nothing of it was placed here.
+void forget_operands(Result& result);
 
 }  // namespace jitterscope

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
 #include "measure/schedule.hpp"
 #include "statistics/statistics.hpp"
@@ -137,30 +138,78 @@ std::optional<StopReason> LocalDecisions::end_load(const LoadFacts& facts, const
   return std::nullopt;
 }
 
+namespace {
+
+// 0: nothing, else one more than the value.
+template <class Choice>
+std::int64_t number_of(const std::optional<Choice>& choice) {
+  return choice ? 1 + static_cast<std::int64_t>(*choice) : 0;
+}
+
+// A load ends once it may end everywhere, and at once for an interruption or the end of its time.
+std::int64_t settle_end(std::int64_t first, std::int64_t second) {
+  const std::int64_t precise = number_of(std::optional(StopReason::precision));
+  for (const std::int64_t one : {first, second}) {
+    if (one != 0 && one != precise) return one;
+  }
+  return std::min(first, second);
+}
+
+std::int64_t settle_two(Question question, std::int64_t first, std::int64_t second) {
+  switch (question) {
+    case Question::was_held:
+    case Question::are_precise: return std::min(first, second);
+    case Question::end_load: return settle_end(first, second);
+    case Question::shares_idle: return first;  // the first process decides
+    case Question::ends_early:
+    case Question::visit:
+    case Question::lost_round:
+    case Question::was_asleep: return std::max(first, second);
+  }
+  return first;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> settle(Question question, const std::vector<std::vector<std::int64_t>>& proposals) {
+  std::vector<std::int64_t> settled = proposals.front();
+  for (const std::vector<std::int64_t>& proposal : proposals) {
+    if (proposal.size() != settled.size())
+      throw FailedError("processes in step decide about unlike numbers of measurements");
+    for (std::size_t i = 0; i < settled.size(); ++i)
+      settled[i] = settle_two(question, settled[i], proposal[i]);
+  }
+  return settled;
+}
+
 RoundShape AgreedDecisions::shape_rounds(const LaunchFacts& facts, const MeasureOptions& options,
                                          const Calibration& calibration) {
   return agreement_.agree(own_.shape_rounds(facts, options, calibration));
 }
 
 std::optional<RoundShape> AgreedDecisions::shape_after_trial(const RoundShape& tried, bool was_held) {
-  return own_.shape_after_trial(tried, agree(was_held));
+  return own_.shape_after_trial(tried, agree(Question::was_held, was_held));
 }
 
-bool AgreedDecisions::ends_early(const MeasureOptions& options) { return agree(own_.ends_early(options)); }
+bool AgreedDecisions::ends_early(const MeasureOptions& options) {
+  return agree(Question::ends_early, own_.ends_early(options));
+}
 
 bool AgreedDecisions::shares_idle(Nanoseconds now, Nanoseconds end) {
-  return agree(own_.shares_idle(now, end));
+  return agree(Question::shares_idle, own_.shares_idle(now, end));
 }
 
 VisitDecision AgreedDecisions::decide_visit(const GroupFacts& facts) {
   const VisitDecision own = own_.decide_visit(facts);
-  const auto all = agreement_.agree({own.is_over ? 1 : 0, static_cast<std::int64_t>(own.placements)});
+  const auto all =
+      agreement_.agree(Question::visit, {own.is_over ? 1 : 0, static_cast<std::int64_t>(own.placements)});
   return {all[0] != 0, static_cast<std::size_t>(all[1])};
 }
 
 std::vector<bool> AgreedDecisions::are_precise(const GroupFacts& facts) {
   const std::vector<bool> own = own_.are_precise(facts);
-  const std::vector<std::int64_t> all = agreement_.agree(std::vector<std::int64_t>(own.begin(), own.end()));
+  const std::vector<std::int64_t> all =
+      agreement_.agree(Question::are_precise, std::vector<std::int64_t>(own.begin(), own.end()));
   std::vector<bool> precise;
   for (const std::int64_t one : all) precise.push_back(one != 0);
   return precise;
@@ -169,18 +218,18 @@ std::vector<bool> AgreedDecisions::are_precise(const GroupFacts& facts) {
 std::optional<LostRound> AgreedDecisions::judge_round(bool was_lost, std::int64_t lost_in_a_row,
                                                       std::int64_t lost_in_all) {
   const auto own = own_.judge_round(was_lost, lost_in_a_row, lost_in_all);
-  const std::int64_t all = agree(own ? 1 + static_cast<std::int64_t>(*own) : std::int64_t{0});
+  const std::int64_t all = agreement_.agree(Question::lost_round, {number_of(own)}).front();
   if (all == 0) return std::nullopt;
   return static_cast<LostRound>(all - 1);
 }
 
 Nanoseconds AgreedDecisions::wake_clock(Nanoseconds wake, bool was_asleep) {
-  return own_.wake_clock(wake, agree(was_asleep));
+  return own_.wake_clock(wake, agree(Question::was_asleep, was_asleep));
 }
 
 std::optional<StopReason> AgreedDecisions::end_load(const LoadFacts& facts, const MeasureOptions& options) {
-  const auto own = own_.end_load(facts, options);
-  const std::int64_t all = agree(own ? 1 + static_cast<std::int64_t>(*own) : std::int64_t{0});
+  const std::int64_t all =
+      agreement_.agree(Question::end_load, {number_of(own_.end_load(facts, options))}).front();
   if (all == 0) return std::nullopt;
   return static_cast<StopReason>(all - 1);
 }

@@ -133,17 +133,34 @@ class LocalDecisions : public Decisions {
   std::optional<StopReason> end_load(const LoadFacts& facts, const MeasureOptions& options) override;
 };
 
-/// Several processes that must do the same: each hands over what it would do, in the same order, and gets
-/// back what all of them do.
+/// One thing that processes in step decide together.
+enum class Question {
+  was_held,
+  ends_early,
+  shares_idle,
+  visit,
+  are_precise,
+  lost_round,
+  was_asleep,
+  end_load
+};
+
+/// Several processes in step: each hands over what it would do, in the same order, and gets back what all of
+/// them do.
 class Agreement {
  public:
   virtual ~Agreement() = default;
   virtual RoundShape agree(const RoundShape& own) = 0;
-  /// Any other decision, as a list of whole numbers of the same length everywhere.
-  virtual std::vector<std::int64_t> agree(std::vector<std::int64_t> own) = 0;
+  /// A decision as whole numbers, as many in every process.
+  virtual std::vector<std::int64_t> agree(Question question, const std::vector<std::int64_t>& own) = 0;
 };
 
-/// Decides as this process would, and does what was agreed. Durations that are decided are whole nanoseconds.
+/// What all do, from what each would do: they stop if one is interrupted or out of time, a round that one
+/// lost is lost, and a measurement is precise once it is so in every process. Throws FailedError for
+/// proposals of unlike length.
+std::vector<std::int64_t> settle(Question question, const std::vector<std::vector<std::int64_t>>& proposals);
+
+/// Decides as this process would, and does what was agreed.
 class AgreedDecisions final : public Decisions {
  public:
   explicit AgreedDecisions(Agreement& agreement) : agreement_(agreement) {}
@@ -161,8 +178,7 @@ class AgreedDecisions final : public Decisions {
   std::optional<StopReason> end_load(const LoadFacts& facts, const MeasureOptions& options) override;
 
  private:
-  std::int64_t agree(std::int64_t own) { return agreement_.agree(std::vector{own}).front(); }
-  bool agree(bool own) { return agree(static_cast<std::int64_t>(own)) != 0; }
+  bool agree(Question question, bool own) { return agreement_.agree(question, {own ? 1 : 0}).front() != 0; }
 
   Agreement& agreement_;
   LocalDecisions own_;

@@ -8,10 +8,10 @@
 
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/measure_operation.hpp"
 #include "measure/round_runner.hpp"
 #include "measure/round_timer.hpp"
 #include "measure/schedule.hpp"
+#include "measure/trials.hpp"
 #include "operation/operation.hpp"
 #include "statistics/statistics.hpp"
 

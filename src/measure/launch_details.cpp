@@ -11,8 +11,9 @@
 #include <fmt/format.h>
 
 #include "jitterscope/error.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/operand_sets.hpp"
 #include "measure/round_timer.hpp"
+#include "measure/trials.hpp"
 #include "statistics/statistics.hpp"
 
 namespace jitterscope {

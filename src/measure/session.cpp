@@ -231,6 +231,11 @@ Session::Session(Device& device, std::unique_ptr<Queue> queue)
       process_variation_(
           assumed_process_variation(!device.describe().capabilities.is_host, !hypervisor().empty())) {}
 
+const CacheProof& Session::cache_proof() {
+  if (!cache_proof_) cache_proof_ = prove_cold(*this);
+  return *cache_proof_;
+}
+
 Result Session::measure(Workload& workload, std::string name, const MeasureOptions& options) {
   return std::move(measure({{{workload, std::move(name), options}}}).front());
 }

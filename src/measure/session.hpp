@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ class Session {
   const Calibration& calibration() const { return calibration_; }
   Decisions& decisions() { return decisions_ == nullptr ? own_decisions_ : *decisions_; }
 
+  /// Whether evicting evicts on this device: found out when it is asked for first (prove_cold).
+  const CacheProof& cache_proof();
+
   /// First call, launch cost, and all conditions that the options ask for. An interruption ends it early and
   /// keeps what there is.
   Result measure(Workload& workload, std::string name, const MeasureOptions& options);
@@ -61,7 +65,8 @@ class Session {
   std::unique_ptr<Queue> queue_;
   Calibration calibration_;
   LocalDecisions own_decisions_;
-  Decisions* decisions_ = nullptr;      // another's
+  Decisions* decisions_ = nullptr;  // another's
+  std::optional<CacheProof> cache_proof_;
   Nanoseconds wake_ = {};               // for how long the clock is woken behind an idle, as found out so far
   ProcessVariation process_variation_;  // as is assumed where the options know none
 };

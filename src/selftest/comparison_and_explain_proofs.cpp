@@ -10,7 +10,7 @@
 #include "device/virtual/virtual_device.hpp"
 #include "experiment/comparison.hpp"
 #include "experiment/processes.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "physics/preset.hpp"
 #include "selftest/proof.hpp"
 #include "selftest/run_proofs.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/names.hpp"
 #include "jitterscope/error.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "selftest/proof.hpp"
 #include "selftest/simulated_run.hpp"
 

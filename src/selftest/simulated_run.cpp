@@ -10,7 +10,7 @@
 #include "device/virtual/virtual_device.hpp"
 #include "finding/finding.hpp"
 #include "measure/machine.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "physics/preset.hpp"
 #include "selftest/proof.hpp"
 #include "statistics/statistics.hpp"

@@ -8,17 +8,23 @@
 #include <vector>
 
 #include "experiment/comparison.hpp"
-#include "measure/measure_operation.hpp"
+#include "jitterscope/measure.hpp"
 #include "study/loss_scaling.hpp"
 
 namespace jitterscope::study {
+
+/// An operation under conditions, as arms change both.
+struct OperationTrial {
+  Operation operation;
+  MeasureOptions options;
+};
 
 /// One way to do the work.
 struct Arm {
   std::string name;
   /// Makes this arm's trial of one that is as the user asked for. Throws UsageError where the operation
   /// cannot be run so.
-  std::function<void(Trial&)> apply;
+  std::function<void(OperationTrial&)> apply;
   double work = 1.0;  ///< how much of the first arm's work one launch does
   /// It leaves out what its results need, to show that they are wrong then.
   bool is_to_be_wrong = false;

@@ -70,11 +70,11 @@ class BestEngines {
     std::size_t number = 0;
     for (std::size_t group = 0; group < asked_.groups.size(); ++group) {
       for (std::size_t i = 0; i < asked_.groups[group].size(); ++i, ++number) {
-        const Operation& asked = asked_.groups[group][i].operation;
+        const Operation& asked = *asked_.groups[group][i].operation();
         if (number >= record.entries.size() || engine_of(asked) != "best") continue;
         Result& result = record.entries[number].result;
-        Operation& chosen = plan_.groups[group][i].operation;
-        if (chosen == asked) chosen = as_measured(asked, result);
+        Trial& chosen = plan_.groups[group][i];
+        if (*chosen.operation() == asked) chosen.subject = as_measured(asked, result);
         result.subject = asked;
       }
     }
@@ -247,9 +247,11 @@ RunRecord carry_out(const WorkerPlan& asked, const WorkerListeners& listeners) {
   const std::unique_ptr<Device> device = open_device(asked.device, asked.device_seed);
   RunRecord record;
   record.device = device->describe();
-  Session session(*device);
+  std::optional<AgreedDecisions> agreed;
+  if (listeners.agreement != nullptr) agreed.emplace(*listeners.agreement);
+  Session session = agreed ? Session(*device, *agreed) : Session(*device);
   record.calibration = session.calibration();
-  run_plan(session, plan, record, listeners.stage, [](const RunRecord&) {});
+  run_plan(session, plan, record, {.stage = listeners.stage});
   return record;
 }
 

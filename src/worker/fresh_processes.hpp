@@ -60,6 +60,7 @@ Result measure_in_fresh_process(const std::string& executable, const std::string
 struct WorkerListeners {
   StageListener stage;
   std::function<bool()> interrupted;
+  Agreement* agreement = nullptr;  ///< with which every decision is taken; null: by this process alone
 };
 /// Opens the device, carries the plan out and returns the record of `run`. Throws what opening or measuring
 /// throws; what went wrong with one trial stands in its result.

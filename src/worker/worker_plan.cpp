@@ -19,7 +19,13 @@ inline Trial blank(std::type_identity<Trial>) { return {Operation(Elementwise{})
 template <class Fields>
 void describe(Fields& fields, Described<Fields, Trial>& trial) {
   fields.require("operation");
-  fields("operation", trial.operation);
+  if constexpr (Fields::kWrites) {
+    fields("operation", *trial.operation());  // another process could not call a function of this one
+  } else {
+    Operation operation = *trial.operation();
+    fields("operation", operation);
+    trial.subject = operation;
+  }
   fields("options", trial.options);
 }
 
@@ -29,6 +35,7 @@ void describe(Fields& fields, Described<Fields, WorkerPlan>& plan) {
   fields("device", plan.device);
   fields("device_seed", plan.device_seed);
   fields("parent", plan.parent);
+  fields.where(plan.is_in_step, "is_in_step", plan.is_in_step);
   fields.require("groups");
   fields("groups", plan.plan.groups);
   fields("verify", plan.plan.verify);

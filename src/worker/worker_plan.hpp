@@ -16,6 +16,7 @@ struct WorkerPlan {
   std::string device;  ///< as open_device takes it
   std::uint64_t device_seed = 1;
   std::int64_t parent = 0;  ///< process that waits for the record; 0: none that is known
+  bool is_in_step = false;  ///< it follows orders that come after the plan (worker/in_step.hpp)
   Plan plan;
 };
 

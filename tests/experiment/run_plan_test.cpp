@@ -28,8 +28,7 @@ RunRecord run_beside(std::vector<std::vector<std::string>> answers) {
   RunRecord record;
   record.device = device.describe();
   record.calibration = session.calibration();
-  run_plan(
-      session, plan, record, [](const std::string&, std::size_t, std::size_t) {}, [](const RunRecord&) {});
+  run_plan(session, plan, record, {});
   return record;
 }
 

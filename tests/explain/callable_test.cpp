@@ -35,7 +35,7 @@ scripted::Script slower_when_cold() {
 TEST(CallableSubject, ItsCausesAreFoundAroundIt) {
   scripted::ScriptedDevice device(slower_when_cold());
   Session session(device);
-  const Subject subject(CallableWork{.name = "step", .launch = launch_kernel});
+  const TrialSubject subject(CallableWork{.name = "step", .launch = launch_kernel});
   const Explanation found = explain(session, subject, short_study({"cache", "queue"}));
   EXPECT_EQ(found.operation, "step");
   const FactorResult& cache = of(found, "cache");
@@ -49,7 +49,7 @@ TEST(CallableSubject, ItsCausesAreFoundAroundIt) {
 TEST(CallableSubject, WhatItReadsAndAllocatesIsItsOwn) {
   scripted::ScriptedDevice device;
   Session session(device);
-  const Subject subject(CallableWork{.name = "step", .launch = launch_kernel});
+  const TrialSubject subject(CallableWork{.name = "step", .launch = launch_kernel});
   const Explanation found =
       explain(session, subject, short_study({"data", "alignment", "allocator", "engine"}));
   for (const char* id : {"data", "alignment", "allocator", "engine"}) {
@@ -66,7 +66,7 @@ TEST(CallableSubject, ItsOwnGraphStandsForItsLaunches) {
   scripted::ScriptedDevice device(script);
   Session session(device);
   int recordings = 0, graph = 0;
-  const Subject subject(
+  const TrialSubject subject(
       CallableWork{.name = "step", .launch = launch_kernel, .record = [&](NativeQueue) -> NativeGraph {
                      ++recordings;
                      return &graph;
@@ -79,7 +79,7 @@ TEST(CallableSubject, ItsOwnGraphStandsForItsLaunches) {
 TEST(CallableSubject, WhatCannotBeRecordedLosesThatDoseOnly) {
   scripted::ScriptedDevice device;
   Session session(device);
-  const Subject subject(
+  const TrialSubject subject(
       CallableWork{.name = "step", .launch = launch_kernel, .record = [](NativeQueue) -> NativeGraph {
                      throw FailedError("it draws random numbers");
                    }});
@@ -92,7 +92,7 @@ TEST(CallableSubject, WorkOnAnotherStreamIsWaitedForAndNamed) {
   scripted::ScriptedDevice device;
   device.script().left_elsewhere = microseconds(200);
   Session session(device);
-  const Subject subject(CallableWork{.name = "step", .launch = launch_kernel});
+  const TrialSubject subject(CallableWork{.name = "step", .launch = launch_kernel});
   const Explanation found = explain(session, subject, short_study({"queue", "launches"}));
   EXPECT_THAT(found.notes, ElementsAre(HasSubstr("another stream")));
   EXPECT_THAT(of(found, "queue").reason, HasSubstr("waits"));
@@ -116,7 +116,7 @@ TEST(CallableSubject, AProcessOfOursBesideItIsNoStranger) {
     is_started = true;
     return std::make_unique<QuietNeighbour>();
   };
-  const Subject subject(CallableWork{.name = "step", .launch = launch_kernel});
+  const TrialSubject subject(CallableWork{.name = "step", .launch = launch_kernel});
   const Explanation found = explain(session, subject, options);
   EXPECT_TRUE(is_started);
   EXPECT_GT(found.others.looks, 0);
@@ -131,7 +131,7 @@ TEST(CallableSubject, ItsFailureEndsTheStudyAndOpensTheGate) {
     if (++launches == 10) throw FailedError("the tenth");
     launch_kernel(queue);
   };
-  EXPECT_THROW(explain(session, Subject(CallableWork{.name = "step", .launch = fail_at_the_tenth}),
+  EXPECT_THROW(explain(session, TrialSubject(CallableWork{.name = "step", .launch = fail_at_the_tenth}),
                        short_study({"idle"})),
                FailedError);
   EXPECT_FALSE(device.state().gate_is_closed);

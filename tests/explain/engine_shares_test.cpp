@@ -1,5 +1,6 @@
 // How often a choice by timing falls on which engine, on a device whose launches take what the test says.
-#include "explain/subject.hpp"
+#include "explain/engine_shares.hpp"
+#include "measure/subject.hpp"
 
 #include <gmock/gmock.h>
 

@@ -256,7 +256,7 @@ TEST(Explain, ANetworksPassIsOneLaunch) {
   const physics::Parameters gpu = physics::find_preset("h200");
   const auto device = virtual_gpu::make_virtual_device(gpu, 1);
   Session session(*device);
-  const Explanation found = explain(session, Subject(network), quick({"cache", "data", "alignment"}));
+  const Explanation found = explain(session, TrialSubject(network), quick({"cache", "data", "alignment"}));
   const Explanation alone = study(gpu, network.layers[0].operation, quick({"data"}));
   EXPECT_GT(found.observation.median, alone.observation.median * 1.5);
   EXPECT_EQ(found.operation, "two, 2 calls in their order");

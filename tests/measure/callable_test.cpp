@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {
@@ -18,7 +19,18 @@ Script short_kernels() {
   return script;
 }
 
-CallableOutcome measure_one(Laboratory& laboratory, const CallableWork& work, const MeasureOptions& options) {
+std::vector<Outcome> measure_callables(Session& session, const std::vector<CallableWork>& callables,
+                                       const MeasureOptions& options) {
+  std::vector<Trial> group;
+  for (const CallableWork& callable : callables) group.push_back({TrialSubject(callable), options});
+  std::vector<Outcome> outcomes = measure_trials(session, {group}, false);
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.error) throw *outcome.error;
+  }
+  return outcomes;
+}
+
+Outcome measure_one(Laboratory& laboratory, const CallableWork& work, const MeasureOptions& options) {
   return measure_callables(laboratory.session, {work}, options).front();
 }
 
@@ -40,7 +52,7 @@ TEST(Callable, ItsOwnGraphIsRecordedOnceAndStandsForItsLaunches) {
                               }};
   MeasureOptions options = kWarm;
   options.queue = QueueMode::graph;
-  const CallableOutcome outcome = measure_one(laboratory, work, options);
+  const Outcome outcome = measure_one(laboratory, work, options);
   EXPECT_EQ(recordings, 1);
   // Those of the first calls and of conditioning, and 400 that show whether it works on another stream; not
   // the 1,600 of a recording.
@@ -60,7 +72,7 @@ TEST(Callable, WhatCannotBeRecordedIsLaunchedAndSaysWhy) {
         }};
     MeasureOptions options = kWarm;
     options.queue = queue;
-    const CallableOutcome outcome = measure_one(laboratory, work, options);
+    const Outcome outcome = measure_one(laboratory, work, options);
     EXPECT_EQ(outcome.result.measurements.front().instrument, Instrument::events);
     EXPECT_EQ(outcome.result.measurements.front().conditions.queue, QueueMode::saturated);
     EXPECT_THAT(outcome.notes, ElementsAre(HasSubstr("cannot be recorded: it draws random numbers.")));
@@ -74,7 +86,7 @@ TEST(Callable, WhatFailsAsItIsLaunchedFails) {
     if (++launches >= 10) throw FailedError("the tenth");
     launch_kernel(queue);
   };
-  EXPECT_THROW(measure_one(laboratory, {.name = "mine", .launch = fail_from_the_tenth}, kWarm), FailedError);
+  EXPECT_THROW(measure_one(laboratory, {.name = "mine", .launch = fail_from_the_tenth}, kWarm), Error);
   EXPECT_FALSE(laboratory.device.state().gate_is_closed);
   // Nothing is left of it for the next one.
   EXPECT_NO_THROW(measure_one(laboratory, {.name = "other", .launch = launch_kernel}, kWarm));
@@ -85,7 +97,7 @@ TEST(Callable, WorkOnAnotherStreamIsWaitedForAndNamed) {
   const CallableWork work{.name = "mine", .launch = launch_kernel};
   EXPECT_THAT(measure_one(laboratory, work, kWarm).notes, IsEmpty());
   laboratory.device.script().left_elsewhere = microseconds(200);
-  const CallableOutcome outcome = measure_one(laboratory, work, kWarm);
+  const Outcome outcome = measure_one(laboratory, work, kWarm);
   EXPECT_THAT(outcome.notes, ElementsAre(HasSubstr("another stream")));
   EXPECT_TRUE(outcome.result.waits_for_device);
   EXPECT_EQ(outcome.result.measurements.front().conditions.queue, QueueMode::eager);
@@ -98,7 +110,7 @@ TEST(Callable, ASlowWaitBehindItsWorkIsNoOtherStream) {
     script.launch_time = [kernel](const auto&) { return microseconds(kernel); };
     Laboratory laboratory(script);
     laboratory.device.script().wait_behind_work = microseconds(60);
-    const CallableOutcome outcome = measure_one(laboratory, {.name = "mine", .launch = launch_kernel}, kWarm);
+    const Outcome outcome = measure_one(laboratory, {.name = "mine", .launch = launch_kernel}, kWarm);
     EXPECT_THAT(outcome.notes, IsEmpty()) << kernel;
     EXPECT_EQ(outcome.result.measurements.front().conditions.queue, QueueMode::saturated);
   }
@@ -120,8 +132,7 @@ TEST(Callable, RoundsDoNotFallIntoStepWithWorkThatRecurs) {
     MeasureOptions options = kWarm;
     options.seed = seed;
     options.time_limit = seconds(4);
-    const CallableOutcome outcome =
-        measure_one(laboratory, {.name = "mine", .launch = launch_kernel}, options);
+    const Outcome outcome = measure_one(laboratory, {.name = "mine", .launch = launch_kernel}, options);
     const Measurement& measurement = outcome.result.measurements.front();
     ASSERT_TRUE(measurement.recurrence) << seed;
     EXPECT_EQ(measurement.recurrence->period, 5);
@@ -133,7 +144,7 @@ TEST(Callable, RoundsDoNotFallIntoStepWithWorkThatRecurs) {
 
 TEST(Callable, UntimedCallsAreWatchedAndCountedWithTheTimedOnes) {
   Laboratory laboratory(with_a_slow_call_in_five());
-  const CallableOutcome outcome = measure_one(laboratory, {.name = "mine", .launch = launch_kernel}, kWarm);
+  const Outcome outcome = measure_one(laboratory, {.name = "mine", .launch = launch_kernel}, kWarm);
   std::vector<std::size_t> lengths;
   for (const Round& round : outcome.result.measurements.front().rounds) {
     ASSERT_GT(round.calls.size(), round.launches.size());
@@ -198,7 +209,7 @@ TEST(Callable, OneThatBeginsToWaitLaterOnIsMeasuredAsOneThatWaits) {
 TEST(Callable, OneThatLaunchesNothingIsNamedAndHasTheTimeOfTheHost) {
   Laboratory laboratory;
   const auto works_by_itself = [&](NativeQueue) { laboratory.device.state().advance(microseconds(130)); };
-  const CallableOutcome outcome = measure_one(laboratory, {.name = "mine", .launch = works_by_itself}, kWarm);
+  const Outcome outcome = measure_one(laboratory, {.name = "mine", .launch = works_by_itself}, kWarm);
   EXPECT_THAT(outcome.notes, ElementsAre(HasSubstr("launched nothing")));
   EXPECT_TRUE(outcome.result.waits_for_device);
   EXPECT_NEAR(outcome.result.measurements.front().time.median.value(), 130'000, 3'000);
@@ -213,7 +224,7 @@ TEST(Callable, OneOfTenSecondsIsLaunchedAFewTimesAndHasATime) {
     ++launches;
     launch_kernel(queue);
   };
-  const CallableOutcome outcome = measure_one(laboratory, {.name = "mine", .launch = counted}, kWarm);
+  const Outcome outcome = measure_one(laboratory, {.name = "mine", .launch = counted}, kWarm);
   EXPECT_NEAR(outcome.result.measurements.front().time.median / seconds(10), 1.0, 1e-3);
   EXPECT_LE(launches, 10);
 }
@@ -222,7 +233,7 @@ TEST(Callable, SeveralAreTimedBesideEachOther) {
   Laboratory laboratory;
   const std::vector<CallableWork> works = {{.name = "first", .launch = launch_kernel},
                                            {.name = "second", .launch = launch_kernel}};
-  const std::vector<CallableOutcome> outcomes = measure_callables(laboratory.session, works, kWarm);
+  const std::vector<Outcome> outcomes = measure_callables(laboratory.session, works, kWarm);
   ASSERT_EQ(outcomes.size(), 2u);
   const std::vector<Round>& first = outcomes[0].result.measurements.front().rounds;
   const std::vector<Round>& second = outcomes[1].result.measurements.front().rounds;

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "jitterscope/error.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 #include "operation/operation.hpp"
 

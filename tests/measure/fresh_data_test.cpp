@@ -4,7 +4,8 @@
 #include <functional>
 
 #include "jitterscope/error.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/operand_sets.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

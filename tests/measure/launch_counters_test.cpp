@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

@@ -3,7 +3,8 @@
 
 #include "jitterscope/error.hpp"
 #include "measure/launch_details.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/operand_sets.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

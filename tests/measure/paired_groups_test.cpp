@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "jitterscope/error.hpp"
 #include "measure/estimate.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 #include "support/scripted_queue.hpp"
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "base/random.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "jitterscope/error.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "measure/launch_details.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/operand_sets.hpp"
+#include "measure/trials.hpp"
 #include "measuring.hpp"
 
 namespace jitterscope::scripted {

@@ -6,8 +6,8 @@
 #include "commands/run/table.hpp"
 #include "finding/finding.hpp"
 #include "measure/machine.hpp"
-#include "measure/measure_operation.hpp"
 #include "measure/sequence.hpp"
+#include "measure/trials.hpp"
 
 namespace jitterscope {
 namespace {

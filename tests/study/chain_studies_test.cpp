@@ -24,8 +24,8 @@ class ChainStudies : public testing::Test {
     for (const Arm& arm : arms(study, operation)) names.push_back(arm.name);
     return names;
   }
-  Trial made(const Study& study, const std::string& operation, std::size_t arm) {
-    Trial trial{Operation::parse(operation), {}};
+  OperationTrial made(const Study& study, const std::string& operation, std::size_t arm) {
+    OperationTrial trial{Operation::parse(operation), {}};
     arms(study, operation).at(arm).apply(trial);
     return trial;
   }
@@ -247,10 +247,10 @@ TEST_F(ChainStudies, DependenciesGiveTheCostOfEachWaitAndShowTheWrongResult) {
 
 TEST_F(ChainStudies, SynchronizationIsTheHostsTimeOfTheSameLaunches) {
   const Study study = studies::synchronization();
-  const Trial first = made(study, "relu:count=8", 0), value = made(study, "relu:count=8", 9);
+  const OperationTrial first = made(study, "relu:count=8", 0), value = made(study, "relu:count=8", 9);
   EXPECT_EQ(first.operation, Operation::parse("chain:[relu:count=8]*8,lanes=8"));
   EXPECT_EQ(value.operation, Operation::parse("chain:[relu:count=8]*8,lanes=8,wait=value,wait_after=step"));
-  for (const Trial* trial : {&first, &value}) {
+  for (const OperationTrial* trial : {&first, &value}) {
     EXPECT_EQ(trial->options.instrument, Instrument::host);
     EXPECT_EQ(trial->options.queue, QueueMode::eager);
   }

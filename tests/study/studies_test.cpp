@@ -41,7 +41,7 @@ class Studies : public testing::Test {
   }
   std::string made(const std::string& id, const std::string& operation, std::size_t arm,
                    const std::string& of) {
-    Trial trial{Operation::parse(of), {}};
+    OperationTrial trial{Operation::parse(of), {}};
     arms(id, operation).at(arm).apply(trial);
     return trial.operation.text();
   }
@@ -187,7 +187,7 @@ TEST_F(Studies, PrecisionOfANetworkBeginsWithItAsItIs) {
   EXPECT_THAT(names,
               ElementsAre("tf32+f32", "f64", "f32", "tf32", "bf16", "f16", "autocast bf16", "autocast f16"));
   for (const Operation& operation : network) {
-    Trial trial{operation, {}};
+    OperationTrial trial{operation, {}};
     found.front().apply(trial);
     EXPECT_EQ(trial.operation, operation);
   }
@@ -336,12 +336,12 @@ TEST_F(Studies, AllocatorsAreThoseOfTheDevice) {
 // Allocating is the host's work: a queue's marks would leave it out.
 TEST_F(Studies, AllocationsAreTimedByTheHostWhereLaunchesReturnEarly) {
   allocators_ = DeviceCapabilities().allocators;
-  Trial trial{Operation::parse("allocation:bytes=1Mi"), {}};
+  OperationTrial trial{Operation::parse("allocation:bytes=1Mi"), {}};
   arms("allocator", "allocation:bytes=1Mi").at(1).apply(trial);
   EXPECT_EQ(trial.options.instrument, Instrument::host);
   device_ = open_device("cpu");
   allocators_ = device_->describe().capabilities.allocators;
-  Trial on_cpu{Operation::parse("allocation:bytes=1Mi"), {}};
+  OperationTrial on_cpu{Operation::parse("allocation:bytes=1Mi"), {}};
   arms("allocator", "allocation:bytes=1Mi").at(1).apply(on_cpu);
   EXPECT_FALSE(on_cpu.options.instrument.has_value());
 }
@@ -478,7 +478,7 @@ TEST_F(Studies, TheHierarchyIsOfTheDevice) {
   std::vector<std::string> names;
   std::map<std::string, Amount> amounts;
   for (const Arm& arm : arms) {
-    Trial trial{Operation::parse(of_cpu), {}};
+    OperationTrial trial{Operation::parse(of_cpu), {}};
     arm.apply(trial);
     names.push_back(arm.name);
     amounts[arm.name] = hierarchy.amount(trial.operation).value();
@@ -574,7 +574,7 @@ TEST_F(Studies, KernelsOfAUsersOwnAreLaunchedInCuda) {
 
 TEST_F(Studies, AGraphIsAboutLaunchesThatReturnEarly) {
   EXPECT_THAT(names("graph", "relu:count=1Ki"), ElementsAre("eager", "graph"));
-  Trial trial{Operation::parse("relu:count=1Ki"), {}};
+  OperationTrial trial{Operation::parse("relu:count=1Ki"), {}};
   arms("graph", "relu:count=1Ki").at(1).apply(trial);
   EXPECT_EQ(trial.options.queue, QueueMode::graph);
   EXPECT_FALSE(trial.options.instrument) << "as an operation of a network, in a graph of many launches";
@@ -590,7 +590,7 @@ TEST_F(Studies, LaunchesThatDoNotNeedEachOtherAreOneGraphOrOneLaunch) {
   EXPECT_THAT(names("graph", lanes), ElementsAre("eager", "graph", "batched"));
   EXPECT_EQ(made("graph", lanes, 0, lanes), Operation::parse(lanes).text());
   EXPECT_EQ(made("graph", lanes, 2, lanes), Operation::parse("relu:count=102400").text());
-  Trial trial{Operation::parse(lanes), {}};
+  OperationTrial trial{Operation::parse(lanes), {}};
   arms("graph", lanes).at(1).apply(trial);
   EXPECT_EQ(trial.options.queue, QueueMode::graph);
   EXPECT_EQ(trial.options.instrument, Instrument::events) << "a replay for each launch of the chain";

@@ -14,7 +14,7 @@
 #include "commands/doctor/record.hpp"
 #include "commands/records.hpp"
 #include "measure/machine.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 

@@ -143,14 +143,14 @@ class ExplainCommand {
     }
     const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
     record_.device = device->describe();
-    const explain::Subject subject = read_subject();
+    const TrialSubject subject = read_subject();
     if (flags_.dry_run) {
       const auto factors = explain::chosen_factors(explain::factor_context(*device, subject), flags_.factors);
       print_result(
           factors_text(factors, one_of_calls(subject.text(), record_.calls), time_limit(), page_width()));
       return false;
     }
-    run_study(*device, subject);
+    study_on(*device, subject);
     return true;
   }
 
@@ -160,7 +160,7 @@ class ExplainCommand {
     const std::unique_ptr<Device> device = open_device(flags_.device, flags_.seed);
     record_.device = device->describe();
     real_capabilities(*device);
-    const explain::Subject function(CallableWork{.name = target, .launch = {}});
+    const TrialSubject function(CallableWork{.name = target, .launch = {}});
     return explain::chosen_factors(explain::factor_context(*device, function), flags_.factors);
   }
 
@@ -190,7 +190,7 @@ class ExplainCommand {
   }
 
   // One operation: what a network's layer runs, or what was typed. Or a network: all that it runs, in order.
-  explain::Subject read_subject() {
+  TrialSubject read_subject() {
     WorkList work = read_targets(flags_.targets, flags_.only);
     fit_to_device(work, record_.device);
     refuse_impossible(work, record_.device);
@@ -200,7 +200,7 @@ class ExplainCommand {
       record_.calls = std::max<std::int64_t>(1, work.model.layers.front().count());
       return work.model.layers.front().operation;
     }
-    if (work.is_model && !work.model.calls.empty()) return explain::Subject(std::move(work.model));
+    if (work.is_model && !work.model.calls.empty()) return TrialSubject(std::move(work.model));
     throw UsageError(fmt::format(
         "{} has {}, and their order is not known; one is explained at a time, so pick it by --only: {}",
         flags_.targets.front(), counted(std::ssize(work.model.layers), "operation"), names_in(work.model)));
@@ -214,7 +214,7 @@ class ExplainCommand {
     return std::max(time_limit() - (host_time_now() - began_), time_limit() / 2.0);
   }
 
-  void run_study(Device& device, const explain::Subject& subject) {
+  void study_on(Device& device, const TrialSubject& subject) {
     ProgressLine line(stderr, host_time_now);
     line.show("calibrating the instruments of " + record_.device.name, {1, 1});
     Session session(device);
@@ -241,10 +241,7 @@ class ExplainCommand {
         options.measure_on_each_gpu = [this, operation, gpus] { return measure_on_each(*operation, gpus); };
       }
     }
-    record_.study = explain::explain(session, subject, options);
-    record_.conclusions = explain::conclusions_of(*record_.study);
-    record_.notes.insert(record_.notes.end(), record_.study->notes.begin(), record_.study->notes.end());
-    record_.interrupted = record_.study->interrupted;
+    jitterscope::run_study(session, subject, options, record_);
     line.clear();
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/names.hpp"
 #include "base/quantity_text.hpp"
+#include "explain/conclusions.hpp"
 #include "measure/estimate.hpp"
 #include "output/cells.hpp"
 #include "output/text.hpp"
@@ -211,6 +212,14 @@ void describe_content(Fields& fields, Described<Fields, ExplainRecord>& record) 
   fields.where(record.calls != 1, "calls", record.calls);
   fields("accounts", record.accounts);
   fields("notes", record.notes);
+}
+
+void run_study(Session& session, const TrialSubject& subject, const explain::ExplainOptions& options,
+               ExplainRecord& record) {
+  record.study = explain::explain(session, subject, options);
+  record.conclusions = explain::conclusions_of(*record.study);
+  record.notes.insert(record.notes.end(), record.study->notes.begin(), record.study->notes.end());
+  record.interrupted = record.study->interrupted;
 }
 
 std::string write_record(const ExplainRecord& record) { return write_envelope("explain", record); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "explain/account.hpp"
+#include "explain/explain.hpp"
 #include "explain/explanation.hpp"
 #include "explain/factors.hpp"
 #include "measure/run_record.hpp"
@@ -25,6 +26,11 @@ struct ExplainRecord {
   std::vector<std::string> notes;
   bool interrupted = false;
 };
+
+/// Studies a subject, and adds to the record what was found, what follows from it, and its notes. Throws as
+/// explain does.
+void run_study(Session& session, const TrialSubject& subject, const explain::ExplainOptions& options,
+               ExplainRecord& record);
 
 std::string write_record(const ExplainRecord& record);
 std::string record_text(const ExplainRecord& record, const ShownPage& shown);

@@ -189,10 +189,10 @@ class RunCommand {
     stage("calibrating the instruments of " + record_.device.name, 0, 0);
     Session session(device);
     record_.calibration = session.calibration();
-    invocation_.exit_code =
-        run_plan(session, plan_of(request_), record_, stage, [&](const RunRecord& record) {
-          if (journal_) journal_->save(record);
-        });
+    const auto saved = [&](const RunRecord& record) {
+      if (journal_) journal_->save(record);
+    };
+    invocation_.exit_code = run_plan(session, plan_of(request_), record_, {.stage = stage, .saved = saved});
     line.clear();
     print();
   }

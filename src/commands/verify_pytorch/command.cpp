@@ -13,7 +13,7 @@
 #include "commands/records.hpp"
 #include "commands/verify_pytorch/record.hpp"
 #include "measure/machine.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 #include "output/output_file.hpp"
 #include "output/progress.hpp"
 

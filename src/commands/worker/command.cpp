@@ -12,6 +12,7 @@
 #include "jitterscope/error.hpp"
 #include "output/output_file.hpp"
 #include "worker/fresh_processes.hpp"
+#include "worker/in_step.hpp"
 #include "worker/neighbour_process.hpp"
 
 namespace jitterscope::cli {
@@ -20,7 +21,8 @@ namespace {
 constexpr const char* kWorkerHelp =
     R"(Reads a plan from standard input, carries it out, and writes its record to standard output, as
 `compare` and `run --processes` have it done by fresh processes; or runs work beside another process
-as `explain` has it, by orders that follow on standard input, each answered by a line. It ends with
+as `explain` has it, by orders that follow on standard input, each answered by a line. A plan that is in
+step with others writes each decision as a line, and follows the line that answers it. It ends with
 the process that started it.
 
 Exit codes: 0 the record is written, others as of `run`, with the error in place of the record.)";
@@ -54,11 +56,16 @@ void work(Invocation& invocation) {
     std::string text;
     while (text.empty() && !input.is_over()) text = input.next(kInputPollMilliseconds).value_or("");
     if (const std::optional<LoadPlan> load = read_load_plan(text)) return run_load(*load, input);
-    const WorkerPlan plan = read_plan(text + "\n" + input.rest());
+    const WorkerPlan plan = read_plan(is_in_step(text) ? text : text + "\n" + input.rest());
     end_with_parent(plan.parent);
     const StageListener stage = [](const std::string& what, std::size_t number, std::size_t total) {
       std::fprintf(stderr, "[%zu/%zu] %s\n", number, total, what.c_str());
     };
+    if (plan.is_in_step) {
+      OrderedDecisions decisions(input, answer);
+      answer(one_line_of(write_record(carry_out(plan, {stage, is_interrupted, &decisions}))));
+      return;
+    }
     print_result(write_record(carry_out(plan, {stage, is_interrupted})));
   } catch (const Error& error) {
     print_result(write_error(error));

@@ -174,12 +174,13 @@ std::vector<Arm> allocation_arms(const StudyContext& context, const std::vector<
   std::vector<Arm> arms;
   for (const Allocator by : allocators) {
     if (std::ranges::find(can.allocators, by) == can.allocators.end()) continue;
-    arms.push_back({std::string(to_string(by)), [by, waits = can.launches_return_early](Trial& trial) {
-                      Allocation allocation = std::get<Allocation>(trial.operation.parameters());
-                      allocation.by = by;
-                      trial.operation = Operation(allocation);
-                      if (waits && !trial.options.instrument) trial.options.instrument = Instrument::host;
-                    }});
+    arms.push_back(
+        {std::string(to_string(by)), [by, waits = can.launches_return_early](OperationTrial& trial) {
+           Allocation allocation = std::get<Allocation>(trial.operation.parameters());
+           allocation.by = by;
+           trial.operation = Operation(allocation);
+           if (waits && !trial.options.instrument) trial.options.instrument = Instrument::host;
+         }});
   }
   if (arms.size() < 2) {
     throw UsageError(context.description.id +

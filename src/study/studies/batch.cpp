@@ -20,7 +20,7 @@ namespace {
 
 Arm batch_arm(std::int64_t factor) {
   return {"×" + std::to_string(factor),
-          [factor](Trial& trial) { trial.operation = with_larger_batch(trial.operation, factor); },
+          [factor](OperationTrial& trial) { trial.operation = with_larger_batch(trial.operation, factor); },
           static_cast<double>(factor)};
 }
 

@@ -32,7 +32,7 @@ const CudaKernel& kernel_of(const Operation& operation) {
 
 template <class Change>
 Arm compiler_arm(std::string name, Change change) {
-  return {std::move(name), [change](Trial& trial) {
+  return {std::move(name), [change](OperationTrial& trial) {
             CudaKernel kernel = kernel_of(trial.operation);
             change(kernel);
             trial.operation = Operation(std::move(kernel));

@@ -167,7 +167,7 @@ std::vector<Arm> synchronization_arms(const StudyContext& context) {
                    .wait_after = waiting.after};
     });
     // What waits cannot stand behind a gate, and what is compared runs alike.
-    arm.apply = [apply = std::move(arm.apply)](Trial& trial) {
+    arm.apply = [apply = std::move(arm.apply)](OperationTrial& trial) {
       apply(trial);
       trial.options.queue = QueueMode::eager;
     };

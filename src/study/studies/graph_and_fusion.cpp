@@ -49,7 +49,7 @@ bool can_be_one_launch(const Operation& operation) {
 // launches of itself, as an operation of a network.
 Arm graph_arm(QueueMode queue) {
   return {
-      std::string(to_string(queue)), [queue](Trial& trial) {
+      std::string(to_string(queue)), [queue](OperationTrial& trial) {
         trial.options.queue = queue;
         if (queue == QueueMode::graph && chain_in(trial.operation) != nullptr && !trial.options.instrument)
           trial.options.instrument = Instrument::events;
@@ -57,7 +57,7 @@ Arm graph_arm(QueueMode queue) {
 }
 
 Arm one_launch_arm() {
-  return {kBatched, [](Trial& trial) {
+  return {kBatched, [](OperationTrial& trial) {
             const Chain chain = *chain_in(trial.operation);
             trial.operation = with_larger_batch(chain.steps.front(), chain.lanes);
             trial.options.queue = QueueMode::eager;
@@ -277,7 +277,7 @@ bool has_steps_to_fuse(const Operation& operation) {
 Arm fusion_arm(const char* name, bool fused, std::optional<QueueMode> queue) {
   return {.name = name,
           .apply =
-              [fused, queue](Trial& trial) {
+              [fused, queue](OperationTrial& trial) {
                 trial.operation = as_fused(trial.operation, fused);
                 if (queue) trial.options.queue = *queue;
               },

@@ -33,7 +33,7 @@ bool is_host_copy(const Operation& operation) {
 Arm pinned_arm(HostMemory memory, std::int64_t node = -1) {
   std::string name(to_string(memory));
   if (node >= 0) name += fmt::format("{}{}", kOnNode, node);
-  return {std::move(name), [memory, node](Trial& trial) {
+  return {std::move(name), [memory, node](OperationTrial& trial) {
             Copy copy = std::get<Copy>(trial.operation.parameters());
             copy.memory = memory;
             if (node >= 0) copy.node = node;

@@ -104,14 +104,16 @@ Operation with_conversions(const Operation& operation, Layout layout) {
 
 Arm layout_arm(Layout layout) {
   return {std::string(to_string(layout)),
-          [layout](Trial& trial) { trial.operation = in_layout(trial.operation, layout); }};
+          [layout](OperationTrial& trial) { trial.operation = in_layout(trial.operation, layout); }};
 }
 
 // No remedy: the layout without conversions is one, for a network whose layers all have it.
 Arm converted_arm(Layout layout) {
-  return {.name = std::string(to_string(layout)) + kConverted,
-          .apply = [layout](Trial& trial) { trial.operation = with_conversions(trial.operation, layout); },
-          .is_remedy = false};
+  return {
+      .name = std::string(to_string(layout)) + kConverted,
+      .apply =
+          [layout](OperationTrial& trial) { trial.operation = with_conversions(trial.operation, layout); },
+      .is_remedy = false};
 }
 
 std::vector<Arm> layout_arms(const StudyContext& context) {
@@ -191,7 +193,7 @@ bool has_engines(const Operation& operation) {
 }
 
 Arm engine_arm(const std::string& name, const std::string& engine) {
-  return {name, [engine](Trial& trial) { trial.operation = with_engine(trial.operation, engine); }};
+  return {name, [engine](OperationTrial& trial) { trial.operation = with_engine(trial.operation, engine); }};
 }
 
 std::vector<Arm> engine_arms(const StudyContext& context) {

@@ -52,7 +52,7 @@ const CudaKernel* coalesced_kernel(const Operation& operation) {
 bool is_coalesced_copy(const Operation& operation) { return coalesced_kernel(operation) != nullptr; }
 
 Arm access_arm(const Pattern& pattern) {
-  return {pattern.name, [pattern](Trial& trial) {
+  return {pattern.name, [pattern](OperationTrial& trial) {
             CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
             kernel.kernel = pattern.function;
             kernel.arguments[1].integer = pattern.step;
@@ -197,7 +197,7 @@ bool is_plain_product(const Operation& operation) {
 }
 
 Arm tiling_arm(std::string name, std::string function, std::int64_t tile) {
-  return {std::move(name), [function = std::move(function), tile](Trial& trial) {
+  return {std::move(name), [function = std::move(function), tile](OperationTrial& trial) {
             CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
             const std::int64_t blocks = side_of(kernel) / tile;
             kernel.kernel = function;
@@ -214,7 +214,7 @@ std::vector<Arm> tiling_arms(const StudyContext& context) {
     throw UsageError(
         fmt::format("matrices of {0} x {0} have no whole tiles; take a multiple of {1}", side, kLargestTile));
   }
-  std::vector<Arm> arms = {{kPlain, [](Trial&) {}}};
+  std::vector<Arm> arms = {{kPlain, [](OperationTrial&) {}}};
   for (const std::int64_t tile : {std::int64_t{8}, std::int64_t{16}, kLargestTile}) {
     arms.push_back(tiling_arm(fmt::format("tile={}", tile), fmt::format("tiled<{}>", tile), tile));
   }
@@ -420,7 +420,7 @@ std::vector<Arm> hierarchy_arms(const StudyContext& context) {
   std::vector<Arm> arms;
   const std::string& file = std::get<CudaKernel>(context.operations.front().parameters()).file;
   for (const Level& level : levels_of(context.description, file)) {
-    arms.push_back({level.name, [operation = Operation::parse(level.operation)](Trial& trial) {
+    arms.push_back({level.name, [operation = Operation::parse(level.operation)](OperationTrial& trial) {
                       trial.operation = operation;
                     }});
   }

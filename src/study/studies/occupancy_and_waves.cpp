@@ -23,7 +23,7 @@ bool has_blocks_in_a_row(const Operation& operation) {
 std::int64_t threads_along(const CudaKernel& kernel) { return kernel.grid[0] * kernel.block[0]; }
 
 Arm occupancy_arm(std::int64_t threads) {
-  return {fmt::format("block={}", threads), [threads](Trial& trial) {
+  return {fmt::format("block={}", threads), [threads](OperationTrial& trial) {
             CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
             kernel.grid[0] = threads_along(kernel) / threads;
             kernel.block[0] = threads;
@@ -33,7 +33,7 @@ Arm occupancy_arm(std::int64_t threads) {
 
 // Memory that the kernel does not use, so that a processor has room for fewer blocks.
 Arm shared_arm(std::int64_t bytes) {
-  return {fmt::format("shared={}Ki", bytes / 1024), [bytes](Trial& trial) {
+  return {fmt::format("shared={}Ki", bytes / 1024), [bytes](OperationTrial& trial) {
             CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
             kernel.shared = std::max(kernel.shared, bytes);
             trial.operation = Operation(std::move(kernel));
@@ -142,7 +142,7 @@ struct Waves {
 constexpr Waves kWaves[] = {{"1 wave", 100}, {"1.01 waves", 101}, {"1.5 waves", 150}, {"2 waves", 200}};
 
 Arm waves_arm(const Waves& waves) {
-  return {waves.name, [hundredths = waves.hundredths](Trial& trial) {
+  return {waves.name, [hundredths = waves.hundredths](OperationTrial& trial) {
             CudaKernel kernel = std::get<CudaKernel>(trial.operation.parameters());
             kernel.grid[0] = (kernel.grid[0] * hundredths + 99) / 100;
             trial.operation = Operation(std::move(kernel));

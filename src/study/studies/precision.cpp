@@ -33,7 +33,7 @@ Operation in_type(const Operation& operation, DataType dtype) {
 
 Arm precision_arm(DataType dtype) {
   return {std::string(to_string(dtype)),
-          [dtype](Trial& trial) { trial.operation = in_type(trial.operation, dtype); }};
+          [dtype](OperationTrial& trial) { trial.operation = in_type(trial.operation, dtype); }};
 }
 
 bool are_all_in(DataType dtype, const std::vector<Operation>& operations) {
@@ -45,14 +45,14 @@ bool are_all_in(DataType dtype, const std::vector<Operation>& operations) {
 // other.
 Arm arm_as_it_is(const std::vector<Operation>& operations) {
   for (const DataType dtype : {DataType::f64, DataType::f32, DataType::tf32, DataType::bf16, DataType::f16}) {
-    if (are_all_in(dtype, operations)) return {std::string(to_string(dtype)), [](Trial&) {}};
+    if (are_all_in(dtype, operations)) return {std::string(to_string(dtype)), [](OperationTrial&) {}};
   }
   std::vector<std::string> types;
   for (const Operation& operation : operations) {
     std::string type(to_string(operation.dtype()));
     if (std::ranges::find(types, type) == types.end()) types.push_back(std::move(type));
   }
-  return {joined(types, "+"), [](Trial&) {}};
+  return {joined(types, "+"), [](OperationTrial&) {}};
 }
 
 bool is_stored_as_f32(const Operation& operation) {
@@ -91,7 +91,7 @@ Operation as_autocast(const Operation& operation, DataType dtype) {
 // conversion.
 Arm autocast_arm(DataType dtype) {
   return {.name = std::string(kAutocast) + std::string(to_string(dtype)),
-          .apply = [dtype](Trial& trial) { trial.operation = as_autocast(trial.operation, dtype); },
+          .apply = [dtype](OperationTrial& trial) { trial.operation = as_autocast(trial.operation, dtype); },
           .is_remedy = false};
 }
 

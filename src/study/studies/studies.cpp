@@ -25,7 +25,7 @@ bool can_be_step(const Operation& operation) {
 }
 
 Arm chain_arm(std::string name, Instrument instrument, std::function<Chain(const Operation&)> make) {
-  return {std::move(name), [instrument, make = std::move(make)](Trial& trial) {
+  return {std::move(name), [instrument, make = std::move(make)](OperationTrial& trial) {
             trial.operation = Operation(make(trial.operation));
             trial.options.instrument = instrument;
           }};

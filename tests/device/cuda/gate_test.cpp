@@ -8,7 +8,7 @@
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/driver.hpp"
 #include "jitterscope/measure.hpp"
-#include "measure/measure_operation.hpp"
+#include "measure/trials.hpp"
 
 namespace jitterscope {
 namespace {

@@ -1,4 +1,4 @@
-#include "explain/subject.hpp"
+#include "measure/subject.hpp"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@
 #include "measure/sequence.hpp"
 #include "operation/operation.hpp"
 
-namespace jitterscope::explain {
+namespace jitterscope {
 namespace {
 
 // Calls in the network's order, each reading what earlier ones wrote. What they share cannot be moved.
@@ -70,26 +70,27 @@ PreparedSubject prepare_pass(Device& device, const Model& pass, InputData data) 
 
 }  // namespace
 
-std::string Subject::text() const {
+std::string TrialSubject::text() const {
   if (const Operation* one = operation()) return one->text();
   if (callable() != nullptr) return callable()->name;
   const auto& pass = std::get<Model>(what_);
   return pass.name + ", " + counted(count_of(pass), "call") + " in their order";
 }
 
-std::int64_t Subject::calls() const {
+std::int64_t TrialSubject::calls() const {
   const auto* pass = std::get_if<Model>(&what_);
   return pass == nullptr ? 1 : count_of(*pass);
 }
 
-Bytes Subject::output_bytes() const {
+Bytes TrialSubject::output_bytes() const {
   if (const Operation* one = operation()) return outputs_of(*one);
   if (callable() != nullptr) return Bytes(0);
   const auto& pass = std::get<Model>(what_);
   return outputs_of(pass.layers[pass.calls.back().layer].operation);
 }
 
-PreparedSubject Subject::prepare(Device& device, const InputData& data, const std::string& engine) const {
+PreparedSubject TrialSubject::prepare(Device& device, const InputData& data,
+                                      const std::string& engine) const {
   if (callable() != nullptr) return {.workload = std::make_unique<CallableWorkload>(device, *callable())};
   const Operation* one = operation();
   if (one == nullptr) return prepare_pass(device, std::get<Model>(what_), data);
@@ -105,57 +106,9 @@ PreparedSubject Subject::prepare(Device& device, const InputData& data, const st
   return subject;
 }
 
-namespace {
-
-constexpr std::uint64_t kOperandSets = 4;
-constexpr int kChoicesOfASet = 3;
-constexpr Nanoseconds kWhilePlansAreBuilt = milliseconds(20);
-
-void add_choice(EngineShares& shares, const std::string& taken) {
-  const auto known = std::ranges::find(shares.engines, taken, &EngineShare::engine);
-  if (known != shares.engines.end()) {
-    ++known->choices;
-  } else {
-    shares.engines.push_back({taken, 1});
-  }
-  ++shares.choices;
+Subject TrialSubject::described() const {
+  if (const Operation* one = operation()) return *one;
+  return Callable{text()};
 }
 
-void choose_again_and_again(Session& session, const Operation& operation, std::uint64_t seed,
-                            Nanoseconds time_limit, EngineShares& shares) {
-  const Nanoseconds start = session.device().host_time();
-  for (std::uint64_t set = 0; set < kOperandSets; ++set) {
-    if (session.device().host_time() - start > time_limit) return;
-    AutotuneImitation imitation(session, operation, {.seed = seed + set});
-    if (imitation.candidates().size() < 2) return;
-    for (int i = 0; i < kChoicesOfASet; ++i) {
-      add_choice(shares, imitation.candidates()[imitation.choose(kWhilePlansAreBuilt)]);
-    }
-  }
-}
-
-}  // namespace
-
-EngineShares count_choices(Session& session, const Operation& operation, std::uint64_t seed,
-                           Nanoseconds time_limit) {
-  EngineShares shares;
-  if (session.device().list_engines(operation).size() < 2) return shares;
-  try {
-    choose_again_and_again(session, operation, seed, time_limit, shares);
-  } catch (const Error&) {  // no memory for another set of operands, say: what was seen stays
-  }
-  std::ranges::stable_sort(shares.engines, std::greater(), &EngineShare::choices);
-  return shares;
-}
-
-std::string sentence_of(const EngineShares& shares) {
-  if (shares.choices == 0) return {};
-  std::vector<std::string> parts;
-  for (const EngineShare& share : shares.engines) {
-    parts.push_back(fmt::format("{} was taken {} times", share.engine, share.choices));
-  }
-  return fmt::format("of {} choices by timing, as torch.backends.cudnn.benchmark makes them, {}",
-                     shares.choices, joined(parts));
-}
-
-}  // namespace jitterscope::explain
+}  // namespace jitterscope

@@ -1,5 +1,5 @@
-// What a study explains: one operation, a network's pass whose calls all together are one launch, or a
-// function of a program.
+// What a trial times: an operation, a network's pass whose calls together are one launch, or a function of a
+// program.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,9 @@
 
 #include "jitterscope/device.hpp"
 #include "measure/callable.hpp"
-#include "measure/session.hpp"
 #include "operation/model.hpp"
 
-namespace jitterscope::explain {
+namespace jitterscope {
 
 struct PreparedSubject {
   std::unique_ptr<Workload> workload;
@@ -23,16 +22,18 @@ struct PreparedSubject {
   bool has_row_strides = false, lies_in_pages = false;  ///< as PreparedOperation says
 };
 
-class Subject {
+class TrialSubject {
  public:
-  Subject(const Operation& operation) : what_(operation) {}  // NOLINT(google-explicit-constructor)
+  TrialSubject(const Operation& operation) : what_(operation) {}  // NOLINT(google-explicit-constructor)
   /// The order of its calls is known.
-  explicit Subject(Model pass) : what_(std::move(pass)) {}
-  explicit Subject(CallableWork callable) : what_(std::move(callable)) {}
+  explicit TrialSubject(Model pass) : what_(std::move(pass)) {}
+  explicit TrialSubject(CallableWork callable) : what_(std::move(callable)) {}
 
   /// Of a function: where its work goes, as CallableWork says.
   void set_place(WorkPlace place) { std::get<CallableWork>(what_).place = place; }
 
+  /// As a result names it.
+  Subject described() const;
   /// An operation's text, a network's name and how many calls there are, or a function's name.
   std::string text() const;
   /// Null for what is none.
@@ -50,22 +51,4 @@ class Subject {
   std::variant<Operation, Model, CallableWork> what_;
 };
 
-// How often PyTorch's choice by timing falls on which engine.
-
-struct EngineShare {
-  std::string engine;
-  std::int64_t choices = 0;
-};
-struct EngineShares {
-  std::vector<EngineShare> engines = {};  ///< that were taken, the most frequent first
-  std::int64_t choices = 0;
-};
-
-/// The timed choice again and again, on operands of other values after each third, at most 12 times; it ends
-/// when the time is over. Nothing where there is no choice.
-EngineShares count_choices(Session& session, const Operation& operation, std::uint64_t seed,
-                           Nanoseconds time_limit);
-/// "of 12 choices by timing, …, A was taken 8 times, B was taken 4 times"; empty for none.
-std::string sentence_of(const EngineShares& shares);
-
-}  // namespace jitterscope::explain
+}  // namespace jitterscope

@@ -1,0 +1,394 @@
+#include "measure/trials.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "device/cpu/reference.hpp"
+#include "jitterscope/error.hpp"
+#include "measure/callable.hpp"
+#include "measure/engine_choice.hpp"
+#include "measure/launch_details.hpp"
+#include "measure/operand_sets.hpp"
+#include "measure/schedule.hpp"
+#include "measure/verify.hpp"
+
+namespace jitterscope {
+namespace {
+
+/// A trial that can be launched.
+class PreparedTrial {
+ public:
+  explicit PreparedTrial(const Trial& trial) : name_(trial.subject.text()), options_(trial.options) {}
+  virtual ~PreparedTrial() = default;
+
+  virtual Workload& workload() = 0;
+  const std::string& name() const { return name_; }
+  const MeasureOptions& options() const { return options_; }
+
+  /// Whether it can be measured in another way after it failed with this error.
+  virtual bool adapt_to(const Error&) { return false; }
+  /// Whether it has to be measured once more in another way, by what the times showed.
+  virtual bool adapt_to(Session&, const Result&) { return false; }
+  /// Adds to the result what is said beside the times, and what can only be asked after them. `group` holds
+  /// the trials that it is compared with. Returns why it could not be verified, or nothing.
+  virtual std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>> group,
+                               bool with_verification, Outcome& outcome) = 0;
+
+ protected:
+  std::string name_;
+  MeasureOptions options_;
+};
+using PreparedGroup = std::vector<std::unique_ptr<PreparedTrial>>;
+
+class OperationTrial final : public PreparedTrial {
+ public:
+  OperationTrial(Session& session, const Trial& trial)
+      : PreparedTrial(trial),
+        operation_(*trial.operation()),
+        resolved_(resolve_engine(session, operation_, options_)),
+        // First of all, so that the first loop's first launch is the process's first of this operation.
+        iterations_(run_iterations(session, resolved_, options_)),
+        began_(session.device().host_time()),
+        workload_(prepare_sets(session.device(), resolved_, options_, kAnyNumberOfLaunches)),
+        prepare_time_(session.device().host_time() - began_) {}
+
+  Workload& workload() override { return workload_; }
+  PreparedOperation& prepared() { return workload_.first(); }
+  const Operation& operation() const { return operation_; }
+
+  std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>> group,
+                       bool with_verification, Outcome& outcome) override {
+    Result& result = outcome.result;
+    result.subject = operation_;
+    result.iterations = std::move(iterations_);
+    result.prepare_time = prepare_time_;
+    result.provider = prepared().provider();
+    result.algorithm = prepared().algorithm();
+    result.stand_in = prepared().is_stand_in();
+    result.workspace = prepared().workspace();
+    result.held_memory = prepared().held_memory();
+    result.flops = operation_.flops();
+    result.bytes = operation_.bytes();
+    // After the times: no operand is read back before the first call.
+    add_launch_details(session, workload_, options_, result);
+    prepared().check_launches();
+    if (!with_verification || operation_.operands().empty()) return {};
+    try {
+      result.verification = verify_beside(session, group);
+      return {};
+    } catch (const std::bad_alloc&) {
+      // Operands, and what they should be, are numbers of 8 bytes on the host.
+      return "the host has too little memory for its operands and what they should be; take a smaller one";
+    }
+  }
+
+ private:
+  // Of operations that differ in their type alone, the inputs of the finest are those that all stand for.
+  PreparedOperation& finest_of(std::span<const std::unique_ptr<PreparedTrial>> group) {
+    PreparedOperation* finest = &prepared();
+    for (const auto& each : group) {
+      auto* other = dynamic_cast<OperationTrial*>(each.get());
+      if (other == nullptr || !is_same_work(prepared().operation(), other->prepared().operation())) continue;
+      if (verification_tolerance(other->prepared().operation().dtype()) <
+          verification_tolerance(finest->operation().dtype())) {
+        finest = &other->prepared();
+      }
+    }
+    return *finest;
+  }
+
+  const Operation& first_operation(std::span<const std::unique_ptr<PreparedTrial>> group) const {
+    const auto* first = group.empty() ? nullptr : dynamic_cast<const OperationTrial*>(group.front().get());
+    return first == nullptr ? operation_ : first->operation();
+  }
+
+  std::optional<Verification> verify_beside(Session& session,
+                                            std::span<const std::unique_ptr<PreparedTrial>> group) {
+    if (const auto* kernel = std::get_if<CudaKernel>(&operation_.parameters())) {
+      const InputData data{.kind = options_.data, .seed = options_.seed};
+      return kernel->reference.empty()
+                 ? verify_by_first(session.device(), session.queue(), operation_, first_operation(group),
+                                   data)
+                 : verify_by_reference(session.device(), session.queue(), operation_, data);
+    }
+    if (std::holds_alternative<Chain>(operation_.parameters()) && !has_reference(operation_))
+      return std::nullopt;
+    return verify(session.queue(), prepared(), finest_of(group));
+  }
+
+  Operation operation_, resolved_;
+  std::vector<IterationRun> iterations_;
+  Nanoseconds began_;
+  RotatingWorkload workload_;
+  Nanoseconds prepare_time_;
+};
+
+class CallableTrial final : public PreparedTrial {
+ public:
+  CallableTrial(Session& session, const Trial& trial)
+      : PreparedTrial(trial),
+        launches_early_(real_capabilities(session.device()).launches_return_early),
+        workload_(session.device(), *trial.subject.callable()) {
+    refuse_loops(options_);
+  }
+
+  Workload& workload() override { return workload_; }
+
+  // Only the recording that was asked for can be done without; whatever else is wrong is wrong again.
+  bool adapt_to(const Error& error) override {
+    if (error.exit_code() == ExitCode::interrupted || options_.queue != QueueMode::graph) return false;
+    options_.queue = QueueMode::saturated;
+    workload_.not_recorded(error.what());
+    return true;
+  }
+
+  bool adapt_to(Session& session, const Result& result) override {
+    if (!launches_early_ || is_interrupted(options_)) return false;
+    if (leaves_work_elsewhere(session, workload_)) {
+      workload_.set_place(WorkPlace::elsewhere);
+    } else if (may_have_launched_nothing(result) && launches_nothing(session, workload_)) {
+      workload_.set_place(WorkPlace::nowhere);
+    }
+    return workload_.place() != WorkPlace::queue;
+  }
+
+  std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>>, bool,
+                       Outcome& outcome) override {
+    forget_operands(outcome.result);
+    if (!is_interrupted(options_)) add_launch_details(session, workload_, options_, outcome.result);
+    if (!workload_.why_not_recorded().empty()) {
+      outcome.notes.push_back(
+          fmt::format("{} was launched in each round and not replayed, since it cannot be recorded: {}.",
+                      name_, workload_.why_not_recorded()));
+    }
+    if (workload_.place() != WorkPlace::queue) outcome.notes.push_back(sentence_of_place(workload_.work()));
+    return {};
+  }
+
+ private:
+  // A recording holds something for each launch, and be it empty: that may take a microsecond.
+  static bool may_have_launched_nothing(const Result& result) {
+    const auto is_short = [](const Measurement& measurement) {
+      return measurement.time.median < microseconds(2);
+    };
+    return !result.waits_for_device && std::ranges::any_of(result.measurements, is_short);
+  }
+
+  bool launches_early_;
+  CallableWorkload workload_;
+};
+
+// A network's pass: all of its calls are one launch.
+class PassTrial final : public PreparedTrial {
+ public:
+  PassTrial(Session& session, const Trial& trial)
+      : PreparedTrial(trial),
+        prepared_(
+            trial.subject.prepare(session.device(), {.kind = options_.data, .seed = options_.seed}, "")) {
+    refuse_loops(options_);
+  }
+
+  Workload& workload() override { return *prepared_.workload; }
+  std::string complete(Session& session, std::span<const std::unique_ptr<PreparedTrial>>, bool,
+                       Outcome& outcome) override {
+    outcome.result.provider = prepared_.provider;
+    add_launch_details(session, *prepared_.workload, options_, outcome.result);
+    return {};
+  }
+
+ private:
+  PreparedSubject prepared_;
+};
+
+std::unique_ptr<PreparedTrial> prepare(Session& session, const Trial& trial) {
+  check_options(trial.options);
+  if (trial.operation() != nullptr) return std::make_unique<OperationTrial>(session, trial);
+  if (trial.subject.callable() != nullptr) return std::make_unique<CallableTrial>(session, trial);
+  return std::make_unique<PassTrial>(session, trial);
+}
+
+TrialGroup timed_group(const PreparedGroup& prepared) {
+  TrialGroup group;
+  for (const auto& trial : prepared) group.push_back({trial->workload(), trial->name(), trial->options()});
+  return group;
+}
+
+bool adapt_all(PreparedGroup& group, const Error& error) {
+  bool any = false;
+  for (const auto& trial : group) any = trial->adapt_to(error) || any;
+  return any;
+}
+
+bool adapt_all(PreparedGroup& group, Session& session, const std::vector<Result>& results,
+               std::size_t first) {
+  bool any = false;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    any = group[i]->adapt_to(session, results[first + i]) || any;
+  }
+  return any;
+}
+
+// All groups at once; again if one has to be measured in another way.
+std::vector<Result> measure_prepared(Session& session, const std::vector<PreparedGroup*>& groups) {
+  const auto measure_all = [&] {
+    std::vector<TrialGroup> timed;
+    for (const PreparedGroup* group : groups) timed.push_back(timed_group(*group));
+    return session.measure(timed);
+  };
+  std::vector<Result> results;
+  try {
+    results = measure_all();
+  } catch (const Error& error) {
+    bool any = false;
+    for (PreparedGroup* group : groups) any = adapt_all(*group, error) || any;
+    if (!any) throw;
+    results = measure_all();
+  }
+  bool any = false;
+  std::size_t first = 0;
+  for (PreparedGroup* group : groups) {
+    any = adapt_all(*group, session, results, first) || any;
+    first += group->size();
+  }
+  return any ? measure_all() : results;
+}
+
+template <class Step>
+bool succeeds(const Step& step, Outcome& outcome) {
+  try {
+    step();
+    return true;
+  } catch (const Error& error) {
+    outcome = {Result(), error};
+    return false;
+  }
+}
+
+struct GroupInWork {
+  std::size_t first_outcome = 0;          // of the group's trials, which follow each other
+  std::vector<std::size_t> members = {};  // trials of the group that are prepared
+  PreparedGroup prepared = {};            // these
+};
+
+// False if another group's operands may be what is in the way.
+bool prepare_group(Session& session, const std::vector<Trial>& trials, bool others_are_there,
+                   GroupInWork& group, std::vector<Outcome>& outcomes) {
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const auto prepare_trial = [&] { group.prepared.push_back(prepare(session, trials[i])); };
+    if (succeeds(prepare_trial, outcomes[group.first_outcome + i])) {
+      group.members.push_back(i);
+    } else if (others_are_there) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Returns the groups that are to be measured alone: those that do not fit beside the others, and all of them
+// if one fails while it is measured, as nobody knows which.
+std::vector<std::size_t> measure_at_once(Session& session, const std::vector<std::vector<Trial>>& groups,
+                                         const std::vector<std::size_t>& chosen,
+                                         const std::vector<std::size_t>& first_outcomes,
+                                         bool with_verification, std::vector<Outcome>& outcomes) {
+  std::vector<std::size_t> alone;
+  std::vector<std::pair<std::size_t, GroupInWork>> prepared;
+  for (const std::size_t number : chosen) {
+    if (is_interrupted(groups[number].front().options)) break;
+    GroupInWork group{first_outcomes[number]};
+    if (!prepare_group(session, groups[number], !prepared.empty(), group, outcomes)) {
+      alone.push_back(number);
+    } else if (!group.members.empty()) {
+      prepared.emplace_back(number, std::move(group));
+    }
+  }
+  if (prepared.empty()) return alone;
+  std::vector<PreparedGroup*> measured;
+  for (auto& [number, group] : prepared) measured.push_back(&group.prepared);
+  std::vector<Result> results;
+  Outcome together;
+  if (!succeeds([&] { results = measure_prepared(session, measured); }, together)) {
+    if (prepared.size() > 1) {
+      for (const auto& [number, group] : prepared) alone.push_back(number);
+    } else {
+      const GroupInWork& group = prepared.front().second;
+      for (const std::size_t member : group.members) outcomes[group.first_outcome + member] = together;
+    }
+    return alone;
+  }
+  std::size_t next = 0;
+  for (auto& [number, group] : prepared) {
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      Outcome& outcome = outcomes[group.first_outcome + group.members[i]];
+      outcome.result = std::move(results[next++]);
+      const auto say_the_rest = [&] {
+        outcome.not_verified =
+            group.prepared[i]->complete(session, group.prepared, with_verification, outcome);
+      };
+      succeeds(say_the_rest, outcome);
+    }
+  }
+  return alone;
+}
+
+}  // namespace
+
+Result measure_operation(Session& session, const Operation& operation, const MeasureOptions& options,
+                         bool with_verification) {
+  PreparedGroup group;
+  group.push_back(prepare(session, {operation, options}));
+  Outcome outcome{std::move(measure_prepared(session, {&group}).front())};
+  const std::string problem = group.front()->complete(session, group, with_verification, outcome);
+  if (!problem.empty()) throw FailedError(operation.text() + " is not verified: " + problem);
+  return std::move(outcome.result);
+}
+
+std::size_t measured_at_once(const MeasureOptions& options) {
+  // ResNet-50's 117 operations idle for 68 of 106 s one by one, and for 40 s in threes (H200).
+  // Sustained loads have no idle, and a loop's first launch is to be the process's first.
+  const bool shares = options.loads == std::vector{Load::burst} && options.iterations.empty();
+  return shares ? 3 : 1;
+}
+
+std::vector<Outcome> measure_trials(Session& session, const std::vector<std::vector<Trial>>& groups,
+                                    bool with_verification) {
+  std::vector<std::size_t> all, first_outcomes;
+  std::size_t trials = 0;
+  for (const std::vector<Trial>& group : groups) {
+    all.push_back(all.size());
+    first_outcomes.push_back(trials);
+    trials += group.size();
+  }
+  std::vector<Outcome> outcomes(trials);
+  for (const std::size_t number :
+       measure_at_once(session, groups, all, first_outcomes, with_verification, outcomes)) {
+    for (std::size_t i = 0; i < groups[number].size(); ++i) outcomes[first_outcomes[number] + i] = {};
+    if (is_interrupted(groups[number].front().options)) break;
+    measure_at_once(session, groups, {number}, first_outcomes, with_verification, outcomes);
+  }
+  return outcomes;
+}
+
+void measure_in_turn(Session& session, const std::vector<std::vector<Trial>>& groups, bool with_verification,
+                     const std::function<bool(std::size_t group)>& begin,
+                     const std::function<void(std::size_t first_group, std::vector<Outcome>)>& done) {
+  if (groups.empty()) return;
+  const std::size_t at_once = measured_at_once(groups.front().front().options);
+  for (std::size_t i = 0; i < groups.size() && begin(i); i += at_once) {
+    const auto first = groups.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(at_once, groups.size() - i));
+    done(i, measure_trials(session, {first, first + count}, with_verification));
+  }
+}
+
+std::vector<std::vector<Trial>> trials_of(const std::vector<Operation>& operations,
+                                          const MeasureOptions& options) {
+  std::vector<std::vector<Trial>> groups;
+  for (const Operation& operation : operations) groups.push_back({{operation, options}});
+  return groups;
+}
+
+}  // namespace jitterscope

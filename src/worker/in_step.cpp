@@ -1,0 +1,179 @@
+#include "worker/in_step.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/subprocess.hpp"
+#include "jitterscope/error.hpp"
+#include "record/describe_measurement.hpp"
+#include "record/envelope.hpp"
+#include "record/run_file.hpp"
+#include "record/values.hpp"
+
+namespace jitterscope {
+
+std::string_view to_string(Question question) {
+  switch (question) {
+    case Question::was_held: return "was_held";
+    case Question::ends_early: return "ends_early";
+    case Question::shares_idle: return "shares_idle";
+    case Question::visit: return "visit";
+    case Question::are_precise: return "are_precise";
+    case Question::lost_round: return "lost_round";
+    case Question::was_asleep: return "was_asleep";
+    case Question::end_load: return "end_load";
+  }
+  return "";
+}
+constexpr auto enumerators(Question) {
+  using enum Question;
+  return std::array{was_held, ends_early, shares_idle, visit, are_precise, lost_round, was_asleep, end_load};
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, SlopeShape>& slope) {
+  fields("short_launches", slope.short_launches);
+  fields("long_launches", slope.long_launches);
+  fields("pairs", slope.pairs);
+}
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, RoundShape>& shape) {
+  fields("instrument", shape.instrument);
+  fields("values", shape.values);
+  fields("parts", shape.parts);
+  fields("group", shape.group);
+  fields("slope", shape.slope);
+  fields("conditioning_launches", shape.conditioning_launches);
+  fields("launches_wait", shape.launches_wait);
+  fields("host_is_timed", shape.host_is_timed);
+  fields("patience_seconds", shape.patience);
+}
+
+namespace {
+
+// One line in either direction: a proposal, or the order that answers it.
+struct Decision {
+  std::optional<RoundShape> shape = {};
+  std::optional<Question> question = {};
+  std::vector<std::int64_t> values = {};
+};
+
+}  // namespace
+
+template <class Fields>
+void describe(Fields& fields, Described<Fields, Decision>& decision) {
+  fields("shape", decision.shape);
+  fields("question", decision.question);
+  fields("values", decision.values);
+}
+
+namespace {
+
+std::string written(const Decision& decision) { return write_value(decision).dump(); }
+Decision decision_of(std::string_view line) {
+  return read_value<Decision>(parse_document(line, "decision"), "decision");
+}
+
+bool is_decision(const Json& document) {
+  return document.is_object() && (document.contains("shape") || document.contains("question"));
+}
+
+// A worker, and what it said last.
+struct Member {
+  std::unique_ptr<AnsweringProcess> process;
+  std::string said;
+};
+
+Decision settled(const std::vector<Decision>& proposals, bool is_interrupted) {
+  const Decision& first = proposals.front();
+  std::vector<std::vector<std::int64_t>> values;
+  for (const Decision& proposal : proposals) {
+    if (proposal.question != first.question) {
+      throw FailedError(fmt::format("processes in step ask for unlike decisions: {} and {}",
+                                    first.question ? to_string(*first.question) : "a shape",
+                                    proposal.question ? to_string(*proposal.question) : "a shape"));
+    }
+    values.push_back(proposal.values);
+  }
+  if (!first.question) return first;
+  Decision order{.question = first.question, .values = settle(*first.question, values)};
+  if (is_interrupted && *first.question == Question::ends_early) order.values = {1};
+  return order;
+}
+
+}  // namespace
+
+std::string OrderedDecisions::ask(const std::string& line) {
+  constexpr int kPollMilliseconds = 1000;
+  write_(line);
+  while (!orders_.is_over()) {
+    if (const auto order = orders_.next(kPollMilliseconds)) return *order;
+  }
+  throw FailedError("the process that decides has ended");
+}
+
+RoundShape OrderedDecisions::agree(const RoundShape& own) {
+  const Decision order = decision_of(ask(written({.shape = own})));
+  if (!order.shape) throw UsageError("order: no shape, which was asked for");
+  return *order.shape;
+}
+
+std::vector<std::int64_t> OrderedDecisions::agree(Question question, const std::vector<std::int64_t>& own) {
+  const Decision order = decision_of(ask(written({.question = question, .values = own})));
+  if (order.question != question || order.values.size() != own.size()) {
+    throw UsageError(fmt::format("order: no answer about {}, which was asked for", to_string(question)));
+  }
+  return order.values;
+}
+
+bool is_in_step(std::string_view plan_line) {
+  const Json plan = Json::parse(plan_line, nullptr, false);
+  return plan.is_object() && plan.value("is_in_step", Json()) == true;
+}
+
+std::string one_line_of(std::string_view record) { return Json::parse(record).dump(); }
+
+std::vector<RunRecord> run_in_step(std::vector<WorkerPlan> plans, const WorkersInStep& workers) {
+  std::vector<Member> members(plans.size());
+  for (Member& member : members) {
+    member.process =
+        std::make_unique<AnsweringProcess>(std::vector<std::string>{workers.executable, "worker"});
+  }
+  const auto tell_all = [&](const auto& line_of) {
+    // All are told before the first is listened to: each waits for the others.
+    for (std::size_t i = 0; i < members.size(); ++i) members[i].process->tell(line_of(i));
+    for (Member& member : members) {
+      member.said = member.process->hear(workers.time_limit, {});
+      rethrow_written_error(member.said);
+    }
+  };
+  tell_all([&](std::size_t i) {
+    plans[i].parent = ::getpid();
+    plans[i].is_in_step = true;
+    return write_plan(plans[i]);
+  });
+  while (true) {
+    std::vector<Decision> proposals;
+    for (const Member& member : members) {
+      const Json document = Json::parse(member.said, nullptr, false);
+      if (is_decision(document)) proposals.push_back(read_value<Decision>(document, "decision"));
+    }
+    if (proposals.empty()) break;
+    if (proposals.size() != members.size()) {
+      throw FailedError("a process in step has ended before the others");
+    }
+    const std::string order = written(settled(proposals, workers.interrupted && workers.interrupted()));
+    tell_all([&](std::size_t) { return order; });
+  }
+  std::vector<RunRecord> records;
+  for (const Member& member : members) records.push_back(read_run_record(member.said, "its output"));
+  return records;
+}
+
+}  // namespace jitterscope

@@ -1,0 +1,141 @@
+// Every choice while measuring comes from one object: another one is followed, whatever the times are.
+#include "measure/decisions.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "jitterscope/error.hpp"
+#include "measuring.hpp"
+
+namespace jitterscope {
+namespace {
+
+using namespace scripted;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Field;
+using testing::SizeIs;
+
+// Agrees to everything, but for what the test decides. Counts what it was asked.
+class ScriptedAgreement final : public Agreement {
+ public:
+  RoundShape agree(const RoundShape& own) override {
+    ++shapes;
+    RoundShape all = own;
+    if (values) all.values = *values, all.parts = 1;
+    return all;
+  }
+  std::vector<std::int64_t> agree(Question question, const std::vector<std::int64_t>& own) override {
+    ++asked[question];
+    return decide ? decide(question, own) : own;
+  }
+
+  std::optional<std::int64_t> values;
+  std::function<std::vector<std::int64_t>(Question, std::vector<std::int64_t>)> decide;
+  std::map<Question, int> asked;
+  int shapes = 0;
+};
+
+Measurement measured(ScriptedAgreement& agreement, const MeasureOptions& options, Script script = {}) {
+  ScriptedDevice device(with_true_slopes(std::move(script)));
+  AgreedDecisions decisions(agreement);
+  Session session(device, decisions);
+  const auto operation = device.prepare(some_operation(), InputData());
+  return session.measure(*operation, "operation", options).measurements.front();
+}
+
+MeasureOptions by_events() {
+  MeasureOptions options = one_condition(CacheState::warm, Load::burst);
+  options.instrument = Instrument::events;
+  return options;
+}
+
+TEST(Decisions, WithoutAnotherOpinionAreThoseOfOneProcess) {
+  Laboratory laboratory;
+  const Measurement alone = laboratory.measure(by_events()).measurements.front();
+  ScriptedAgreement agreement;
+  const Measurement agreed = measured(agreement, by_events());
+  EXPECT_EQ(agreed.rounds.size(), alone.rounds.size());
+  EXPECT_EQ(agreed.time.median, alone.time.median);
+  EXPECT_EQ(agreed.stop_reason, alone.stop_reason);
+  EXPECT_EQ(agreement.shapes, 1);
+}
+
+TEST(Decisions, RoundsHaveTheShapeThatWasAgreed) {
+  ScriptedAgreement agreement;
+  agreement.values = 3;
+  EXPECT_THAT(measured(agreement, by_events()).rounds, Each(Field(&Round::launches, SizeIs(3))));
+}
+
+TEST(Decisions, MeasuringGoesOnUntilAllArePrecise) {
+  ScriptedAgreement agreement;
+  int looks = 0;
+  agreement.decide = [&](Question question, std::vector<std::int64_t> own) {
+    if (question == Question::are_precise) own = {++looks == 25 ? 1 : 0};
+    return own;
+  };
+  const Measurement measurement = measured(agreement, by_events());
+  EXPECT_EQ(agreement.asked[Question::are_precise], 25);
+  EXPECT_GE(measurement.rounds.size(), 25u);
+  EXPECT_EQ(measurement.stop_reason, StopReason::precision);
+}
+
+TEST(Decisions, AVisitHasTheAgreedPlacementsAndEndsWhenAllAreOutOfTime) {
+  ScriptedAgreement agreement;
+  int visits = 0;
+  agreement.decide = [&](Question question, std::vector<std::int64_t> own) {
+    if (question == Question::visit) own = {++visits > 4 ? 1 : 0, 2};
+    return own;
+  };
+  const Measurement measurement = measured(agreement, by_events());
+  EXPECT_EQ(measurement.rounds.size(), 8u);
+  EXPECT_EQ(measurement.stop_reason, StopReason::time_limit);
+}
+
+TEST(Decisions, ARoundThatAnotherProcessLostIsLostHereToo) {
+  ScriptedAgreement agreement;
+  int rounds = 0;
+  agreement.decide = [&](Question question, std::vector<std::int64_t> own) {
+    if (question == Question::lost_round && ++rounds == 2) own = {1};
+    return own;
+  };
+  const Measurement measurement = measured(agreement, by_events());
+  EXPECT_EQ(measurement.lost_rounds, 1);
+  EXPECT_EQ(std::ssize(measurement.rounds), agreement.asked[Question::lost_round] - 1);
+}
+
+TEST(Decisions, ALoadEndsWhenAllEndIt) {
+  ScriptedAgreement agreement;
+  int looks = 0;
+  agreement.decide = [&](Question question, std::vector<std::int64_t> own) {
+    if (question == Question::end_load)
+      own = {++looks > 7 ? 1 + static_cast<std::int64_t>(StopReason::time_limit) : 0};
+    return own;
+  };
+  const Measurement measurement = measured(agreement, one_condition(CacheState::warm, Load::sustained));
+  EXPECT_EQ(measurement.rounds.size(), 7u);
+  EXPECT_EQ(measurement.stop_reason, StopReason::time_limit);
+}
+
+TEST(Decisions, AreSettledByWhatTheyMean) {
+  const auto settled = [](Question question, std::int64_t first, std::int64_t second) {
+    return settle(question, {{first}, {second}}).front();
+  };
+  EXPECT_EQ(settled(Question::are_precise, 1, 0), 0) << "all must be precise";
+  EXPECT_EQ(settled(Question::was_held, 1, 0), 0) << "a queue that one cannot hold is held by none";
+  EXPECT_EQ(settled(Question::ends_early, 0, 1), 1) << "one interruption ends all";
+  EXPECT_EQ(settled(Question::lost_round, 0, 2), 2);
+  EXPECT_EQ(settled(Question::was_asleep, 0, 1), 1);
+  EXPECT_EQ(settled(Question::shares_idle, 1, 0), 1) << "the first process decides";
+  EXPECT_THAT(settle(Question::visit, {{0, 2}, {1, 3}}), ElementsAre(1, 3));
+  const std::int64_t precise = 1 + static_cast<std::int64_t>(StopReason::precision),
+                     late = 1 + static_cast<std::int64_t>(StopReason::time_limit);
+  EXPECT_EQ(settled(Question::end_load, precise, 0), 0);
+  EXPECT_EQ(settled(Question::end_load, precise, precise), precise);
+  EXPECT_EQ(settled(Question::end_load, 0, late), late);
+  EXPECT_THROW(settle(Question::are_precise, {{1}, {1, 1}}), FailedError);
+}
+
+}  // namespace
+}  // namespace jitterscope
