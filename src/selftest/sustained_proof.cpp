@@ -20,9 +20,12 @@ constexpr double kLargestBias = 0.003;
 constexpr std::size_t kSustainedQuick = 12, kSustainedFull = 300;
 constexpr double kLeastShare = 0.95;
 
+// A cap between two steps of the clock: at 700 W this load would spend half of its time at each of two
+// clocks, and the median of a run would be the time at either, 0.9 % apart.
 Scene with_cap_after(double onset_seconds) {
   physics::Parameters gpu = one_process("h200");
   gpu.thermal.resistance_fast = gpu.thermal.resistance_slow = 0;
+  gpu.power.cap = Watts(708);
   gpu.power.cap_onset = seconds(onset_seconds);
   return {fmt::format("cap after {:.2f} s, cooled, conv", onset_seconds), gpu, long_convolution(),
           one_load(Load::sustained)};
