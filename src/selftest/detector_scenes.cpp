@@ -116,7 +116,7 @@ DetectorScene zeros() {
 DetectorScene timer_grain() {
   Parameters gpu = quiet();
   gpu.instruments.mark_grain = microseconds(1);
-  return plain("timer_grain", "a timer's step of 1 µs, 0.8 % of the time", gpu, long_convolution(),
+  return plain("timer_grain", "a timer's step of 1 µs, 0.9 % of the time", gpu, long_convolution(),
                one_load(Load::burst));
 }
 
